@@ -1,0 +1,160 @@
+// Every store that Holdfast promises one behaviour on, for suites that must hold on all of them:
+//
+//   onEveryStore((target) => {
+//     test("[A3] a second enqueue of an active key adds no row", async () => {
+//       const store = await target.fresh();
+//       const hf = await open(store.url, store.options);
+//       …
+//       expect(await store.query(`select count(*) as n from ${store.table("job")}`)).toEqual([{ n: 1 }]);
+//     });
+//   });
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import pg from "pg";
+import { afterAll, describe, inject } from "vitest";
+import { removeDirectory, temporaryDirectory } from "./guard.ts";
+import type { ProvidedServer } from "./postgres-servers.ts";
+
+export interface StoreTarget {
+  /** "sqlite", "postgres 14", "postgres 18" or "postgres (DATABASE_URL)". */
+  readonly name: string;
+  readonly dialect: "sqlite" | "postgres";
+  /** A new empty store; disposed of after the suite if the test does not. */
+  fresh(): Promise<FreshStore>;
+}
+
+/** Where an empty store is, and a side door to it. Holdfast has not touched it yet. */
+export interface FreshStore extends AsyncDisposable {
+  readonly dialect: "sqlite" | "postgres";
+  readonly url: string;
+  readonly options: { schema?: string };
+  /**
+   * Raw SQL on a connection of its own. `?` stands for a parameter in both dialects. Postgres's bigint comes back
+   * as a number, as in SQLite; booleans (0/1) and JSON (text) are still SQLite's own.
+   */
+  query(sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** The quoted name of Holdfast's table: `"holdfast_job"`, or `"<schema>"."job"`. */
+  table(name: string): string;
+  dispose(): Promise<void>;
+}
+
+/** Defines `suite` once per store, in a describe block of the store's name. */
+export function onEveryStore(suite: (target: StoreTarget) => void): void {
+  for (const target of everyStore()) describeStore(target, suite);
+}
+
+/** For what only one dialect has by nature; say why in the test's name or a comment. */
+export function onSqlite(suite: (target: StoreTarget) => void): void {
+  for (const target of everyStore()) if (target.dialect === "sqlite") describeStore(target, suite);
+}
+
+/** On every Postgres; as `onSqlite`. */
+export function onPostgres(suite: (target: StoreTarget) => void): void {
+  for (const target of everyStore()) if (target.dialect === "postgres") describeStore(target, suite);
+}
+
+function everyStore(): StoreTarget[] {
+  const servers = inject("postgresServers");
+  return [
+    { name: "sqlite", dialect: "sqlite", fresh: freshSqlite },
+    ...servers.map((server) => ({
+      name: server.name,
+      dialect: "postgres" as const,
+      fresh: () => freshPostgres(server),
+    })),
+  ];
+}
+
+function describeStore(target: StoreTarget, suite: (target: StoreTarget) => void): void {
+  const open: FreshStore[] = [];
+  const fresh = async (): Promise<FreshStore> => {
+    const store = await target.fresh();
+    open.push(store);
+    return store;
+  };
+  describe(target.name, () => {
+    afterAll(async () => {
+      await Promise.all(open.splice(0).map((store) => store.dispose()));
+    });
+    suite({ ...target, fresh });
+  });
+}
+
+async function freshSqlite(): Promise<FreshStore> {
+  const directory = temporaryDirectory("sqlite");
+  const path = join(directory, "jobs.db");
+  let database: DatabaseSync | undefined;
+  const dispose = async (): Promise<void> => {
+    database?.close();
+    database = undefined;
+    removeDirectory(directory);
+  };
+  return {
+    dialect: "sqlite",
+    url: `sqlite:${path}`,
+    options: {},
+    async query(sql, params = []) {
+      database ??= new DatabaseSync(path, { timeout: 5_000 });
+      return database
+        .prepare(sql)
+        .all(...(params as SQLInputValue[]))
+        .map((row) => ({ ...row }));
+    },
+    table: (name) => `"holdfast_${name}"`,
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function freshPostgres(server: ProvidedServer): Promise<FreshStore> {
+  const schema = `t_${randomBytes(6).toString("hex")}`;
+  let connecting: Promise<pg.Client> | undefined;
+  let disposed = false;
+  const client = (): Promise<pg.Client> => (connecting ??= connect(server.url));
+  const dispose = async (): Promise<void> => {
+    if (disposed) return;
+    disposed = true;
+    const side = await client();
+    try {
+      // A suite that leaves a transaction open should hear of it, not hang.
+      await side.query("set lock_timeout = '5s'");
+      await side.query(`drop schema if exists "${schema}" cascade`);
+    } catch (error) {
+      throw new Error(`Could not drop schema ${schema}: does a test leave a transaction open?`, {
+        cause: error,
+      });
+    } finally {
+      await side.end();
+    }
+  };
+  return {
+    dialect: "postgres",
+    url: server.url,
+    options: { schema },
+    async query(sql, params = []) {
+      const result = await (await client()).query<Record<string, unknown>>(numbered(sql, params), params);
+      return result.rows;
+    },
+    table: (name) => `"${schema}"."${name}"`,
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+const int8 = 20;
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.setTypeParser(int8, Number);
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+/** `?` → `$1`, `$2`, …; left alone where there is nothing to bind, since `?` is also an operator of jsonb. */
+function numbered(sql: string, params: unknown[]): string {
+  if (params.length === 0 || /\$1\b/.test(sql)) return sql;
+  let n = 0;
+  return sql.replaceAll("?", () => `$${++n}`);
+}

@@ -1,0 +1,141 @@
+// A TCP proxy in front of Postgres that can fail as networks do.
+//
+//   blackhole()        the connections of this moment swallow all bytes, both ways, without an error;
+//                      later connections pass (a NAT or firewall that forgot a flow)
+//   reset()            RST on every connection
+//   pause(), resume()  nothing moves, nothing is lost; new connections wait too
+//   refuse(), accept() new connections are reset at once; existing ones stay
+import { createServer, connect, type Server, type Socket } from "node:net";
+
+interface Pair {
+  client: Socket;
+  upstream: Socket;
+  silent: boolean;
+}
+
+export class TcpProxy implements AsyncDisposable {
+  readonly port: number;
+  #server: Server;
+  #pairs = new Set<Pair>();
+  #paused = false;
+  #refusing = false;
+
+  private constructor(server: Server, port: number) {
+    this.#server = server;
+    this.port = port;
+  }
+
+  /** In front of the server that `target`, a Postgres URL, names. */
+  static async to(target: string): Promise<TcpProxy> {
+    const { hostname, port } = new URL(target);
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+    await new Promise<void>((resolve, reject) =>
+      server.once("error", reject).listen(0, "127.0.0.1", resolve),
+    );
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("The proxy has no port");
+    const proxy = new TcpProxy(server, address.port);
+    server.on("connection", (client) => proxy.#connect(client, hostname, Number(port || 5432)));
+    server.unref();
+    return proxy;
+  }
+
+  /** The URL `target` by way of this proxy. */
+  url(target: string): string {
+    const url = new URL(target);
+    url.hostname = "127.0.0.1";
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  get connections(): number {
+    return this.#pairs.size;
+  }
+
+  blackhole(): void {
+    for (const pair of this.#pairs) pair.silent = true;
+  }
+
+  reset(): void {
+    for (const { client, upstream } of this.#pairs) {
+      client.resetAndDestroy();
+      upstream.resetAndDestroy();
+    }
+  }
+
+  pause(): void {
+    this.#paused = true;
+    for (const { client, upstream } of this.#pairs) {
+      client.pause();
+      upstream.pause();
+    }
+  }
+
+  resume(): void {
+    this.#paused = false;
+    for (const { client, upstream } of this.#pairs) {
+      client.resume();
+      upstream.resume();
+    }
+  }
+
+  refuse(): void {
+    this.#refusing = true;
+  }
+
+  accept(): void {
+    this.#refusing = false;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const { client, upstream } of this.#pairs) {
+      client.destroy();
+      upstream.destroy();
+    }
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #connect(client: Socket, host: string, port: number): void {
+    if (this.#refusing) {
+      client.resetAndDestroy();
+      return;
+    }
+    const upstream = connect({ host, port, allowHalfOpen: true });
+    const pair: Pair = { client, upstream, silent: false };
+    this.#pairs.add(pair);
+    this.#pass(pair, client, upstream);
+    this.#pass(pair, upstream, client);
+    if (this.#paused) upstream.pause();
+    else client.resume();
+  }
+
+  #pass(pair: Pair, from: Socket, to: Socket): void {
+    from.setNoDelay(true);
+    from.on("data", (chunk) => {
+      if (pair.silent || to.destroyed) return;
+      if (!to.write(chunk)) {
+        from.pause();
+        to.once("drain", () => {
+          if (!this.#paused) from.resume();
+        });
+      }
+    });
+    from.on("end", () => {
+      if (!pair.silent) to.end();
+    });
+    from.on("error", () => {});
+    from.on("close", (hadError) => {
+      // In a black hole the other side learns nothing, not even that this one has gone.
+      if (!pair.silent && !to.destroyed) {
+        if (hadError) to.resetAndDestroy();
+        else to.end();
+      }
+      if (pair.client.destroyed && pair.upstream.destroyed) this.#pairs.delete(pair);
+    });
+  }
+}

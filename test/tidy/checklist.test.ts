@@ -1,0 +1,67 @@
+// Every behaviour of the checklist that is built has a test, on every store. A test's name begins with its id:
+// "[C1] a lease that expires is taken over", or with several: "[B2][A14] …".
+import { expect, test } from "vitest";
+import { read, repositoryFiles } from "../support/repository.ts";
+
+/** What is built. A piece of work that adds behaviours adds their ids. */
+const required: readonly string[] = [
+  ...ids("A", 1, 14),
+  ...ids("B", 1, 8),
+  ...ids("C", 1, 10),
+  ...ids("D", 1, 5),
+  ...ids("D", 10, 18),
+  ...ids("E", 1, 4),
+  ...ids("F", 1, 4),
+  ...ids("F", 6, 15),
+  ...ids("I", 1, 3),
+  "J5",
+  ...ids("M", 1, 2),
+  ...ids("N", 3, 4),
+  ...ids("N", 7, 8),
+  "N15",
+];
+
+/** Ids that no store, or by nature one store, can show: the file that holds the test, and why. */
+const elsewhere: Readonly<Record<string, { file: string; why: string }>> = {};
+
+const tests = repositoryFiles().filter(
+  (file) => /^test\/.*\.test\.ts$/.test(file) && !file.startsWith("test/tidy/"),
+);
+const idsByFile = new Map(tests.map((file) => [file, idsIn(read(file))]));
+
+test("every id of the checklist is tested on every store", () => {
+  const onAll = new Set<string>();
+  for (const [file, found] of idsByFile) {
+    if (/\bonEveryStore\(/.test(read(file))) for (const id of found) onAll.add(id);
+  }
+  const missing = required.filter((id) => !onAll.has(id) && !(id in elsewhere));
+  expect(missing.join(" "), "ids without a test in a file that uses onEveryStore").toBe("");
+});
+
+test("an id that is tested elsewhere is where it is said to be", () => {
+  for (const [id, { file }] of Object.entries(elsewhere)) {
+    expect(idsByFile.get(file) ?? new Set(), `${file} has no test named [${id}]`).toContain(id);
+  }
+});
+
+test("no test is left focused, and none is skipped without a word", () => {
+  const left: string[] = [];
+  for (const file of tests) {
+    for (const [call] of read(file).matchAll(/\b(?:test|it|describe)\.(?:only|skip|todo)\b.*/g))
+      left.push(`${file}: ${call}`);
+  }
+  expect(left, "use test.skipIf(condition) with its reason in the name").toEqual([]);
+});
+
+function ids(letter: string, first: number, last: number): string[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`);
+}
+
+/** From string literals that begin with ids; a mention in a comment does not count. */
+function idsIn(text: string): Set<string> {
+  const found = new Set<string>();
+  for (const [, group] of text.matchAll(/["'`]((?:\[[A-Z]\d+\] ?)+)\S/g)) {
+    for (const [, id] of group!.matchAll(/\[([A-Z]\d+)\]/g)) found.add(id!);
+  }
+  return found;
+}

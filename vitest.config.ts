@@ -1,0 +1,49 @@
+// Two projects on two noisy cores: "core" runs its files side by side; "fault" (real processes, killed and
+// paused) runs alone, after core, one file at a time, so that its deadlines measure the code and not the load.
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    // The package by its own name means the sources, as in tsconfig.json's paths.
+    alias: [
+      { find: /^holdfast$/, replacement: source("index.ts") },
+      { find: /^holdfast\/testing$/, replacement: source("testing/index.ts") },
+    ],
+  },
+  test: {
+    globalSetup: ["test/support/postgres-servers.ts"],
+    reporters: ["default", "./test/support/plain-result-reporter.ts"],
+    pool: "forks",
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 20_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "core",
+          globalSetup: [],
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/fault/**"],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "fault",
+          globalSetup: [],
+          include: ["test/fault/**/*.test.ts"],
+          testTimeout: 120_000,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
