@@ -1,0 +1,87 @@
+/**
+ * Time as an argument: the one place that reads the machine's clocks and sets its timers.
+ *
+ * Invariants: `monotonic` never goes back; a timer never fires early because its delay did not fit into 32 bits
+ * (setTimeout beyond 2^31−1 ms fires after 1 ms: nodejs/node#4541); a cancelled timer never fires.
+ * Not here: the fake clock (testing/fake-clock.ts), the database's clock (each store's statements).
+ */
+
+/**
+ * A timer that has been set.
+ *
+ * @example
+ * const timer = clock.after(1_000, tick);
+ * timer.cancel();
+ */
+export interface Timer {
+  /** The function will not be called any more. Harmless when it already was. */
+  cancel(): void;
+}
+
+/**
+ * Where the time comes from.
+ *
+ * @example
+ * const hf = await open("sqlite::memory:", { clock: new FakeClock() });
+ */
+export interface Clock {
+  /** Wall clock, epoch milliseconds. */
+  now(): number;
+  /** Never goes back; origin unspecified; milliseconds. */
+  monotonic(): number;
+  /** Calls `fn` once, `ms` from now; safe beyond 2^31 ms. */
+  after(ms: number, fn: () => void, options?: { unref?: boolean }): Timer;
+  /** True for the machine's clock: the stores may then use the database's own clock for instants. */
+  readonly system: boolean;
+}
+
+const longestTimeoutMs = 2 ** 31 - 1;
+
+/**
+ * The machine's clock.
+ *
+ * @example
+ * const startedAt = systemClock.now();
+ */
+export const systemClock: Clock = {
+  system: true,
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, fn, options) {
+    // Not a number counts as 0, like a delay that has passed; Infinity waits until it is cancelled.
+    let leftMs = ms > 0 ? ms : 0;
+    let handle: NodeJS.Timeout;
+    const arm = (): void => {
+      const stretchMs = Math.min(leftMs, longestTimeoutMs);
+      leftMs -= stretchMs;
+      handle = setTimeout(leftMs > 0 ? arm : fn, stretchMs);
+      if (options?.unref === true) handle.unref();
+    };
+    arm();
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
+
+/**
+ * Resolves after `ms`; rejects with the signal's reason as soon as it aborts, and leaves no timer or listener.
+ *
+ * @example
+ * await sleep(clock, 1_000, ctx.signal);
+ */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason);
+      return;
+    }
+    const timer = clock.after(ms, () => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    });
+    function stop(): void {
+      timer.cancel();
+      reject(signal?.reason);
+    }
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -1,0 +1,6 @@
+/**
+ * `holdfast/testing`: what tests of programs that use Holdfast need.
+ */
+
+/** A clock that moves only when a test says so. */
+export { FakeClock } from "./fake-clock.ts";
