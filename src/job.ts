@@ -1,0 +1,188 @@
+/**
+ * The job: its states, the legal moves between them, and the shapes in which it travels.
+ *
+ *              ┌──────────── again (retry, throttle, release, crash) ───────────┐
+ *              ▼                                                                │
+ *   enqueue ─▶ scheduled ──due──▶ ready ──claim──▶ running ──settle──▶ done     │
+ *              ▲   │                │                 ├──────────────▶ dead     │
+ *              │   └── cancel ──────┴────── cancel ───┼──────────────▶ cancelled│
+ *   waiting ───┘                                      └─────────────────────────┘
+ *
+ * A job that has not ended has a row in `ready`; its state is read off that row (`liveState`). A job that has
+ * ended has a row in `history` instead. No job has both, because one statement deletes the one and inserts the other.
+ *
+ * Not here: what an attempt's outcome makes of a job (transition.ts), how rows are written (sql/).
+ */
+import type { Backoff } from "./policy/backoff.ts";
+import type { FailureRecord } from "./policy/failure.ts";
+import { LATEST_INSTANT } from "./policy/duration.ts";
+
+/** Where a job is in its life. */
+export type JobState = "scheduled" | "ready" | "running" | "waiting" | "done" | "dead" | "cancelled";
+
+/** A state from which a job does not move by itself any more. */
+export type EndState = "done" | "dead" | "cancelled";
+
+/** Every state, in the order of a job's life. */
+export const JOB_STATES: readonly JobState[] = [
+  "scheduled",
+  "ready",
+  "running",
+  "waiting",
+  "done",
+  "dead",
+  "cancelled",
+];
+
+/** The states that end a job. */
+export const END_STATES: readonly EndState[] = ["done", "dead", "cancelled"];
+
+/** Which state may follow which. An ended job only comes back when somebody asks for it (`jobs.retry`). */
+export const LEGAL_MOVES: Readonly<Record<JobState, readonly JobState[]>> = {
+  scheduled: ["ready", "cancelled"],
+  ready: ["running", "cancelled", "scheduled"],
+  running: ["done", "dead", "cancelled", "scheduled", "ready", "waiting"],
+  waiting: ["ready", "scheduled", "cancelled", "dead"],
+  done: ["ready"],
+  dead: ["ready"],
+  cancelled: ["ready"],
+};
+
+/** `run_at` of a job that waits for something other than time. */
+export const WAITING_AT: number = LATEST_INSTANT;
+
+/** The state of a job that has not ended, read off its row. */
+export function liveState(row: { token: number | null; runAt: number }, now: number): JobState {
+  if (row.token !== null) return "running";
+  if (row.runAt >= WAITING_AT) return "waiting";
+  return row.runAt > now ? "scheduled" : "ready";
+}
+
+/** A job as `hf.jobs.get(id)` gives it. */
+export interface Job<Input = unknown, Output = unknown> {
+  readonly id: string;
+  /** The kind of job: the name of its definition. */
+  readonly name: string;
+  readonly queue: string;
+  readonly state: JobState;
+  readonly priority: number;
+  readonly input: Input;
+  /** What the handler returned, once done. */
+  readonly output: Output | null;
+  /** The latest value given to `ctx.progress`. */
+  readonly progress: unknown;
+  /** Attempts used: 1 during the first run; given back by `Throttled`, `Release` and a crash. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** How many times a worker died while it held this job. */
+  readonly crashes: number;
+  /** The latest failure's message. */
+  readonly error: string | null;
+  readonly errors: readonly JobFailure[];
+  /** The unique key. */
+  readonly key: string | null;
+  readonly lane: string | null;
+  /** Free text given at enqueue: why this job exists. */
+  readonly context: string | null;
+  readonly createdAt: Date;
+  /** When it is or was due. Null while it waits for something other than time. */
+  readonly runAt: Date | null;
+  /** When the latest attempt started. */
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  /** Until when the running attempt's lease lasts unless it is renewed. */
+  readonly leaseUntil: Date | null;
+  readonly workerId: string | null;
+  readonly parentId: string | null;
+  /** The machine step it is at; null for plain jobs. */
+  readonly step: string | null;
+}
+
+/** One failed attempt, as `job.errors` lists it. */
+export interface JobFailure {
+  readonly at: Date;
+  readonly attempt: number;
+  readonly message: string;
+  readonly stack: string | null;
+}
+
+/** Settings of a job that few jobs have: kept as one JSON text, null for plain jobs. */
+export interface JobExtras {
+  /** Crashes allowed before the job is dead. */
+  readonly maxCrashes?: number;
+  /** `attempt`: a crash uses up an attempt (the crawler's and forge's rule) instead of being counted apart. */
+  readonly countCrashes?: "attempt" | "crash";
+  readonly backoff?: Backoff;
+  /** False: nothing is kept of this job once it is done. */
+  readonly keep?: boolean;
+}
+
+/** A job as the store takes it: checked, encoded, with an id. */
+export interface NewJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  /** JSON text. */
+  readonly input: string;
+  /** Relative to the database's clock; null when `runAt` is given. Both null: due at once. */
+  readonly delayMs: number | null;
+  readonly runAt: number | null;
+  readonly maxAttempts: number | null;
+  readonly timeoutMs: number | null;
+  readonly unique: UniqueKey | null;
+  readonly lane: string | null;
+  readonly context: string | null;
+  readonly parentId: string | null;
+  /** Start by then, or be cancelled. Epoch milliseconds. */
+  readonly deadlineAt: number | null;
+  readonly extras: JobExtras | null;
+}
+
+/** A unique key, as the store enforces it: one holder for each (scope, key). */
+export interface UniqueKey {
+  readonly scope: string;
+  readonly key: string;
+  /** The key is also held this long after the enqueue, ended or not. Null: only while the job has not ended. */
+  readonly forMs: number | null;
+  readonly onConflict: "keep" | "replace" | "debounce";
+}
+
+/** What became of one job handed to `enqueue`. `id` is the job that now stands for the request. */
+export interface Enqueued {
+  readonly status: "enqueued" | "duplicate" | "replaced" | "debounced";
+  readonly id: string;
+}
+
+/** A job as a claim hands it over: everything an attempt and `decide` need. */
+export interface ClaimedJob {
+  readonly id: string;
+  readonly token: number;
+  readonly session: number;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  /** JSON text, undecoded: a bad one harms only its own attempt. */
+  readonly input: string;
+  /** Already counts this attempt. */
+  readonly attempt: number;
+  readonly crashes: number;
+  /** Null: the definition's, else the default. */
+  readonly maxAttempts: number | null;
+  readonly timeoutMs: number | null;
+  readonly errors: string | null;
+  readonly keyed: boolean;
+  readonly lane: string | null;
+  readonly context: string | null;
+  readonly parentId: string | null;
+  readonly createdAt: number;
+  readonly runAt: number;
+  readonly startedAt: number;
+  readonly deadlineAt: number | null;
+  readonly extras: JobExtras | null;
+  /** A cancel was asked for while an earlier holder had it (only set by `orphans`). */
+  readonly cancelReason: string | null;
+}
+
+/** A failure as it is kept in a job's row. */
+export type { FailureRecord };

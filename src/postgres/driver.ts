@@ -1,0 +1,381 @@
+/**
+ * The Postgres driver: catalogue calls over pools, migrations under an advisory lock, the user's own transactions.
+ *
+ * One call is one statement, so it is its own transaction and costs one round trip. Scripts of several calls run
+ * between begin and commit on one connection. Only transaction-level advisory locks are used: through a pooler, a
+ * session's lock belongs to nobody.
+ */
+import { systemClock, type Clock } from "../clock.ts";
+import { StoreError, UsageError } from "../errors.ts";
+import {
+  bind,
+  column,
+  parse,
+  tableNames,
+  type Call,
+  type Params,
+  type Parsed,
+  type Row,
+  type RowList,
+  type Script,
+  type StatementName,
+  type Statements,
+  type Tables,
+} from "../sql/catalogue.ts";
+import { count, newCounters, runAsync, type Driver, type Lane } from "../sql/driver.ts";
+import { pending, schemaMissing, type AppliedMigration } from "../sql/migrate.ts";
+import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
+import { sqlState, toStoreError } from "./errors.ts";
+import { encode, Listener, Notifier } from "./listen.ts";
+import { migrations } from "./migrations.ts";
+import { dropPartitions, makePartitions } from "./partitions.ts";
+import { isClient, type PgClient, type PgPool } from "./pg.ts";
+import { statements } from "./statements.ts";
+
+/** As `server_version_num` counts: Postgres 14. */
+const OLDEST_VERSION = 140_000;
+
+export interface PostgresOptions {
+  readonly schema: string;
+  readonly migrate: boolean | "check";
+  readonly poolSize: number;
+  readonly clock: Clock;
+  /** Tell other processes when a user's transaction with jobs in it commits. */
+  readonly notify: boolean;
+  readonly onConnectionLost: (error: unknown) => void;
+  readonly onConnectionBack: () => void;
+  readonly onWarning: (message: string, details: Record<string, unknown>) => void;
+}
+
+interface PostgresTx extends UserTx {
+  readonly sync: false;
+  readonly client: PgClient;
+}
+
+export function postgresTables(schema: string): Tables {
+  return tableNames((table) => `"${schema}"."${table}"`);
+}
+
+interface Compiled {
+  readonly text: string;
+  readonly name: string;
+  readonly parsed: Parsed;
+}
+
+/** The catalogue's statements with `$1` for `:name`, and their values in that order. */
+export class Compiler {
+  readonly #statements: Statements;
+  readonly #compiled = new Map<StatementName, Compiled>();
+
+  constructor(schema: string) {
+    this.#statements = statements(postgresTables(schema));
+  }
+
+  prepare(call: Call): Prepared {
+    const { text, name, parsed } = this.#compile(call.name);
+    return { text, name, values: values(parsed, call.params) };
+  }
+
+  #compile(name: StatementName): Compiled {
+    const known = this.#compiled.get(name);
+    if (known !== undefined) return known;
+    const entry = this.#statements[name];
+    if (typeof entry !== "string") throw new TypeError(`${name}: one statement for each call in Postgres`);
+    const parsed = number(parse(entry));
+    const compiled = { ...parsed, name: statementName(parsed.text) };
+    this.#compiled.set(name, compiled);
+    return compiled;
+  }
+}
+
+/** A parameter that is named twice is sent once. */
+function number(parsed: Parsed): { text: string; parsed: Parsed } {
+  const places = new Map<string, number>();
+  const slots: Parsed["slots"][number][] = [];
+  let text = parsed.pieces[0] ?? "";
+  parsed.slots.forEach((slot, index) => {
+    const key = `${slot.param}.${slot.column ?? ""}`;
+    let place = places.get(key);
+    if (place === undefined) {
+      slots.push(slot);
+      place = slots.length;
+      places.set(key, place);
+    }
+    text += `$${place}${parsed.pieces[index + 1] ?? ""}`;
+  });
+  return { text, parsed: { pieces: [], slots } };
+}
+
+function values(parsed: Parsed, params: Params): unknown[] {
+  return bind(parsed, params, (value, slot) =>
+    slot.column === null ? value : column(value as RowList, slot.column),
+  );
+}
+
+export class PostgresDriver implements Driver {
+  readonly dialect = "postgres";
+  readonly counters: StoreCounters = newCounters();
+  readonly renewalTarget: RenewalTarget | null;
+  readonly #connections: Connections;
+  readonly #compiler: Compiler;
+  readonly #options: PostgresOptions;
+  readonly #checked = new WeakSet<object>();
+  readonly #listeners = new Set<(wake: Wake) => void>();
+  readonly #notifier: Notifier;
+  #listener: Listener | null = null;
+
+  private constructor(connections: Connections, options: PostgresOptions) {
+    this.#connections = connections;
+    this.#options = options;
+    this.#compiler = new Compiler(options.schema);
+    this.renewalTarget =
+      connections.config === null
+        ? null
+        : { dialect: "postgres", config: connections.config, schema: options.schema };
+    this.#notifier = new Notifier(async (payloads) => {
+      count(this.counters, "notify");
+      await this.#connections.query(
+        {
+          text: "select pg_notify($1, payload) from unnest($2::text[]) as payload",
+          name: "hf_notify",
+          values: [options.schema, payloads],
+        },
+        "general",
+      );
+    });
+  }
+
+  static async open(target: string | PgPool, options: PostgresOptions): Promise<PostgresDriver> {
+    const connections = await Connections.open(target, {
+      poolSize: options.poolSize,
+      applicationName: "holdfast",
+      onConnectionLost: options.onConnectionLost,
+      onConnectionBack: options.onConnectionBack,
+    });
+    const driver = new PostgresDriver(connections, options);
+    try {
+      await driver.#migrate();
+      return driver;
+    } catch (error) {
+      await connections.close();
+      throw toStoreError(error);
+    }
+  }
+
+  /** The server's clock, unless the client's is a fake one. */
+  now(): number | null {
+    return this.#options.clock.system ? null : Math.floor(this.#options.clock.now());
+  }
+
+  read(call: Call, lane: Lane = "general"): Promise<Row[]> {
+    return this.#query(call, lane);
+  }
+
+  write(call: Call, lane: Lane = "general"): Promise<Row[]> {
+    this.counters.commits += 1;
+    return this.#query(call, lane);
+  }
+
+  #query(call: Call, lane: Lane): Promise<Row[]> {
+    count(this.counters, call.name);
+    return this.#connections.query(this.#compiler.prepare(call), lane);
+  }
+
+  transaction<T>(script: () => Script<T>, lane: Lane = "general"): Promise<T> {
+    this.counters.commits += 1;
+    const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
+      runAsync(script(), (call) => {
+        count(this.counters, call.name);
+        return send(this.#compiler.prepare(call));
+      });
+    return this.#connections.transaction(body, lane);
+  }
+
+  async userTx(handle: unknown): Promise<PostgresTx> {
+    if (!isClient(handle)) {
+      throw new UsageError(
+        "TX_UNSUPPORTED",
+        "`tx` must be the node-postgres client on which your transaction is open (pool.connect() and `begin`, not the pool itself).",
+      );
+    }
+    const tx: PostgresTx = { sync: false, client: handle };
+    await this.#checkSameDatabase(tx);
+    return tx;
+  }
+
+  /** Asks for the instance mark through the user's client: another database or schema has another one, or none. */
+  async #checkSameDatabase(tx: PostgresTx): Promise<void> {
+    const [status] = await this.#inTx(tx, {
+      text: "select to_regclass($1) is not null as here, pg_current_xact_id_if_assigned() is not null or now() <> statement_timestamp() as begun",
+      name: "",
+      values: [`"${this.#options.schema}"."meta"`],
+    });
+    if (this.#checked.has(tx.client)) return;
+    const theirs =
+      status?.["here"] === true
+        ? (await this.#inTx(tx, this.#compiler.prepare({ name: "instance", params: {} })))[0]?.["value"]
+        : null;
+    const [ours] = await this.read({ name: "instance", params: {} });
+    if (theirs !== ours?.["value"]) {
+      throw new UsageError(
+        "TX_WRONG_DATABASE",
+        "`tx` is on another database than this client: a job written there would never run. Open both on the same database.",
+      );
+    }
+    this.#checked.add(tx.client);
+  }
+
+  inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T> {
+    return runAsync(script(), (call) => {
+      count(this.counters, call.name);
+      return this.#inTx(tx as PostgresTx, this.#compiler.prepare(call));
+    });
+  }
+
+  /** Never a named statement in the user's transaction: an error there would be theirs to clean up. */
+  async #inTx(tx: PostgresTx, statement: Prepared): Promise<Row[]> {
+    try {
+      return await this.#connections.send(tx.client, { ...statement, name: "" }, DEADLINE_MS);
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+
+  async tidy(): Promise<void> {
+    await makePartitions(this.#connections, this.#options.schema, systemClock.now());
+  }
+
+  dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number> {
+    return dropPartitions(this.#connections, this.#options.schema, {
+      ...policy,
+      now: this.now() ?? systemClock.now(),
+    });
+  }
+
+  listen(onWake: (wake: Wake) => void): () => void {
+    this.#listeners.add(onWake);
+    this.#listener ??= new Listener({
+      channel: this.#options.schema,
+      connect: () => this.#connections.dedicated(),
+      onWake: (wake) => {
+        for (const listener of this.#listeners) listener(wake);
+      },
+      onWarning: this.#options.onWarning,
+    });
+    return () => {
+      this.#listeners.delete(onWake);
+      if (this.#listeners.size > 0) return;
+      this.#listener?.stop();
+      this.#listener = null;
+    };
+  }
+
+  get listening(): boolean {
+    return this.#listener?.proven ?? false;
+  }
+
+  notify(wake: Wake): void {
+    this.#notifier.push(wake);
+  }
+
+  async notifyInTx(tx: UserTx, wakes: readonly Wake[]): Promise<void> {
+    if (!this.#options.notify || wakes.length === 0) return;
+    await this.#inTx(tx as PostgresTx, {
+      text: "select pg_notify($1, payload) from unnest($2::text[]) as payload",
+      name: "",
+      values: [this.#options.schema, wakes.map(encode)],
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#listener?.stop();
+    this.#listener = null;
+    await this.#connections.close();
+  }
+
+  async #migrate(): Promise<void> {
+    const { schema, migrate } = this.#options;
+    await this.#checkVersion();
+    const missing = pending(
+      migrations,
+      await this.#applied((statement) => this.#connections.query(statement, "general")),
+    );
+    if (missing.length > 0) {
+      if (migrate !== true) throw schemaMissing(missing);
+      await this.#applyMigrations(schema);
+    }
+    if (migrate === true) await this.tidy();
+  }
+
+  async #checkVersion(): Promise<void> {
+    const [row] = await this.#connections.query(
+      { text: "select current_setting('server_version_num')::int as version", name: "", values: [] },
+      "general",
+    );
+    const version = Number(row?.["version"]);
+    if (version >= OLDEST_VERSION) return;
+    throw new StoreError(
+      "POSTGRES_TOO_OLD",
+      `This server is Postgres ${Math.floor(version / 10_000)}; Holdfast needs 14 or newer.`,
+      { details: { version } },
+    );
+  }
+
+  /** Under a lock that is taken before anything else is looked at: `if not exists` alone is not safe against a race. */
+  #applyMigrations(schema: string): Promise<void> {
+    const tables = postgresTables(schema);
+    const plain = (text: string, values: readonly unknown[] = []): Prepared => ({ text, name: "", values });
+    return this.#connections.transaction(async (send) => {
+      await send(
+        plain("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`holdfast.migrate.${schema}`]),
+      );
+      const [{ exists } = { exists: false }] = await send(
+        plain("select to_regnamespace($1) is not null as exists", [`"${schema}"`]),
+      );
+      if (exists !== true) await send(plain(`create schema "${schema}"`));
+      await send(
+        plain(
+          `create table if not exists ${tables.migration} (version int primary key, name text not null, breaking bool not null, applied_at bigint not null)`,
+        ),
+      );
+      for (const step of pending(migrations, await this.#applied(send))) {
+        for (const sql of step.sql(tables, schema)) await send(plain(sql));
+        await send(
+          plain(`insert into ${tables.migration} values ($1, $2, $3, $4)`, [
+            step.version,
+            step.name,
+            step.breaking === true,
+            systemClock.now(),
+          ]),
+        );
+      }
+    });
+  }
+
+  async #applied(send: (statement: Prepared) => Promise<Row[]>): Promise<AppliedMigration[]> {
+    const tables = postgresTables(this.#options.schema);
+    const [table] = await send({
+      text: "select to_regclass($1) is not null as exists",
+      name: "",
+      values: [tables.migration],
+    });
+    if (table?.["exists"] !== true) return [];
+    try {
+      const rows = await send({
+        text: `select version, breaking from ${tables.migration}`,
+        name: "",
+        values: [],
+      });
+      return rows.map((row) => ({ version: Number(row["version"]), breaking: row["breaking"] === true }));
+    } catch (error) {
+      if (sqlState(error) === "42501")
+        throw new StoreError(
+          "PERMISSION_DENIED",
+          "The role may not read Holdfast's schema. Grant it the rights that docs/guides/postgres.md lists.",
+          { cause: error },
+        );
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Wake-ups between processes over LISTEN/NOTIFY: one connection that listens, and proves to itself that it hears.
+ *
+ *   connect ─▶ LISTEN ─▶ send myself a nonce ─▶ heard within 4 s: proven ─▶ again every 10 s
+ *      ▲                         └─ not heard: unproven (a pooler, a dead peer): destroy, warn once, try again later
+ *
+ * Never relied on: whoever sleeps also polls, fast while `proven` is false and slowly while it is true. A notification
+ * says only where to look. Sending is gathered: one statement carries all that came up while the last one was on its
+ * way, because NOTIFY takes a lock over the whole database at commit (half the throughput, when sent for each commit).
+ */
+import { systemClock, type Timer } from "../clock.ts";
+import type { Wake } from "../store.ts";
+import { cutOff, type PgClient } from "./pg.ts";
+
+const PROVE_EVERY_MS = 10_000;
+const HEARD_WITHIN_MS = 4_000;
+const RETRY_MS = 2_000;
+
+export interface ListenerOptions {
+  readonly channel: string;
+  connect(): Promise<PgClient>;
+  onWake(wake: Wake): void;
+  onWarning(message: string, details: Record<string, unknown>): void;
+}
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  #client: PgClient | null = null;
+  #proven = false;
+  #nonce = 0;
+  #awaited: string | null = null;
+  #timer: Timer | null = null;
+  #failures = 0;
+  #stopped = false;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    void this.#start();
+  }
+
+  get proven(): boolean {
+    return this.#proven;
+  }
+
+  async #start(): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      const client = await this.#options.connect();
+      if (this.#stopped) return destroy(client);
+      this.#client = client;
+      client.on("error", () => this.#lost(client));
+      client.on("end", () => this.#lost(client));
+      client.on("notification", (message) => this.#heard(message.payload ?? ""));
+      await client.query(`listen "${this.#options.channel}"`);
+      this.#prove(client);
+    } catch {
+      this.#lost(this.#client);
+    }
+  }
+
+  #prove(client: PgClient): void {
+    if (this.#stopped || client !== this.#client) return;
+    const nonce = `${process.pid}.${(this.#nonce += 1)}.${Math.trunc(systemClock.monotonic())}`;
+    this.#awaited = nonce;
+    client
+      .query("select pg_notify($1, $2)", [this.#options.channel, JSON.stringify({ k: "self", n: nonce })])
+      .catch(() => this.#lost(client));
+    this.#timer?.cancel();
+    this.#timer = systemClock.after(HEARD_WITHIN_MS, () => this.#lost(client), { unref: true });
+  }
+
+  #heard(payload: string): void {
+    const wake = decode(payload);
+    if (wake === null) return;
+    if (wake.kind === "self") {
+      if (wake.nonce !== this.#awaited) return;
+      this.#awaited = null;
+      this.#failures = 0;
+      const first = !this.#proven;
+      this.#proven = true;
+      const client = this.#client;
+      this.#timer?.cancel();
+      this.#timer = systemClock.after(PROVE_EVERY_MS, () => client !== null && this.#prove(client), {
+        unref: true,
+      });
+      // What was sent while nobody heard is gone: look at everything once.
+      if (first) this.#options.onWake({ kind: "any" });
+      return;
+    }
+    this.#options.onWake(wake);
+  }
+
+  #lost(client: PgClient | null): void {
+    if (this.#stopped || (client !== this.#client && client !== null)) return;
+    this.#timer?.cancel();
+    this.#client = null;
+    this.#proven = false;
+    this.#failures += 1;
+    if (client !== null) destroy(client);
+    if (this.#failures === 3) {
+      this.#options.onWarning(
+        "LISTEN does not reach this process (a pooler in transaction mode?): jobs are found by polling. Give a direct URL to have wake-ups.",
+        { channel: this.#options.channel },
+      );
+    }
+    this.#timer = systemClock.after(RETRY_MS * Math.min(this.#failures, 8), () => void this.#start(), {
+      unref: true,
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    if (this.#client !== null) destroy(this.#client);
+    this.#client = null;
+    this.#proven = false;
+  }
+}
+
+function destroy(client: PgClient): void {
+  client.removeAllListeners();
+  client.on("error", () => {});
+  client.end().catch(() => {});
+  cutOff(client);
+}
+
+type Message = Wake | { readonly kind: "self"; readonly nonce: string };
+
+/** Compact JSON, far below NOTIFY's 8,000 bytes; a queue's name is at most 128 characters. */
+export function encode(wake: Wake): string {
+  switch (wake.kind) {
+    case "work":
+      return JSON.stringify({ k: "work", q: wake.queue, p: wake.priority });
+    case "cancel":
+    case "stop":
+      return JSON.stringify({ k: wake.kind, s: wake.session });
+    default:
+      return JSON.stringify({ k: wake.kind });
+  }
+}
+
+function decode(payload: string): Message | null {
+  try {
+    const { k, q, p, s, n } = JSON.parse(payload) as Record<string, unknown>;
+    if (k === "work" && typeof q === "string" && typeof p === "number")
+      return { kind: "work", queue: q, priority: p };
+    if ((k === "cancel" || k === "stop") && typeof s === "number") return { kind: k, session: s };
+    if (k === "settings" || k === "any") return { kind: k };
+    if (k === "self" && typeof n === "string") return { kind: "self", nonce: n };
+  } catch {
+    // Anybody may send on the channel; what is not ours is not heard.
+  }
+  return null;
+}
+
+/** Sends wake-ups: the first at once, those that come up meanwhile together in the next statement. */
+export class Notifier {
+  readonly #send: (payloads: readonly string[]) => Promise<void>;
+  #waiting = new Set<string>();
+  #sending = false;
+
+  constructor(send: (payloads: readonly string[]) => Promise<void>) {
+    this.#send = send;
+  }
+
+  push(wake: Wake): void {
+    this.#waiting.add(encode(wake));
+    if (!this.#sending) void this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    this.#sending = true;
+    while (this.#waiting.size > 0) {
+      const payloads = [...this.#waiting];
+      this.#waiting = new Set();
+      try {
+        await this.#send(payloads);
+      } catch {
+        // Polling finds the job; a notification is only haste.
+      }
+    }
+    this.#sending = false;
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * node-postgres, loaded when first needed, and the little of it that we use. The only file that imports `pg`.
+ *
+ * `pg` is an optional peer: whoever runs on SQLite never installs it.
+ */
+import { StoreError } from "../errors.ts";
+
+export interface PgQuery {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  readonly name?: string;
+  readonly types?: unknown;
+}
+export interface PgResult {
+  readonly rows: Record<string, unknown>[];
+}
+export interface PgClient {
+  query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>;
+  on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
+  on(event: "notification", listener: (message: { payload?: string }) => void): unknown;
+  removeAllListeners(): unknown;
+  connect(): Promise<unknown>;
+  end(): Promise<void>;
+  /** pg's own, and public by long use; absent in its native variant. */
+  readonly connection?: { readonly stream?: { destroy(): void } };
+}
+export interface PgPoolClient extends PgClient {
+  release(error?: Error | boolean): void;
+}
+export interface PgPool {
+  connect(): Promise<PgPoolClient>;
+  on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  end(): Promise<void>;
+  readonly options?: Record<string, unknown>;
+}
+
+interface Pg {
+  readonly Pool: new (config: Record<string, unknown>) => PgPool;
+  readonly Client: new (config: Record<string, unknown>) => PgClient;
+  readonly types: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
+}
+
+export async function loadPg(): Promise<Pg> {
+  try {
+    const module = (await import("pg")) as unknown as { default: Pg };
+    return module.default;
+  } catch (cause) {
+    throw new StoreError(
+      "DRIVER_MISSING",
+      "Postgres needs the `pg` package, which is not installed. Run: npm install pg",
+      { cause },
+    );
+  }
+}
+
+/**
+ * Ends a connection whose other side may never answer. `end()` alone says goodbye on an idle connection and waits for
+ * the socket to close, which a half-open one does not do for many minutes: it kept the process from exiting.
+ */
+export function cutOff(client: PgClient): void {
+  client.connection?.stream?.destroy();
+}
+
+const INT8 = 20;
+
+/** bigint as a number: ours are milliseconds, tokens and counts, all below 2^53. */
+export function rowTypes(pg: Pg): { getTypeParser(oid: number, format?: string): (text: string) => unknown } {
+  return { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) };
+}
+
+/** Whether this is a node-postgres pool that the user owns. */
+export function isPool(value: unknown): value is PgPool {
+  if (typeof value !== "object" || value === null) return false;
+  const pool = value as Record<string, unknown>;
+  return (
+    typeof pool["connect"] === "function" &&
+    typeof pool["end"] === "function" &&
+    "totalCount" in pool &&
+    "idleCount" in pool
+  );
+}
+
+/** Whether this is a node-postgres client, pooled or not. */
+export function isClient(value: unknown): value is PgClient {
+  if (typeof value !== "object" || value === null) return false;
+  const client = value as Record<string, unknown>;
+  return (
+    typeof client["query"] === "function" && typeof client["on"] === "function" && !("totalCount" in client)
+  );
+}

@@ -1,0 +1,22 @@
+/** Renewing a session over a Postgres connection of its own, for the thread that renews. */
+import { readRenewal, renewCall, type RenewalConnection } from "../sql/renewal.ts";
+import { Connections } from "./connections.ts";
+import { Compiler } from "./driver.ts";
+
+export async function openPostgresRenewal(
+  config: Record<string, unknown>,
+  schema: string,
+): Promise<RenewalConnection> {
+  const connections = await Connections.open(String(config["connectionString"]), {
+    poolSize: 1,
+    applicationName: "holdfast renewal",
+    onConnectionLost: () => {},
+    onConnectionBack: () => {},
+  });
+  const compiler = new Compiler(schema);
+  return {
+    renew: async (session) =>
+      readRenewal(await connections.query(compiler.prepare(renewCall(session, null)), "settle")),
+    close: () => connections.close(),
+  };
+}

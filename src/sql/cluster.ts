@@ -1,0 +1,178 @@
+/** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
+import type { Hold, KindInfo, QueueCounts, QueueSettings, QueueState, WorkerState } from "../store.ts";
+import type { Row } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import {
+  flag,
+  hold,
+  maybeNumber,
+  maybeText,
+  NO_SETTINGS,
+  number,
+  queueSettings,
+  text,
+  worker,
+} from "./rows.ts";
+
+const EMPTY: QueueCounts = { ready: 0, scheduled: 0, running: 0, waiting: 0 };
+
+export class Cluster {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async queues(): Promise<QueueState[]> {
+    const now = this.#driver.now();
+    const [settings, lines, workers] = await Promise.all([
+      this.#driver.read({ name: "queueRows", params: { names: null } }),
+      this.#driver.read({ name: "queueCounts", params: { now } }),
+      this.workers(),
+    ]);
+    const names = new Set([
+      ...settings.map((row) => text(row, "name")),
+      ...lines.map((row) => text(row, "queue")),
+    ]);
+    return [...names].sort().map((name) =>
+      queueState(
+        name,
+        settings.find((row) => row["name"] === name),
+        lines.filter((row) => row["queue"] === name),
+        workers,
+      ),
+    );
+  }
+
+  async setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void> {
+    const { paused, ...settings } = change;
+    const changed = Object.keys(settings).length > 0;
+    const driver = this.#driver;
+    const now = driver.now();
+    await driver.transaction(function* () {
+      const [row] = changed ? yield { name: "queueRows", params: { names: [name] } } : [];
+      const { cooldown, ...rest } = {
+        ...(row === undefined ? NO_SETTINGS : queueSettings(row)),
+        ...settings,
+      };
+      yield {
+        name: "setQueue",
+        params: {
+          now,
+          name,
+          paused: paused ?? null,
+          settings: changed ? JSON.stringify(rest) : null,
+          coolBase: cooldown?.baseMs ?? null,
+          coolMax: cooldown?.maxMs ?? null,
+        },
+      };
+    });
+  }
+
+  async queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names } });
+    return new Map(
+      rows.map((row) => [text(row, "name"), { ...queueSettings(row), paused: row["paused_at"] !== null }]),
+    );
+  }
+
+  async holds(): Promise<Hold[]> {
+    return (await this.#driver.read({ name: "holds", params: {} })).map(hold);
+  }
+
+  async setHold({
+    name,
+    queues,
+    reason,
+  }: {
+    name: string;
+    queues: readonly string[] | null;
+    reason: string | null;
+  }): Promise<void> {
+    await this.#driver.write({ name: "setHold", params: { now: this.#driver.now(), name, queues, reason } });
+  }
+
+  async clearHold(name: string): Promise<boolean> {
+    return (await this.#driver.write({ name: "clearHold", params: { name } })).length > 0;
+  }
+
+  async workers(): Promise<WorkerState[]> {
+    return (await this.#driver.read({ name: "workers", params: { now: this.#driver.now() } })).map(worker);
+  }
+
+  async stopWorkers(sessions: readonly number[] | "all"): Promise<number[]> {
+    const params = { now: this.#driver.now(), sessions: sessions === "all" ? null : sessions };
+    return (await this.#driver.write({ name: "stopWorkers", params })).map((row) => number(row, "id"));
+  }
+
+  async kinds(): Promise<Map<string, KindInfo>> {
+    const rows = await this.#driver.read({ name: "kinds", params: {} });
+    return new Map(
+      rows.map((row) => [
+        text(row, "name"),
+        { unique: flag(row, "has_unique"), lane: flag(row, "has_lane") },
+      ]),
+    );
+  }
+
+  async registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void> {
+    const rows = [...kinds].map(([name, { unique, lane }]) => ({ name, unique, lane }));
+    if (rows.length > 0)
+      await this.#driver.write({ name: "registerKinds", params: { now: this.#driver.now(), rows } });
+  }
+
+  async getState(key: string): Promise<string | null> {
+    const [row] = await this.#driver.read({ name: "getState", params: { key } });
+    return row === undefined ? null : maybeText(row, "value");
+  }
+
+  async setState(key: string, value: string): Promise<void> {
+    await this.#driver.write({ name: "setState", params: { now: this.#driver.now(), key, value } });
+  }
+
+  async deleteState(key: string): Promise<boolean> {
+    return (await this.#driver.write({ name: "deleteState", params: { key } })).length > 0;
+  }
+}
+
+function queueState(
+  name: string,
+  settings: Row | undefined,
+  lines: readonly Row[],
+  workers: readonly WorkerState[],
+): QueueState {
+  const counts = lines.reduce<QueueCounts>(
+    (sum, line) => ({
+      ready: sum.ready + number(line, "ready"),
+      scheduled: sum.scheduled + number(line, "scheduled"),
+      running: sum.running + number(line, "running"),
+      waiting: sum.waiting + number(line, "waiting"),
+    }),
+    EMPTY,
+  );
+  const lags = lines.map((line) =>
+    line["oldest"] === null ? 0 : number(line, "now") - number(line, "oldest"),
+  );
+  const date = (column: string) => {
+    const value = settings === undefined ? null : maybeNumber(settings, column);
+    return value === null ? null : new Date(value);
+  };
+  return {
+    name,
+    paused: date("paused_at") !== null,
+    pausedAt: date("paused_at"),
+    coolUntil: date("cool_until"),
+    settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
+    counts,
+    lagMs: Math.max(0, ...lags),
+    unserved: lines
+      .filter((line) => number(line, "ready") > 0 && !isServed(name, text(line, "name"), workers))
+      .map((line) => text(line, "name")),
+  };
+}
+
+function isServed(queue: string, name: string, workers: readonly WorkerState[]): boolean {
+  return workers.some(
+    (worker) => worker.kind === "worker" && queue in worker.queues && worker.names.includes(name),
+  );
+}

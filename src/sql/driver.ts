@@ -1,0 +1,61 @@
+/**
+ * What the store needs of a database connection. Two files keep it: sqlite/driver.ts and postgres/driver.ts.
+ *
+ * A driver runs calls of the catalogue, alone or as a script in one transaction, with a deadline on each, and turns
+ * the database's errors into ours. It knows nothing of jobs.
+ */
+import type { Call, Row, Script } from "./catalogue.ts";
+import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+
+/** Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle. */
+export type Lane = "general" | "claim" | "settle";
+
+export interface Driver {
+  readonly dialect: "sqlite" | "postgres";
+  readonly counters: StoreCounters;
+  readonly renewalTarget: RenewalTarget | null;
+  /** What to bind as `:now`: null lets the database take its own clock. */
+  now(): number | null;
+  read(call: Call, lane?: Lane): Promise<Row[]>;
+  /** One call in a transaction of its own; committed durably when it resolves. */
+  write(call: Call, lane?: Lane): Promise<Row[]>;
+  /** All that the script yields, in one transaction. The script is made anew for each try. */
+  transaction<T>(script: () => Script<T>, lane?: Lane): Promise<T>;
+  /** Runs a script inside the user's own transaction. At once, when `tx.sync`. */
+  inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T>;
+  userTx(handle: unknown): UserTx | Promise<UserTx>;
+  /** Upkeep that is the dialect's own. */
+  tidy(): Promise<void>;
+  /** Drops whole what is older; answers how many pieces. 0 where the dialect has no such thing. */
+  dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number>;
+  listen(onWake: (wake: Wake) => void): () => void;
+  readonly listening: boolean;
+  /** Tells other processes. Gathered; never throws. */
+  notify(wake: Wake): void;
+  /** A statement that tells others when the user's own transaction commits; null: not needed. */
+  notifyInTx(tx: UserTx, wakes: readonly Wake[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Runs a script over an executor that answers at once. */
+export function runSync<T>(script: Script<T>, run: (call: Call) => Row[]): T {
+  let step = script.next();
+  while (!step.done) step = script.next(run(step.value));
+  return step.value;
+}
+
+/** Runs a script over an executor that answers later. */
+export async function runAsync<T>(script: Script<T>, run: (call: Call) => Promise<Row[]>): Promise<T> {
+  let step = script.next();
+  while (!step.done) step = script.next(await run(step.value));
+  return step.value;
+}
+
+export function newCounters(): StoreCounters {
+  return { statements: 0, commits: 0, retries: 0, byName: new Map() };
+}
+
+export function count(counters: StoreCounters, name: string): void {
+  counters.statements += 1;
+  counters.byName.set(name, (counters.byName.get(name) ?? 0) + 1);
+}

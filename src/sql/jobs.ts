@@ -1,0 +1,201 @@
+/**
+ * Looking at jobs and acting on them by hand: get, list, count, cancel, delete, retry, run now.
+ *
+ * Every action takes a batch and says for each id what became of it. A running job is never touched from here: its
+ * holder is asked (`cancel` table), because only the holder's fenced settle may end it.
+ */
+import type { Clock } from "../clock.ts";
+import type { Job } from "../job.ts";
+import { appendFailure } from "../policy/failure.ts";
+import { isId } from "../policy/id.ts";
+import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../store.ts";
+import type { Params, Row, Script } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { job, maybeNumber, maybeText, number, text } from "./rows.ts";
+
+export class Jobs {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+
+  constructor(driver: Driver, clock: Clock) {
+    this.#driver = driver;
+    this.#clock = clock;
+  }
+
+  async get(id: string): Promise<Job | null> {
+    if (!isId(id)) return null;
+    const [row] = await this.#driver.read({ name: "get", params: { now: this.#driver.now(), id } });
+    return row === undefined ? null : job(row);
+  }
+
+  async list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage> {
+    // One more than asked for tells whether there is a next page.
+    const rows = await this.#driver.read({
+      name: "list",
+      params: { ...this.#filter(filter), cursor: page.cursor, limit: page.limit + 1 },
+    });
+    const jobs = rows.slice(0, page.limit).map(job);
+    return { jobs, cursor: rows.length > page.limit ? (jobs.at(-1)?.id ?? null) : null };
+  }
+
+  async ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]> {
+    const rows = await this.#driver.read({ name: "ids", params: { ...this.#filter(filter), ...page } });
+    return rows.map((row) => text(row, "id"));
+  }
+
+  async count(filter: JobFilter): Promise<number> {
+    const [row] = await this.#driver.read({ name: "count", params: this.#filter(filter) });
+    return number(row as Row, "count");
+  }
+
+  #filter(filter: JobFilter): Params {
+    const list = (value: string | readonly string[] | undefined) =>
+      value === undefined ? null : typeof value === "string" ? [value] : value;
+    return {
+      now: this.#driver.now(),
+      ids: filter.ids === undefined ? null : filter.ids.filter(isId),
+      states: list(filter.state),
+      queues: list(filter.queue),
+      names: list(filter.name),
+      lane: filter.lane ?? null,
+      key: filter.key ?? null,
+      since: filter.since ?? null,
+      until: filter.until ?? null,
+      search: filter.search?.toLowerCase() ?? null,
+    };
+  }
+
+  cancel(
+    ids: readonly string[],
+    reason: string,
+    ask: (session: number) => void,
+  ): Promise<Map<string, CancelOutcome>> {
+    const now = this.#driver.now();
+    const at = this.#clock.now();
+    const wanted = ids.filter(isId);
+    const asked = new Set<number>();
+    const script = function* (): Script<Map<string, CancelOutcome>> {
+      const rows = yield { name: "lockQueued", params: { ids: wanted } };
+      const queued = rows.filter((row) => row["token"] === null);
+      const running = rows.filter((row) => row["token"] !== null);
+      if (queued.length > 0) {
+        const ended = queued.map((row) => ({
+          id: text(row, "id"),
+          state: "cancelled",
+          errors: appendFailure(maybeText(row, "errors"), {
+            at,
+            attempt: number(row, "attempt"),
+            message: reason,
+            stack: null,
+          }),
+        }));
+        const keyed = queued.filter((row) => row["key"] !== null).map((row) => text(row, "id"));
+        yield { name: "endQueued", params: { now, rows: ended, keyed } };
+      }
+      yield* askHolders(running, reason, now);
+      for (const row of running) asked.add(maybeNumber(row, "session") as number);
+      const live = new Map<string, CancelOutcome>();
+      for (const row of queued) live.set(text(row, "id"), "cancelled");
+      for (const row of running) live.set(text(row, "id"), "cancel_requested");
+      const rest = wanted.filter((id) => !live.has(id));
+      const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
+      for (const row of over) live.set(text(row, "id"), "ended");
+      return new Map(ids.map((id) => [id, live.get(id) ?? "not_found"]));
+    };
+    return this.#driver.transaction(script).then((outcomes) => {
+      for (const session of asked) ask(session);
+      return outcomes;
+    });
+  }
+
+  delete(ids: readonly string[], ask: (session: number) => void): Promise<Map<string, DeleteOutcome>> {
+    const now = this.#driver.now();
+    const wanted = ids.filter(isId);
+    const asked = new Set<number>();
+    const script = function* (): Script<Map<string, DeleteOutcome>> {
+      const rows = yield { name: "lockQueued", params: { ids: wanted } };
+      const running = rows.filter((row) => row["token"] !== null);
+      yield* askHolders(running, "deleted by user", now);
+      for (const row of running) asked.add(maybeNumber(row, "session") as number);
+      const held = new Set(running.map((row) => text(row, "id")));
+      const gone = yield { name: "forget", params: { ids: wanted.filter((id) => !held.has(id)) } };
+      const deleted = new Set(gone.map((row) => text(row, "id")));
+      return new Map(
+        ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? "cancel_requested" : "not_found"]),
+      );
+    };
+    return this.#driver.transaction(script).then((outcomes) => {
+      for (const session of asked) ask(session);
+      return outcomes;
+    });
+  }
+
+  /**
+   * Ended jobs come back with their attempts at 0. A unique key must be free, or the job would stand beside an active
+   * sibling; of several with one key only the newest comes back. The others are `superseded` and stay as they are.
+   */
+  retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>> {
+    const now = this.#driver.now();
+    const wanted = ids.filter(isId);
+    const script = function* (): Script<Map<string, RetryOutcome>> {
+      const outcomes = new Map<string, RetryOutcome>(ids.map((id) => [id, "not_found"]));
+      const live = yield { name: "lockQueued", params: { ids: wanted } };
+      for (const row of live) outcomes.set(text(row, "id"), "not_ended");
+      const ended = yield { name: "findEnded", params: { ids: wanted } }; // newest first
+      const keys = new Map<string, { scope: string; key: string; id: string; forMs: number | null }>();
+      const revivable: string[] = [];
+      for (const row of ended) {
+        const id = text(row, "id");
+        const key = uniqueOf(row);
+        if (key === null) revivable.push(id);
+        else if (keys.has(`${key.scope}\n${key.key}`)) outcomes.set(id, "superseded");
+        else keys.set(`${key.scope}\n${key.key}`, { ...key, id });
+      }
+      const won =
+        keys.size === 0 ? [] : yield { name: "takeKeys", params: { now, rows: [...keys.values()] } };
+      const free = new Set(won.map((row) => text(row, "id")));
+      for (const { id } of keys.values()) {
+        if (free.has(id)) revivable.push(id);
+        else outcomes.set(id, "superseded");
+      }
+      const revived =
+        revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
+      for (const row of revived) outcomes.set(text(row, "id"), "retried");
+      return outcomes;
+    };
+    return this.#driver.transaction(script);
+  }
+
+  async runNow(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.#driver.write({
+      name: "runNow",
+      params: { now: this.#driver.now(), ids: ids.filter(isId) },
+    });
+    return new Set(rows.map((row) => text(row, "id")));
+  }
+}
+
+function* askHolders(running: readonly Row[], reason: string, now: number | null): Script<void> {
+  if (running.length === 0) return;
+  const rows = running.map((row) => ({
+    id: text(row, "id"),
+    session: number(row, "session"),
+    token: number(row, "token"),
+    reason,
+  }));
+  yield { name: "askCancel", params: { now, rows } };
+}
+
+/** The unique key that an ended job had; its scope travels in the extras. */
+function uniqueOf(row: Row): { scope: string; key: string; forMs: number | null } | null {
+  const key = maybeText(row, "key");
+  if (key === null) return null;
+  const extras = JSON.parse(maybeText(row, "extras") ?? "{}") as {
+    unique?: { scope: string; forMs: number | null };
+  };
+  return {
+    key,
+    scope: extras.unique?.scope ?? `job:${text(row, "name")}`,
+    forMs: extras.unique?.forMs ?? null,
+  };
+}

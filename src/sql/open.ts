@@ -1,0 +1,109 @@
+/**
+ * From a URL or a handle to a store: the only file of the library that knows there are dialects.
+ *
+ * Each dialect is imported when it is first needed, so that a program on SQLite never loads `pg` and one on Postgres
+ * never loads node:sqlite.
+ */
+import { systemClock, type Clock } from "../clock.ts";
+import { StoreError, UsageError } from "../errors.ts";
+import { checkSchema } from "../policy/name.ts";
+import type { RenewalTarget, Store } from "../store.ts";
+import type { Driver } from "./driver.ts";
+import type { RenewalConnection } from "./renewal.ts";
+import { SqlStore } from "./store.ts";
+
+export interface StoreOptions {
+  /** Postgres: the schema's name. SQLite: the prefix of the tables' names. Default "holdfast". */
+  readonly schema?: string;
+  /** True (default): brings the schema up to date. False or "check": refuses a schema that is behind. */
+  readonly migrate?: boolean | "check";
+  /** SQLite: "full" (default) survives a power cut; "normal" may lose the last commits to one, and is faster. */
+  readonly durability?: "full" | "normal";
+  /** Opens SQLite versions and file systems that are known to lose data. */
+  readonly unsafeSqlite?: boolean;
+  /** Postgres: connections for everything but claims and settles. Default 5. */
+  readonly poolSize?: number;
+  /** Postgres: send NOTIFY inside a user's transaction. Default true. */
+  readonly notify?: boolean;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly onConnectionLost?: (error: unknown) => void;
+  readonly onConnectionBack?: () => void;
+  readonly onWarning?: (message: string, details: Record<string, unknown>) => void;
+}
+
+/** A handle that the user owns: a node:sqlite or better-sqlite3 database, or a node-postgres pool. */
+export type StoreHandle = object;
+
+export async function openStore(target: string | StoreHandle, options: StoreOptions = {}): Promise<Store> {
+  const clock = options.clock ?? systemClock;
+  const common = {
+    schema: checkSchema(options.schema ?? "holdfast"),
+    migrate: options.migrate ?? true,
+    clock,
+    onWarning: options.onWarning ?? (() => {}),
+  };
+  const sqlite = async (handle: string | StoreHandle): Promise<Driver> => {
+    const { SqliteDriver } = await import("../sqlite/driver.ts");
+    return SqliteDriver.open(handle as string, {
+      ...common,
+      durability: options.durability ?? "full",
+      unsafeSqlite: options.unsafeSqlite ?? false,
+      random: options.random ?? Math.random,
+    });
+  };
+  const postgres = async (handle: string | StoreHandle): Promise<Driver> => {
+    const { PostgresDriver } = await import("../postgres/driver.ts");
+    return PostgresDriver.open(handle as string, {
+      ...common,
+      poolSize: options.poolSize ?? 5,
+      notify: options.notify ?? true,
+      onConnectionLost: options.onConnectionLost ?? (() => {}),
+      onConnectionBack: options.onConnectionBack ?? (() => {}),
+    });
+  };
+  const driver = await (typeof target === "string"
+    ? byUrl(target, sqlite, postgres)
+    : byHandle(target, sqlite, postgres));
+  return new SqlStore(driver, clock);
+}
+
+/** A connection of its own for the thread that renews a session. */
+export async function openRenewal(target: RenewalTarget): Promise<RenewalConnection> {
+  if (target.dialect === "sqlite") {
+    const { openSqliteRenewal } = await import("../sqlite/renewal.ts");
+    return openSqliteRenewal(target.path, target.schema);
+  }
+  const { openPostgresRenewal } = await import("../postgres/renewal.ts");
+  return openPostgresRenewal(target.config, target.schema);
+}
+
+function byUrl<T>(url: string, sqlite: (url: string) => T, postgres: (url: string) => T): T {
+  if (/^postgres(ql)?:\/\//.test(url)) return postgres(url);
+  if (/^(sqlite:|file:)/.test(url) || url === ":memory:") return sqlite(url);
+  throw new UsageError(
+    "BAD_URL",
+    `This is not a database URL that Holdfast knows: ${JSON.stringify(withoutSecrets(url))}. ` +
+      `Use sqlite:jobs.db, sqlite::memory: or postgres://user:password@host:5432/database.`,
+  );
+}
+
+async function byHandle<T>(
+  handle: object,
+  sqlite: (handle: object) => Promise<T>,
+  postgres: (handle: object) => Promise<T>,
+): Promise<T> {
+  const { isHandle } = await import("../sqlite/handle.ts");
+  if (isHandle(handle)) return sqlite(handle);
+  const { isPool } = await import("../postgres/pg.ts");
+  if (isPool(handle)) return postgres(handle);
+  throw new StoreError(
+    "DRIVER_MISSING",
+    "This handle is none that Holdfast knows. Give a URL, a DatabaseSync of node:sqlite, a better-sqlite3 Database or a node-postgres Pool.",
+  );
+}
+
+/** A URL as it may be shown: without user, password and query. */
+export function withoutSecrets(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, "//").replace(/\?.*$/, "");
+}

@@ -1,0 +1,28 @@
+/**
+ * Renewing a session: one statement and one reading of its answer, for the store and for the renewing thread, which has
+ * a connection of its own that can do nothing else (sqlite/renewal.ts, postgres/renewal.ts).
+ */
+import type { Renewal } from "../store.ts";
+import type { Call, Row } from "./catalogue.ts";
+import { flag, text } from "./rows.ts";
+
+/** A connection that can do one thing. */
+export interface RenewalConnection {
+  renew(session: number): Promise<Renewal>;
+  close(): Promise<void>;
+}
+
+export function renewCall(session: number, now: number | null): Call {
+  return { name: "renew", params: { now, session } };
+}
+
+export function readRenewal(rows: readonly Row[]): Renewal {
+  const [row] = rows;
+  if (row === undefined) return { alive: false, cancels: [], gone: [], stop: false };
+  return {
+    alive: true,
+    stop: flag(row, "stop"),
+    cancels: JSON.parse(text(row, "cancels")) as Renewal["cancels"],
+    gone: JSON.parse(text(row, "gone")) as Renewal["gone"],
+  };
+}

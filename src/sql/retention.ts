@@ -1,0 +1,98 @@
+/**
+ * Forgetting what has been kept long enough, and who does the duties that one process of a cluster does for all.
+ *
+ * Whole days are dropped where the database has days (Postgres); the rest goes in batches, each its own transaction,
+ * with a turn of the event loop in between, so that neither claims nor this process wait for it.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import type { Clock } from "../clock.ts";
+import { idAt } from "../policy/id.ts";
+import type { PruneReport } from "../store.ts";
+import type { Driver } from "./driver.ts";
+import { queueSettings, text } from "./rows.ts";
+
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+
+interface Rule {
+  readonly states: readonly ("done" | "dead" | "cancelled")[];
+  /** 0 keeps for ever. */
+  readonly keepMs: number;
+  /** Null: every queue but `except`. */
+  readonly queues: readonly string[] | null;
+  readonly except: readonly string[];
+}
+
+export class Retention {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+
+  constructor(driver: Driver, clock: Clock) {
+    this.#driver = driver;
+    this.#clock = clock;
+  }
+
+  async duty(name: string, everyMs: number): Promise<boolean> {
+    return (
+      (await this.#driver.write({ name: "duty", params: { now: this.#driver.now(), name, every: everyMs } }))
+        .length > 0
+    );
+  }
+
+  async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
+    const own = rows.flatMap((row) => {
+      const { retention } = queueSettings(row);
+      return retention === null ? [] : [{ queue: text(row, "name"), ...retention }];
+    });
+    const except = own.map(({ queue }) => queue);
+    const partitions = await this.#driver.dropOld({ ...defaults, exceptQueues: except });
+    const rules: Rule[] = [
+      { states: ["done"], keepMs: defaults.doneMs, queues: null, except },
+      { states: ["dead", "cancelled"], keepMs: defaults.deadMs, queues: null, except },
+      ...own.flatMap(({ queue, doneMs, deadMs }): Rule[] => [
+        { states: ["done"], keepMs: doneMs, queues: [queue], except: [] },
+        { states: ["dead", "cancelled"], keepMs: deadMs, queues: [queue], except: [] },
+      ]),
+    ];
+    const report = { done: 0, dead: 0, cancelled: 0, partitions };
+    for (const rule of rules) await this.#apply(rule, batch, report);
+    return report;
+  }
+
+  async #apply(
+    rule: Rule,
+    batch: number,
+    report: { done: number; dead: number; cancelled: number },
+  ): Promise<void> {
+    if (rule.keepMs === 0) return;
+    // A job's id is from before its end, so nothing with a younger id can have been kept long enough.
+    const before = idAt(Math.max(0, this.#clock.now() - rule.keepMs + 1));
+    let after = FIRST_ID;
+    for (;;) {
+      const params = {
+        now: this.#driver.now(),
+        after,
+        before,
+        states: rule.states,
+        keep: rule.keepMs,
+        queues: rule.queues,
+        except: rule.except,
+        limit: batch,
+      };
+      const rows = await this.#driver.read({ name: "expired", params });
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      const gone = await this.#driver.write({
+        name: "forget",
+        params: { ids: rows.map((row) => text(row, "id")) },
+      });
+      for (const row of gone) {
+        const state = row["state"];
+        if (state === "done" || state === "dead" || state === "cancelled") report[state] += 1;
+      }
+      if (rows.length < batch) return;
+      after = text(last, "id");
+      await turn();
+    }
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Rows as the databases give them → what the rest of the program works with.
+ *
+ * The only place that knows column names and how each driver hands over numbers and JSON. A text that is not JSON
+ * becomes the text itself: a row that somebody spoilt by hand must not make a listing fail.
+ */
+import type { ClaimedJob, Job, JobExtras, JobState } from "../job.ts";
+import { WAITING_AT } from "../job.ts";
+import { DEFAULT_ATTEMPTS } from "../transition.ts";
+import { decodeFailures } from "../policy/failure.ts";
+import type { Hold, QueueSettings, WorkerState } from "../store.ts";
+import type { Row } from "./catalogue.ts";
+
+export function text(row: Row, column: string): string {
+  const value = row[column];
+  return typeof value === "string" ? value : String(value);
+}
+
+export function maybeText(row: Row, column: string): string | null {
+  const value = row[column];
+  return value === null || value === undefined ? null : String(value);
+}
+
+export function number(row: Row, column: string): number {
+  return Number(row[column]);
+}
+
+export function maybeNumber(row: Row, column: string): number | null {
+  const value = row[column];
+  return value === null || value === undefined ? null : Number(value);
+}
+
+export function flag(row: Row, column: string): boolean {
+  const value = row[column];
+  return value === true || value === 1;
+}
+
+function date(row: Row, column: string): Date | null {
+  const value = maybeNumber(row, column);
+  return value === null ? null : new Date(value);
+}
+
+function json(value: string | null): unknown {
+  if (value === null) return null;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function extras(row: Row): JobExtras | null {
+  return json(maybeText(row, "extras")) as JobExtras | null;
+}
+
+/** A claimed or orphaned job. `session` and where it comes from are the caller's to know. */
+export function claimedJob(row: Row, session: number, line: { queue: string; name: string }): ClaimedJob {
+  return {
+    id: text(row, "id"),
+    token: number(row, "token"),
+    session,
+    name: line.name,
+    queue: line.queue,
+    priority: -number(row, "rank") || 0,
+    input: text(row, "input"),
+    attempt: number(row, "attempt"),
+    crashes: number(row, "crashes"),
+    maxAttempts: maybeNumber(row, "max_attempts"),
+    timeoutMs: maybeNumber(row, "timeout_ms"),
+    errors: maybeText(row, "errors"),
+    keyed: row["key"] !== null,
+    lane: maybeText(row, "lane"),
+    context: context(row),
+    parentId: maybeText(row, "parent_id"),
+    createdAt: number(row, "created_at"),
+    runAt: number(row, "run_at"),
+    startedAt: number(row, "started_at"),
+    deadlineAt: maybeNumber(row, "deadline_at"),
+    extras: row["extras"] === null ? null : extras(row),
+    cancelReason: maybeText(row, "cancel_reason"),
+  };
+}
+
+/** Kept as a JSON string, so that NUL and lone surrogates survive Postgres. */
+function context(row: Row): string | null {
+  const value = row["context"];
+  return value === null || value === undefined ? null : String(json(String(value)));
+}
+
+export function job(row: Row): Job {
+  const failures = decodeFailures(maybeText(row, "errors")).map((failure) => ({
+    ...failure,
+    at: new Date(failure.at),
+  }));
+  const runAt = number(row, "run_at");
+  return {
+    id: text(row, "id"),
+    name: text(row, "name"),
+    queue: text(row, "queue"),
+    state: text(row, "state") as JobState,
+    priority: -number(row, "rank") || 0,
+    input: json(text(row, "input")),
+    output: json(maybeText(row, "output")),
+    progress: json(maybeText(row, "progress")),
+    attempt: number(row, "attempt"),
+    maxAttempts: maybeNumber(row, "max_attempts") ?? DEFAULT_ATTEMPTS,
+    crashes: number(row, "crashes"),
+    error: failures.at(-1)?.message ?? null,
+    errors: failures,
+    key: maybeText(row, "key"),
+    lane: maybeText(row, "lane"),
+    context: context(row),
+    createdAt: new Date(number(row, "created_at")),
+    runAt: runAt >= WAITING_AT ? null : new Date(runAt),
+    startedAt: date(row, "started_at"),
+    endedAt: date(row, "ended_at"),
+    leaseUntil: date(row, "lease_until"),
+    workerId: maybeText(row, "worker_id"),
+    parentId: maybeText(row, "parent_id"),
+    step: null,
+  };
+}
+
+export const NO_SETTINGS: QueueSettings = {
+  concurrency: null,
+  rate: null,
+  weight: null,
+  backoff: null,
+  retention: null,
+  cooldown: null,
+  slots: null,
+};
+
+/** A queue's settings; `cooldown` has columns of its own, because a statement reads it. */
+export function queueSettings(row: Row): QueueSettings {
+  const stored = (json(maybeText(row, "settings")) ?? {}) as Partial<QueueSettings>;
+  const baseMs = maybeNumber(row, "cool_base_ms");
+  const maxMs = maybeNumber(row, "cool_max_ms");
+  return {
+    ...NO_SETTINGS,
+    ...stored,
+    cooldown: baseMs === null || maxMs === null ? null : { baseMs, maxMs },
+  };
+}
+
+export function hold(row: Row): Hold {
+  return {
+    name: text(row, "name"),
+    queues: json(maybeText(row, "queues")) as string[] | null,
+    reason: maybeText(row, "reason"),
+    setAt: new Date(number(row, "set_at")),
+  };
+}
+
+export function worker(row: Row): WorkerState {
+  return {
+    session: number(row, "id"),
+    id: text(row, "worker_id"),
+    kind: text(row, "kind") as WorkerState["kind"],
+    name: text(row, "name"),
+    host: text(row, "host"),
+    pid: number(row, "pid"),
+    version: text(row, "version"),
+    queues: json(text(row, "queues")) as Record<string, number>,
+    names: json(text(row, "names")) as string[],
+    startedAt: new Date(number(row, "started_at")),
+    beatAt: new Date(number(row, "beat_at")),
+    leaseUntil: new Date(number(row, "lease_until")),
+    stopping: maybeNumber(row, "stop_requested_at") !== null,
+    jobs: json(text(row, "jobs")) as string[],
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * One shape for the SQLite handles that people have: node:sqlite's DatabaseSync and better-sqlite3's Database.
+ *
+ * Both prepare, run and return rows synchronously and differ in little: better-sqlite3 refuses `all()` on a statement
+ * without rows, and each says in its own way whether a transaction is open. Statements are kept for each handle.
+ */
+import {
+  bind,
+  parse,
+  type Parsed,
+  type Call,
+  type Params,
+  type Row,
+  type RowList,
+  type Statements,
+  type Value,
+} from "../sql/catalogue.ts";
+
+/** What both drivers' statements can do. */
+interface Statement {
+  all(...values: unknown[]): unknown[];
+  run(...values: unknown[]): unknown;
+  /** better-sqlite3 only: false for statements that return no rows. */
+  readonly reader?: boolean;
+}
+
+/** What both drivers' handles can do. */
+export interface Handle {
+  prepare(sql: string): Statement;
+  exec(sql: string): unknown;
+  close(): unknown;
+  /** node:sqlite. */
+  readonly isTransaction?: boolean;
+  /** better-sqlite3. */
+  readonly inTransaction?: boolean;
+}
+
+/** Whether this is a SQLite handle that we can use. */
+export function isHandle(value: unknown): value is Handle {
+  if (typeof value !== "object" || value === null) return false;
+  const handle = value as Partial<Record<keyof Handle, unknown>>;
+  return (
+    typeof handle.prepare === "function" &&
+    typeof handle.exec === "function" &&
+    (typeof handle.isTransaction === "boolean" || typeof handle.inTransaction === "boolean")
+  );
+}
+
+export function inTransaction(handle: Handle): boolean {
+  return handle.isTransaction ?? handle.inTransaction ?? false;
+}
+
+interface Prepared {
+  readonly parsed: Parsed;
+  readonly statement: Statement;
+  /** The list that the statement runs over, row by row; null for a statement that runs once. */
+  readonly list: string | null;
+}
+
+/** Runs catalogue calls on one handle, synchronously. */
+export class SqliteSession {
+  readonly handle: Handle;
+  readonly #statements: Statements;
+  readonly #prepared = new Map<string, readonly Prepared[]>();
+
+  constructor(handle: Handle, statements: Statements) {
+    this.handle = handle;
+    this.#statements = statements;
+  }
+
+  run(call: Call): Row[] {
+    const prepared = this.#prepare(call.name);
+    const first = prepared[0];
+    if (prepared.length === 1 && first !== undefined) return runOne(first, call.params);
+    const rows: Row[] = [];
+    for (const one of prepared) {
+      for (const row of runOne(one, call.params)) rows.push(row);
+    }
+    return rows;
+  }
+
+  #prepare(name: Call["name"]): readonly Prepared[] {
+    const known = this.#prepared.get(name);
+    if (known !== undefined) return known;
+    const entry = this.#statements[name];
+    const prepared = (typeof entry === "string" ? [entry] : entry).map((text) => {
+      const parsed = parse(text);
+      const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
+      return { parsed, list, statement: this.handle.prepare(parsed.pieces.join("?")) };
+    });
+    this.#prepared.set(name, prepared);
+    return prepared;
+  }
+}
+
+function runOne(one: Prepared, params: Params): Row[] {
+  if (one.list === null) return execute(one.statement, bind(one.parsed, params, encode));
+  const list = params[one.list] as RowList;
+  if (list.length === 0) return [];
+  const slots = one.parsed.slots;
+  // Values that are the same for every row are bound once; the list's columns are filled in row by row.
+  const values: unknown[] = bind(one.parsed, params, (value, slot) =>
+    slot.column === null ? encode(value) : null,
+  );
+  const columns = slots.flatMap((slot, index) =>
+    slot.column === null ? [] : [{ index, name: slot.column }],
+  );
+  const rows: Row[] = [];
+  for (const item of list) {
+    for (const { index, name } of columns) {
+      const value = item[name];
+      if (value === undefined) throw new TypeError(`a row lacks the column ${name}`);
+      values[index] = value === true ? 1 : value === false ? 0 : value;
+    }
+    for (const row of execute(one.statement, values)) rows.push(row);
+  }
+  return rows;
+}
+
+function execute(statement: Statement, values: unknown[]): Row[] {
+  if (statement.reader === false) {
+    statement.run(...values);
+    return [];
+  }
+  return statement.all(...values) as Row[];
+}
+
+function encode(value: Value | RowList): unknown {
+  if (Array.isArray(value)) return JSON.stringify(value);
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return value;
+}

@@ -1,0 +1,77 @@
+/**
+ * SQLite's schema, one immutable entry for each version. Read it beside postgres/migrations.ts.
+ *
+ * What is SQLite's own: no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
+ * the counter, so a token never comes twice), and a partial index for the claim, because a row that leaves the index
+ * costs little here while Postgres would lose its HOT update.
+ */
+import type { Migration } from "../sql/migrate.ts";
+
+const NOW = `cast(unixepoch('subsec') * 1000 as integer)`;
+
+export const migrations: readonly Migration[] = [
+  {
+    version: 1,
+    name: "foundation",
+    sql: (t, schema) => [
+      `create table ${t.meta} (key text primary key, value text not null) without rowid`,
+      `insert into ${t.meta} values ('instance', lower(hex(randomblob(16))))`,
+      `create table ${t.line} (id integer primary key, queue text not null, name text not null, unique (queue, name))`,
+      `create table ${t.job} (
+        id text primary key not null, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
+        deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null)`,
+      `create table ${t.ready} (
+        id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
+        started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
+        errors text, progress text,
+        constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
+      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
+      `create table ${t.history} (
+        id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
+        attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
+        ended_at integer not null, session integer, output text, errors text, progress text)`,
+      `create index "${schema}_history_unhappy" on ${t.history} (id) where state <> 'done'`,
+      `create table ${t.session} (
+        id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
+        started_at integer not null, stop_requested_at integer, closed_at integer, pid integer not null,
+        kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
+        queues text not null, names text not null)`,
+      `create table ${t.claim} (token integer primary key autoincrement, session integer not null, ids text not null)`,
+      `create index "${schema}_claim_session" on ${t.claim} (session)`,
+      `create table ${t.cancel} (id text primary key not null, session integer not null, token integer not null, asked_at integer not null, reason text not null) without rowid`,
+      `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
+      `create table ${t.unique_key} (scope text not null, key text not null, id text not null, expires_at integer, primary key (scope, key)) without rowid`,
+      `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
+      `create table ${t.queue} (
+        name text primary key not null, paused_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
+        cool_base_ms integer, cool_max_ms integer, settings text) without rowid`,
+      `create table ${t.hold} (name text primary key not null, queues text, reason text, set_at integer not null) without rowid`,
+      `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
+      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null) without rowid`,
+      `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
+      // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
+      `create view "${schema}_enqueue" as
+        select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,
+          null as max_attempts, null as context, null as lane where false`,
+      `create trigger "${schema}_enqueue_row" instead of insert on "${schema}_enqueue" begin
+        select raise(abort, 'holdfast: name must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$')
+          where new.name is null or new.name not glob '[A-Za-z0-9]*' or new.name glob '*[^A-Za-z0-9._:-]*' or length(new.name) > 128;
+        select raise(abort, 'holdfast: queue must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$')
+          where new.queue is not null and (new.queue not glob '[A-Za-z0-9]*' or new.queue glob '*[^A-Za-z0-9._:-]*' or length(new.queue) > 128);
+        select raise(abort, 'holdfast: input must be JSON') where new.input is not null and not json_valid(new.input);
+        insert into ${t.line} (queue, name) values (coalesce(new.queue, 'default'), new.name) on conflict do nothing;
+        insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
+          select coalesce(new.id, ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), new.max_attempts, case when new.context is not null then json_quote(new.context) end, new.lane
+          from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name;
+        insert into ${t.ready} (id, line, rank, run_at)
+          select j.id, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0))
+          from ${t.job} j where j.rowid = last_insert_rowid();
+      end`,
+    ],
+  },
+];
+
+/** A UUIDv7 in SQL. */
+const uuid = `(
+  substr(printf('%012x', ${NOW}), 1, 8) || '-' || substr(printf('%012x', ${NOW}), 9, 4) || '-7' || substr(lower(hex(randomblob(2))), 2, 3)
+  || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2, 3) || '-' || lower(hex(randomblob(6))))`;

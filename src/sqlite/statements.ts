@@ -1,0 +1,332 @@
+/**
+ * The catalogue for SQLite. Read it beside postgres/statements.ts: same names, same order, same parameters.
+ *
+ * What is SQLite's own here, and why:
+ *  - There are no writing CTEs, so an entry is often a list: its statements run in order in one `begin immediate`.
+ *  - A statement that names columns of a list (`:rows.id`) runs once for each row of it: with a prepared statement that
+ *    is as fast as one large statement, and there is no round trip to save.
+ *  - `changes()` and `last_insert_rowid()` carry the claim's token from one statement to the next.
+ *  - Nobody else writes while we do, so nothing needs to be locked or skipped.
+ */
+import type { Statements, Tables } from "../sql/catalogue.ts";
+import { WAITING_AT } from "../job.ts";
+
+export function statements(t: Tables): Statements {
+  /** A queue from which may be claimed now. */
+  const open = (queue: string) => `
+      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > :now))
+      and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} in (select value from json_each(h.queues)))`;
+  const alive = `exists (select 1 from ${t.session} s where s.id = :session and s.lease_until > :now)`;
+  const orphaned = (row: string) =>
+    `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > :now)`;
+
+  /** The lines in scope, each with its group (whose limit it shares) and that limit. */
+  const scope = `
+    scope as materialized (
+      select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+      from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+      where (:names is null or l.name in (select value from json_each(:names))) and ${open("l.queue")}
+    )`;
+  /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
+  const levels = `
+    level_of (line, rank) as (
+      select s.line, (select r.rank from ${t.ready} r where r.line = s.line and r.token is null order by r.rank limit 1) from scope s
+      union all
+      select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
+      from level_of l where l.rank is not null
+    )`;
+  /** Files a claim of the next jobs of all levels; `limit` here is the largest of any group, `place` keeps each to its own. */
+  const fileClaim = `
+      select :session, json_group_array(id) from (
+        select id from (
+          select r.id, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.id) as place
+          from level l cross join ${t.ready} r
+          where r.id in (
+            select c.id from ${t.ready} c
+            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and (c.run_at, c.id) > (l.from_at, l.from_id)
+            order by c.run_at, c.id limit :most)
+        ) where place <= n order by place
+      ) having count(*) > 0`;
+  const take = [
+    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
+      where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.started_at, r.errors,
+        j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras
+      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
+      where changes() > 0 and c.token = last_insert_rowid()`,
+  ];
+
+  const historyColumns = `id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
+  // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
+  const end = (fence: (row: string) => string) => [
+    `insert into ${t.history} (${historyColumns})
+      select r.id, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+        :rows.output, :rows.errors, r.progress
+      from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and :rows.keep and ${fence("r")}`,
+    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
+    `delete from ${t.job} where id in (select value from json_each(:dropped))
+      and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id) and not exists (select 1 from ${t.history} h where h.id = ${t.job}.id)`,
+    `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
+      and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)`,
+    `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
+  ];
+  const again = (fence: (row: string) => string) => [
+    `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
+    `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
+        errors = :rows.errors, throttles = throttles + :rows.throttled
+      where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
+  ];
+
+  /** Live and ended jobs under one set of columns. */
+  const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
+        when r.run_at > :now then 'scheduled' else 'ready' end`;
+  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, l.queue, l.name`;
+  const live = `
+      select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
+        s.lease_until, s.worker_id, ${state} as state, ${jobColumns}
+      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+  const ended = `
+      select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+        null as lease_until, s.worker_id, h.state, ${jobColumns}
+      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+  const matches = (row: string, stateOf: string) => `
+        (:ids is null or ${row}.id in (select value from json_each(:ids)))
+        and (:states is null or ${stateOf} in (select value from json_each(:states)))
+        and (:queues is null or l.queue in (select value from json_each(:queues)))
+        and (:names is null or l.name in (select value from json_each(:names)))
+        and (:lane is null or j.lane = :lane)
+        and (:key is null or j.key = :key)
+        and (:since is null or j.created_at >= :since)
+        and (:until is null or j.created_at < :until)
+        and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
+
+  return {
+    addLines: `insert into ${t.line} (queue, name) values (:rows.queue, :rows.name) on conflict (queue, name) do nothing`,
+    findLines: `select id, queue, name from ${t.line} where queue = :rows.queue and name = :rows.name`,
+    namesOfLines: `select id, queue, name from ${t.line} where id in (select value from json_each(:ids))`,
+    insertJobs: [
+      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
+        values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
+          :rows.key, :rows.lane, :rows.context, :rows.extras)
+        on conflict (id) do nothing`,
+      `insert into ${t.ready} (id, line, rank, run_at)
+        select :rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))
+        where not exists (select 1 from ${t.history} where id = :rows.id)
+        on conflict (id) do nothing returning id`,
+    ],
+    takeKeys: `
+      insert into ${t.unique_key} as u (scope, key, id, expires_at) values (:rows.scope, :rows.key, :rows.id, :now + :rows.forMs)
+      on conflict (scope, key) do update set id = excluded.id, expires_at = excluded.expires_at
+      where u.id = excluded.id or (u.expires_at <= :now and not exists (select 1 from ${t.ready} r where r.id = u.id))
+      returning id`,
+    findKeys: `select scope, key, id from ${t.unique_key} where scope = :rows.scope and key = :rows.key`,
+    replaceQueued: [
+      `update ${t.ready} set rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) where id = :rows.id and token is null`,
+      `update ${t.job} set input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
+          lane = :rows.lane, context = :rows.context, extras = :rows.extras
+        where id = :rows.id and exists (select 1 from ${t.ready} r where r.id = :rows.id and r.token is null) returning id`,
+    ],
+
+    claim: [
+      `insert into ${t.claim} (session, ids)
+        with level as materialized (
+          select l.value ->> 'line' as line, l.value ->> 'rank' as rank, l.value ->> 'group' as grp, l.value ->> 'limit' as n,
+            l.value ->> 'runAt' as from_at, l.value ->> 'id' as from_id
+          from json_each(:levels) l where ${alive} and ${open("l.value ->> 'queue'")}
+        )${fileClaim}`,
+      ...take,
+    ],
+    sweep: [
+      `insert into ${t.claim} (session, ids)
+        with recursive ${scope},${levels},
+        level as materialized (
+          select l.line, l.rank, s.grp, s.n, -1 as from_at, '' as from_id
+          from level_of l join scope s on s.line = l.line where l.rank is not null and ${alive}
+        )${fileClaim}`,
+      ...take,
+    ],
+    peek: `
+      with recursive ${scope},${levels}
+      select :now as now,
+        min(coalesce(
+          (select min((select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1))
+            from level_of l where l.rank is not null), ${WAITING_AT}),
+          coalesce((select min(q.cool_until) from ${t.queue} q where q.cool_until > :now
+            and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
+        ) as due_at,
+        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at`,
+
+    openSession: `
+      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
+      values (:kind, :workerId, :name, :host, :pid, :version, :queues, :names, :leaseMs, :now, :now, :now + :leaseMs)
+      returning id`,
+    renew: `
+      update ${t.session} set beat_at = :now, lease_until = :now + lease_ms where id = :session and lease_until > :now
+      returning stop_requested_at is not null as stop,
+        (select json_group_array(json_object('id', c.id, 'token', c.token, 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as cancels,
+        (select json_group_array(json_object('id', o.value, 'token', c.token)) from ${t.claim} c, json_each(c.ids) o
+          where c.session = :session
+            and not exists (select 1 from ${t.ready} r where r.id = o.value and r.token = c.token)) as gone`,
+    closeSession: [
+      `delete from ${t.claim} where session = :session
+        and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.id = o.value and r.token = ${t.claim}.token)`,
+      `delete from ${t.cancel} where session = :session`,
+      `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
+    ],
+    orphans: `
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.started_at, r.errors, l.queue, l.name,
+        j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
+      from ${t.claim} c
+      left join ${t.session} s on s.id = c.session
+      cross join json_each(c.ids) o
+      join ${t.ready} r on r.id = o.value and r.token = c.token
+      join ${t.job} j on j.id = r.id
+      join ${t.line} l on l.id = r.line
+      left join ${t.cancel} x on x.id = r.id and x.token = r.token
+      where s.id is null or s.lease_until <= :now
+      order by r.id limit :limit`,
+    bury: [
+      `delete from ${t.claim}
+        where not exists (select 1 from ${t.session} s where s.id = ${t.claim}.session and s.lease_until > :now)
+          and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.id = o.value and r.token = ${t.claim}.token)`,
+      `delete from ${t.cancel} where not exists (select 1 from ${t.ready} r where r.id = ${t.cancel}.id and r.token = ${t.cancel}.token)`,
+      `delete from ${t.session} where closed_at < :now - 604800000`,
+      `update ${t.session} set closed_at = lease_until where closed_at is null and lease_until <= :now
+        and not exists (select 1 from ${t.claim} c where c.session = ${t.session}.id) returning id`,
+    ],
+    refile: `
+      insert into ${t.claim} (token, session, ids)
+      select r.token, min(r.session), json_group_array(r.id) from ${t.ready} r
+      where r.token is not null and not exists (
+        select 1 from ${t.claim} c, json_each(c.ids) o where c.token = r.token and o.value = r.id)
+      group by r.token
+      on conflict (token) do update set ids = (
+        select json_group_array(o.value) from (
+          select value from json_each(${t.claim}.ids) union all select value from json_each(excluded.ids)) o)
+      returning token`,
+
+    end: end(() => alive),
+    again: again(() => alive),
+    endOrphans: end(orphaned),
+    againOrphans: again(orphaned),
+    coolDown: `
+      update ${t.queue} set
+        cool_steps = case when cool_at > :now - 120000 then min(cool_steps + 1, 30) else 1 end,
+        cool_until = :now + min(cool_max_ms, cool_base_ms * (1 << case when cool_at > :now - 120000 then min(cool_steps, 30) else 0 end)),
+        cool_at = :now
+      where cool_base_ms is not null and (cool_until is null or cool_until <= :now)
+        and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id in (select value from json_each(:ids)))
+      returning name`,
+    progress: `
+      update ${t.ready} set progress = :value where id = :id and token = :token and ${alive} returning id`,
+
+    get: `
+      select * from (${live} where r.id = :id union all ${ended} where h.id = :id) one limit 1`,
+    list: `
+      select * from (
+        select * from (${live} where ${matches("r", state)} and (:cursor is null or r.id < :cursor) order by r.id desc limit :limit)
+        union all
+        select * from (${ended} where ${matches("h", "h.state")} and (:cursor is null or h.id < :cursor) order by h.id desc limit :limit)
+      ) page order by id desc limit :limit`,
+    ids: `
+      select id from (
+        select * from (select r.id from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
+          where ${matches("r", state)} and (:cursor is null or r.id > :cursor) order by r.id limit :limit)
+        union all
+        select * from (select h.id from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
+          where ${matches("h", "h.state")} and (:cursor is null or h.id > :cursor) order by h.id limit :limit)
+      ) page order by id limit :limit`,
+    count: `
+      select
+        (select count(*) from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line where ${matches("r", state)})
+        + (select count(*) from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        as count`,
+
+    lockQueued: `
+      select r.id, r.token, r.session, r.attempt, r.errors, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
+      where r.id in (select value from json_each(:ids)) order by r.id`,
+    endQueued: [
+      `insert into ${t.history} (${historyColumns})
+        select r.id, r.line, r.rank, :rows.state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, :rows.errors, r.progress
+        from ${t.ready} r where r.id = :rows.id and r.token is null`,
+      `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
+        and exists (select 1 from ${t.history} h where h.id = ${t.unique_key}.id)`,
+      `delete from ${t.ready} where id = :rows.id and token is null returning id`,
+    ],
+    askCancel: `
+      insert into ${t.cancel} (id, session, token, reason, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :now)
+      on conflict (id) do update set session = excluded.session, token = excluded.token, reason = excluded.reason`,
+    forget: [
+      `delete from ${t.unique_key} where id in (select value from json_each(:ids))
+        and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id and r.token is not null)`,
+      `delete from ${t.job} where id in (select value from json_each(:ids))
+        and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
+      `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
+      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
+    ],
+    findEnded: `
+      select h.id, j.key, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
+      where h.id in (select value from json_each(:ids)) order by h.id desc`,
+    revive: [
+      `insert into ${t.ready} (id, line, rank, run_at, errors)
+        select id, line, rank, :now, errors from ${t.history} where id in (select value from json_each(:ids))`,
+      `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
+    ],
+    runNow: `
+      update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT} returning id`,
+
+    queueRows: `
+      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
+    queueCounts: `
+      select l.queue, l.name, :now as now,
+        count(r.id) filter (where r.token is null and r.run_at <= :now) as ready,
+        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}) as scheduled,
+        count(r.id) filter (where r.token is not null) as running,
+        count(r.id) filter (where r.token is null and r.run_at >= ${WAITING_AT}) as waiting,
+        min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
+      from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
+    setQueue: `
+      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms)
+      values (:name, case when :paused then :now end, :settings, :coolBase, :coolMax)
+      on conflict (name) do update set
+        paused_at = case when :paused is null then q.paused_at when :paused then coalesce(q.paused_at, :now) end,
+        settings = coalesce(:settings, q.settings),
+        cool_base_ms = case when :settings is null then q.cool_base_ms else :coolBase end,
+        cool_max_ms = case when :settings is null then q.cool_max_ms else :coolMax end`,
+    holds: `select name, queues, reason, set_at from ${t.hold} order by name`,
+    setHold: `
+      insert into ${t.hold} (name, queues, reason, set_at) values (:name, :queues, :reason, :now)
+      on conflict (name) do update set queues = excluded.queues, reason = excluded.reason`,
+    clearHold: `delete from ${t.hold} where name = :name returning name`,
+    workers: `
+      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.started_at, s.beat_at, s.lease_until,
+        s.stop_requested_at,
+        (select json_group_array(r.id) from ${t.claim} c cross join json_each(c.ids) o
+          join ${t.ready} r on r.id = o.value and r.token = c.token where c.session = s.id) as jobs
+      from ${t.session} s where s.lease_until > :now and s.closed_at is null order by s.id`,
+    stopWorkers: `
+      update ${t.session} set stop_requested_at = :now
+      where (:sessions is null or id in (select value from json_each(:sessions))) and kind = 'worker' and lease_until > :now and closed_at is null
+      returning id`,
+    kinds: `select name, has_unique, has_lane from ${t.kind}`,
+    registerKinds: `
+      insert into ${t.kind} (name, has_unique, has_lane, seen_at) values (:rows.name, :rows.unique, :rows.lane, :now)
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, seen_at = excluded.seen_at`,
+    getState: `select value from ${t.state} where key = :key`,
+    setState: `
+      insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
+      on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
+    deleteState: `delete from ${t.state} where key = :key returning key`,
+
+    duty: `
+      insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)
+      on conflict (name) do update set next_at = excluded.next_at where d.next_at <= :now returning name`,
+    expired: `
+      select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
+      where h.id > :after and h.id < :before and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep
+        and (:queues is null or l.queue in (select value from json_each(:queues))) and l.queue not in (select value from json_each(:except))
+      order by h.id limit :limit`,
+    instance: `select value from ${t.meta} where key = 'instance'`,
+    now: `select :now as now`,
+  };
+}

@@ -1,0 +1,302 @@
+/**
+ * The seam between the lifecycle (client, worker, maintenance) and a database.
+ *
+ * Every verb's contract is written here once; `sql/store.ts` keeps it for both databases, over two catalogues
+ * of statements. The rules of a job's life are not here: `transition.ts` decides, the store applies.
+ *
+ * Three rules hold for every verb:
+ *  - It takes a batch where a batch can occur, and writes it in one transaction.
+ *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
+ *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
+ */
+import type { ClaimedJob, Enqueued, Job, JobState, NewJob } from "./job.ts";
+import type { Backoff } from "./policy/backoff.ts";
+import type { Transition } from "./transition.ts";
+
+export type { Transition };
+
+/** What a worker serves. */
+export interface ClaimScope {
+  /** How many jobs this claim may take from each queue; or the queues that share `limit`. */
+  readonly queues: ReadonlyMap<string, number> | readonly string[] | "all";
+  /** Job names; "all" for the low-level lease. */
+  readonly names: readonly string[] | "all";
+  /** How many in all; with a limit for each queue, their sum. */
+  readonly limit: number;
+  readonly order: "highest-first" | "lowest-first";
+}
+
+/**
+ * Where one level's claims have got to. A level is a (queue, name, rank) line-up ordered by (runAt, id); a claim
+ * that starts at the cursor does not walk over the dead index entries of the jobs before it, which an old
+ * snapshot would otherwise make ever more of.
+ */
+export interface ClaimCursor {
+  /** Opaque: kept by the caller between claims, filled by the store. */
+  readonly levels: Map<string, { line: number; rank: number; queue: string; runAt: number; id: string }>;
+  /** When a claim last looked at everything, by the monotonic clock. -Infinity asks the next one to. */
+  lookedBackAt: number;
+  /** Filled by the store: a look back that takes long is made less often. */
+  lookBackEveryMs?: number;
+}
+
+/** Who holds leases: a worker's process, or one `hf.lease` call. */
+export interface SessionInfo {
+  readonly kind: "worker" | "lease";
+  /** Unique for each start of a worker. */
+  readonly workerId: string;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Queue name → slots of this process. */
+  readonly queues: Readonly<Record<string, number>>;
+  readonly names: readonly string[];
+  readonly leaseMs: number;
+  /** Holdfast's version. */
+  readonly version: string;
+}
+
+/** What renewing a session says. `alive: false` means that everything claimed under it is lost. */
+export interface Renewal {
+  readonly alive: boolean;
+  /** Running jobs of this session whose cancellation has been asked for. */
+  readonly cancels: readonly { id: string; token: number; reason: string }[];
+  /** Of what was claimed in its name, what it does not hold any more: settled by itself, or taken from it. */
+  readonly gone: readonly { id: string; token: number }[];
+  /** Somebody asked this worker to stop. */
+  readonly stop: boolean;
+}
+
+/** What the worker may wait for when nothing can be claimed. Both epoch milliseconds of the database's clock. */
+export interface Peek {
+  readonly now: number;
+  /** The earliest due instant in scope (may be past: then there is work); null: nothing. */
+  readonly dueAt: number | null;
+  /** The earliest end of a session that holds claims (may be past: then there are orphans). */
+  readonly expiresAt: number | null;
+}
+
+/** Which jobs. Without `state`: all states. */
+export interface JobFilter {
+  readonly ids?: readonly string[];
+  readonly state?: JobState | readonly JobState[];
+  readonly queue?: string | readonly string[];
+  readonly name?: string | readonly string[];
+  readonly lane?: string;
+  readonly key?: string;
+  /** Created at or after. */
+  readonly since?: number;
+  /** Created before. */
+  readonly until?: number;
+  /** Text that the input, the context or the latest error contains. */
+  readonly search?: string;
+}
+
+export interface JobPage {
+  readonly jobs: readonly Job[];
+  /** Hand it back for the next page; null at the end. */
+  readonly cursor: string | null;
+}
+
+/** A queue's settings over the whole cluster. Null: the default. */
+export interface QueueSettings {
+  /** Limit over the cluster. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly weight: number | null;
+  readonly backoff: Backoff | null;
+  /** How long ended jobs are kept; 0 keeps them for ever. */
+  readonly retention: { readonly doneMs: number; readonly deadMs: number } | null;
+  /** `Throttled` cools the whole queue down: first step and longest. */
+  readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
+  /** Slots of each worker process for this queue, editable live (0 to 1,024). */
+  readonly slots: number | null;
+}
+
+export interface QueueState {
+  readonly name: string;
+  readonly paused: boolean;
+  readonly pausedAt: Date | null;
+  readonly coolUntil: Date | null;
+  readonly settings: QueueSettings;
+  readonly counts: QueueCounts;
+  /** Age of the oldest ready job. */
+  readonly lagMs: number;
+  /** Names that have ready jobs here and no live worker that serves them. */
+  readonly unserved: readonly string[];
+}
+
+/** How many live jobs. Ended ones are counted by `jobs.count`. */
+export interface QueueCounts {
+  readonly ready: number;
+  readonly scheduled: number;
+  readonly running: number;
+  readonly waiting: number;
+}
+
+export interface WorkerState {
+  /** Session number: the handle for `workers.stop`. */
+  readonly session: number;
+  readonly id: string;
+  readonly kind: "worker" | "lease";
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly queues: Readonly<Record<string, number>>;
+  readonly names: readonly string[];
+  readonly startedAt: Date;
+  readonly beatAt: Date;
+  readonly leaseUntil: Date;
+  readonly stopping: boolean;
+  /** Ids of the jobs that it holds. */
+  readonly jobs: readonly string[];
+}
+
+export interface Hold {
+  readonly name: string;
+  /** Null: every queue. */
+  readonly queues: readonly string[] | null;
+  readonly reason: string | null;
+  readonly setAt: Date;
+}
+
+export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
+export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found";
+
+/** A transaction of the user's own, recognised and wrapped by the dialect. */
+export interface UserTx {
+  /** True when the statements run before the call returns (a SQLite handle). */
+  readonly sync: boolean;
+}
+
+/** Something happened in the database that a sleeping worker or waiter may care about. */
+export type Wake =
+  | { readonly kind: "work"; readonly queue: string; readonly priority: number }
+  | { readonly kind: "cancel"; readonly session: number }
+  | { readonly kind: "stop"; readonly session: number }
+  | { readonly kind: "settings" }
+  /** Something changed, no telling what: look at everything. */
+  | { readonly kind: "any" };
+
+export interface Store {
+  readonly dialect: "sqlite" | "postgres";
+  /** How a thread can open the same database to renew a session; null: renew on the main thread. */
+  readonly renewalTarget: RenewalTarget | null;
+
+  /** Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless. */
+  enqueue(jobs: readonly NewJob[], tx?: UserTx): Promise<Enqueued[]>;
+  /** Recognises a user's handle (throws TX_UNSUPPORTED), and that it is on this very database (TX_WRONG_DATABASE). */
+  userTx(handle: unknown): Promise<UserTx> | UserTx;
+
+  /**
+   * Takes up to the scope's limits under the session's lease, in claim order. Comes back empty only after a look
+   * at everything, so that a cursor never hides a job from an idle worker; one that is merely short may have more behind
+   * it, so whoever still has room asks again. Takes nothing for a dead session, from a
+   * paused, held or cooled-down queue, or of a name that is not in scope.
+   */
+  claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]>;
+  /** What there is to wait for; one cheap read. Empty, paused and held queues count as nothing. */
+  peek(scope: ClaimScope): Promise<Peek>;
+
+  openSession(info: SessionInfo): Promise<number>;
+  /** Extends a living session by its lease and says what its holder must know. Never revives an expired one. */
+  renew(session: number): Promise<Renewal>;
+  /** Ends a session that holds nothing any more. What it still holds is orphaned at once. */
+  closeSession(session: number): Promise<void>;
+  /**
+   * Applies transitions under the fence: (id, token) pairwise, and the session alive. Answers with the ids that
+   * really moved; the others' leases are lost. `spent` are tokens of which nothing is held any more.
+   */
+  settle(session: number, transitions: readonly Transition[], spent: readonly number[]): Promise<Set<string>>;
+  /** Jobs held under sessions that have ended, with the dead session's number. A keyset-safe page of at most `limit`. */
+  orphans(limit: number): Promise<ClaimedJob[]>;
+  /** Applies transitions to orphans: fenced by token, and only while the session that held them is still dead. */
+  takeOver(transitions: readonly Transition[]): Promise<Set<string>>;
+  /** Forgets dead sessions that hold nothing any more. */
+  burySessions(): Promise<number>;
+  progress(session: number, id: string, token: number, value: string): Promise<boolean>;
+
+  get(id: string): Promise<Job | null>;
+  list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage>;
+  count(filter: JobFilter): Promise<number>;
+  /** Ids that match, oldest first, after `cursor`: what bulk actions walk over in batches. */
+  ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]>;
+  cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
+  delete(ids: readonly string[]): Promise<Map<string, DeleteOutcome>>;
+  /** Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active sibling. */
+  retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
+  /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
+  runNow(ids: readonly string[]): Promise<Set<string>>;
+
+  queues(): Promise<QueueState[]>;
+  setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;
+  /** The settings of these queues, for a worker's live refresh. */
+  queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;
+  holds(): Promise<Hold[]>;
+  setHold(hold: { name: string; queues: readonly string[] | null; reason: string | null }): Promise<void>;
+  clearHold(name: string): Promise<boolean>;
+  workers(): Promise<WorkerState[]>;
+  stopWorkers(sessions: readonly number[] | "all"): Promise<number>;
+  /** The kinds that workers have registered, with what an enqueue by name must know of them. */
+  kinds(): Promise<Map<string, KindInfo>>;
+  registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
+
+  getState(key: string): Promise<string | null>;
+  setState(key: string, value: string): Promise<void>;
+  deleteState(key: string): Promise<boolean>;
+
+  /** True for one caller in each period, over all processes: who wins does the duty. */
+  duty(name: string, everyMs: number): Promise<boolean>;
+  /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
+  prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
+  /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
+  tidy(): Promise<void>;
+
+  /** Calls back on wake-ups from this or any other process until the returned function is called. */
+  listen(onWake: (wake: Wake) => void): () => void;
+  /** Whether wake-ups from other processes are proven to arrive now. */
+  readonly listening: boolean;
+  /** Tells this process's and other processes' listeners. Gathered; never fails the caller. */
+  wake(wake: Wake): void;
+
+  /** The database's now, in epoch milliseconds. */
+  now(): Promise<number>;
+  /** Counters of statements and commits, by name; for tests and benchmarks. */
+  readonly counters: StoreCounters;
+  close(): Promise<void>;
+}
+
+export interface KindInfo {
+  /** The definition computes a unique key from the input. */
+  readonly unique: boolean;
+  /** The definition computes a lane from the input. */
+  readonly lane: boolean;
+}
+
+export interface PruneReport {
+  readonly done: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly partitions: number;
+}
+
+export interface StoreCounters {
+  statements: number;
+  commits: number;
+  retries: number;
+  readonly byName: Map<string, number>;
+}
+
+/** Enough for a thread to open the database by itself. */
+export type RenewalTarget =
+  | { readonly dialect: "sqlite"; readonly path: string; readonly schema: string }
+  | { readonly dialect: "postgres"; readonly config: Record<string, unknown>; readonly schema: string };
+
+/** Lets a program watch what the store goes through. */
+export interface StoreEvents {
+  onConnectionLost(error: unknown): void;
+  onConnectionBack(): void;
+  onWarning(message: string, details: Record<string, unknown>): void;
+}

@@ -1,0 +1,236 @@
+/**
+ * Every rule of a job's life, in one pure function: what an attempt's outcome makes of the job.
+ *
+ *   succeeded ─▶ done                         cancelled ─▶ cancelled
+ *   failed    ─▶ again after the backoff, or dead when the attempts are used up
+ *   dead      ─▶ dead                         throttled ─▶ again, attempt given back, own counter
+ *   released  ─▶ again, attempt given back
+ *   lost      ─▶ again at once, attempt given back, one crash more; dead after too many; cancelled if that was asked
+ *
+ * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
+ * the statement that applies them adds the database's now; `attempt` never goes below 0; a limit in the row wins
+ * over the definition's, the definition's over the queue's, and the queue's over the default.
+ * Not here: how an attempt comes to its outcome (attempt.ts), how a transition is written (sql/).
+ */
+import type { ClaimedJob, EndState } from "./job.ts";
+import { type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./policy/backoff.ts";
+import { MAX_DELAY_MS } from "./policy/duration.ts";
+import { appendFailure, type Failure } from "./policy/failure.ts";
+
+/** What the run of an attempt came to. */
+export type Outcome =
+  | { readonly kind: "succeeded"; /** JSON text. */ readonly output: string | null }
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      /** In place of the backoff. */ readonly retryInMs?: number;
+    }
+  | { readonly kind: "dead"; readonly failure: Failure }
+  | {
+      readonly kind: "throttled";
+      /** Null: the backoff says. */ readonly delayMs: number | null;
+      readonly reason: string;
+    }
+  | { readonly kind: "released"; readonly delayMs: number; readonly reason: string | null }
+  | {
+      readonly kind: "cancelled";
+      readonly reason: string;
+      /** The handler never ran: no attempt was used. */ readonly unstarted?: true;
+    }
+  | { readonly kind: "lost" };
+
+/** What a row becomes. Relative delays: the statement adds the database's now. */
+export type Transition =
+  | {
+      readonly move: "end";
+      readonly id: string;
+      readonly token: number;
+      readonly state: EndState;
+      /** JSON text. */
+      readonly output: string | null;
+      /** JSON text, see policy/failure.ts. */
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
+      readonly keyed: boolean;
+      /** False: no history is kept of it. */
+      readonly keep: boolean;
+    }
+  | {
+      readonly move: "again";
+      readonly id: string;
+      readonly token: number;
+      readonly delayMs: number;
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
+      /** Goes up by one for `Throttled`; the queue may cool down on it. */
+      readonly throttled: boolean;
+    };
+
+/** The limits that apply to one job. */
+export interface Policy {
+  readonly maxAttempts: number;
+  readonly backoff: Backoff | BackoffFunction;
+  readonly maxCrashes: number;
+  readonly countCrashes: "attempt" | "crash";
+  /** False: a done job leaves nothing behind. Dead and cancelled ones are always kept, or nobody could ask why. */
+  readonly keep: boolean;
+}
+
+/** Attempts of a job where neither its row nor its definition says. */
+export const DEFAULT_ATTEMPTS = 5;
+
+/** Crashes that a job may cause where neither its row nor its definition says. */
+export const DEFAULT_CRASHES = 5;
+
+/** What `policyFor` needs of a definition. */
+export interface PolicySource {
+  readonly attempts: number;
+  readonly backoff: Backoff | BackoffFunction | null;
+  readonly maxCrashes: number;
+  readonly countCrashes: "attempt" | "crash";
+  readonly keep: boolean;
+}
+
+/** What time and chance a decision may use. `now` only dates the entries of `errors`. */
+export interface DecideEnv {
+  readonly now: number;
+  readonly random: () => number;
+}
+
+/**
+ * The limits of a job: the row's, else the definition's, else the queue's, else the defaults.
+ *
+ * @example
+ * const policy = policyFor(job, definitions.get(job.name) ?? null, queue.backoff);
+ */
+export function policyFor(
+  job: ClaimedJob,
+  definition: PolicySource | null,
+  queueBackoff: Backoff | null,
+): Policy {
+  const extras = job.extras;
+  return {
+    maxAttempts: job.maxAttempts ?? definition?.attempts ?? DEFAULT_ATTEMPTS,
+    backoff: extras?.backoff ?? definition?.backoff ?? queueBackoff ?? DEFAULT_BACKOFF,
+    maxCrashes: extras?.maxCrashes ?? definition?.maxCrashes ?? DEFAULT_CRASHES,
+    countCrashes: extras?.countCrashes ?? definition?.countCrashes ?? "crash",
+    keep: extras?.keep ?? definition?.keep ?? true,
+  };
+}
+
+/**
+ * What the job becomes.
+ *
+ * @example
+ * const transition = decide(job, { kind: "failed", failure }, policy, { now: clock.now(), random: Math.random });
+ */
+export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
+  switch (outcome.kind) {
+    case "succeeded":
+      return end(job, "done", { output: outcome.output, keep: policy.keep });
+    case "failed":
+      return failed(job, outcome.failure, outcome.retryInMs, policy, env);
+    case "dead":
+      return end(job, "dead", { errors: withFailure(job, outcome.failure, env) });
+    case "throttled":
+      return again(job, outcome.delayMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
+        attempt: givenBack(job),
+        throttled: true,
+      });
+    case "released":
+      return again(job, outcome.delayMs, { attempt: givenBack(job) });
+    case "cancelled":
+      return end(job, "cancelled", {
+        errors: withFailure(job, { message: outcome.reason, stack: null }, env),
+        attempt: outcome.unstarted === true ? givenBack(job) : job.attempt,
+      });
+    case "lost":
+      return lost(job, policy, env);
+  }
+}
+
+function failed(
+  job: ClaimedJob,
+  failure: Failure,
+  retryInMs: number | undefined,
+  policy: Policy,
+  env: DecideEnv,
+): Transition {
+  const errors = withFailure(job, failure, env);
+  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors });
+  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors });
+}
+
+/**
+ * The worker died, or let the lease pass. The job may be innocent (a deploy, a crash of its neighbour), so it goes
+ * back to the line at once and keeps its attempt; but each time is counted, because the one that did it would
+ * otherwise take down one worker after the other (Sidekiq's "poison pill"; checklist C8, N15).
+ */
+function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
+  const crashes = job.crashes + 1;
+  if (job.cancelReason !== null) {
+    return end(job, "cancelled", {
+      errors: withFailure(job, { message: job.cancelReason, stack: null }, env),
+      crashes,
+    });
+  }
+  const perAttempt = policy.countCrashes === "attempt";
+  const over = perAttempt ? job.attempt >= policy.maxAttempts : crashes >= policy.maxCrashes;
+  const message = over
+    ? `killed its worker ${crashes} ${crashes === 1 ? "time" : "times"}`
+    : `its worker died (crash ${crashes})`;
+  const errors = withFailure(job, { message, stack: null, code: "KILLED_WORKER" }, env);
+  if (over) return end(job, "dead", { errors, crashes });
+  return again(job, 0, { errors, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
+}
+
+function givenBack(job: ClaimedJob): number {
+  return Math.max(0, job.attempt - 1);
+}
+
+function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string {
+  return appendFailure(job.errors, {
+    at: env.now,
+    attempt: job.attempt,
+    message: failure.message,
+    stack: failure.stack,
+  });
+}
+
+function end(
+  job: ClaimedJob,
+  state: "done" | "dead" | "cancelled",
+  change: { output?: string | null; errors?: string; attempt?: number; crashes?: number; keep?: boolean },
+): Transition {
+  return {
+    move: "end",
+    id: job.id,
+    token: job.token,
+    state,
+    output: change.output ?? null,
+    errors: change.errors ?? job.errors,
+    attempt: change.attempt ?? job.attempt,
+    crashes: change.crashes ?? job.crashes,
+    keyed: job.keyed,
+    keep: change.keep ?? true,
+  };
+}
+
+function again(
+  job: ClaimedJob,
+  delayMs: number,
+  change: { errors?: string; attempt?: number; crashes?: number; throttled?: boolean },
+): Transition {
+  return {
+    move: "again",
+    id: job.id,
+    token: job.token,
+    delayMs: delayMs > 0 ? Math.min(Math.round(delayMs), MAX_DELAY_MS) : 0,
+    errors: change.errors ?? job.errors,
+    attempt: change.attempt ?? job.attempt,
+    crashes: change.crashes ?? job.crashes,
+    throttled: change.throttled ?? false,
+  };
+}

@@ -1,0 +1,98 @@
+/** The claim's row is what orphans are found by: it must outlive every job that is held under its token. */
+import { expect, test } from "vitest";
+import type { ClaimedJob, NewJob } from "../../src/job.ts";
+import { idFactory } from "../../src/policy/id.ts";
+import { openStore } from "../../src/sql/open.ts";
+import type { ClaimScope, Store, Transition } from "../../src/store.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { onEveryStore } from "../support/stores.ts";
+
+const scope: ClaimScope = { queues: new Map([["q", 10]]), names: ["n"], limit: 10, order: "highest-first" };
+
+onEveryStore((target) => {
+  async function start() {
+    const clock = new FakeClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const newId = idFactory(() => clock.now());
+    const session = await open(store);
+    await store.enqueue([newJob(newId()), newJob(newId())]);
+    const jobs = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    return { clock, fresh, store, session, jobs };
+  }
+
+  test("a settle that comes too late leaves its orphans to be found", async () => {
+    const { clock, store, session, jobs } = await start();
+    await clock.advance("31s");
+    expect(await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).toEqual(new Set());
+    expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+    await store.close();
+  });
+
+  test("a claim that is wholly settled leaves nothing behind", async () => {
+    const { fresh, store, session, jobs } = await start();
+    expect((await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size).toBe(2);
+    expect(await fresh.query(`select * from ${fresh.table("claim")}`)).toEqual([]);
+    await store.close();
+  });
+
+  test("a held job whose claim was lost is filed again and taken over", async () => {
+    const { clock, fresh, store, jobs } = await start();
+    await fresh.query(`delete from ${fresh.table("claim")}`);
+    await clock.advance("31s");
+    expect(await store.orphans(10)).toEqual([]);
+    await store.tidy();
+    expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+    await store.close();
+  });
+});
+
+function open(store: Store): Promise<number> {
+  const info = {
+    kind: "worker",
+    workerId: "w",
+    name: "w",
+    host: "h",
+    pid: 1,
+    queues: { q: 10 },
+    names: ["n"],
+    leaseMs: 30_000,
+    version: "0",
+  } as const;
+  return store.openSession(info);
+}
+
+function newJob(id: string): NewJob {
+  return {
+    id,
+    name: "n",
+    queue: "q",
+    priority: 0,
+    input: "null",
+    delayMs: null,
+    runAt: null,
+    maxAttempts: null,
+    timeoutMs: null,
+    unique: null,
+    lane: null,
+    context: null,
+    parentId: null,
+    deadlineAt: null,
+    extras: null,
+  };
+}
+
+function done(job: ClaimedJob): Transition {
+  return {
+    move: "end",
+    id: job.id,
+    token: job.token,
+    state: "done",
+    output: null,
+    errors: null,
+    attempt: 1,
+    crashes: 0,
+    keyed: false,
+    keep: true,
+  };
+}

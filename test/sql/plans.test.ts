@@ -1,0 +1,349 @@
+// How the hot statements are executed beside a large backlog (backlog.ts): which index they use, and how many rows
+// they read. On Postgres the rows are counted by EXPLAIN ANALYZE; SQLite tells its plan, which has no such choice
+// between plans that a count would be needed.
+import { DatabaseSync } from "node:sqlite";
+import { beforeAll, describe, expect, test } from "vitest";
+import { openStore } from "../../src/sql/open.ts";
+import { parse, type Params, type StatementName } from "../../src/sql/catalogue.ts";
+import { Compiler } from "../../src/postgres/driver.ts";
+import { sqliteTables } from "../../src/sqlite/driver.ts";
+import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { type FreshStore, onEveryStore } from "../support/stores.ts";
+import { backlog, fillBacklog } from "./backlog.ts";
+
+const hot = ["insertJobs", "claim", "sweep", "peek", "end", "again", "renew"] as const;
+const batch = 50;
+
+interface Node {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: Node[];
+}
+
+function walk(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(walk)];
+}
+
+/** Rows that were fetched from a table, whether they were wanted or not. Postgres 18 gives averages with fractions. */
+function rowsRead(nodes: readonly Node[], table: RegExp): number {
+  const scans = nodes.filter(
+    (node) => node["Node Type"].endsWith("Scan") && table.test(node["Relation Name"] ?? ""),
+  );
+  const read = scans.map(
+    (node) =>
+      (node["Actual Rows"] +
+        (node["Rows Removed by Filter"] ?? 0) +
+        (node["Rows Removed by Index Recheck"] ?? 0)) *
+      node["Actual Loops"],
+  );
+  return Math.ceil(read.reduce((sum, rows) => sum + rows, 0));
+}
+
+const scopeParams = (queues: readonly string[]): Params => ({
+  queues: queues.map((queue) => ({ queue, group: queue, limit: batch })),
+  names: ["served"],
+  direction: 1,
+  most: batch,
+});
+
+/** A line of EXPLAIN QUERY PLAN. Ids are made unique over the texts of an entry. */
+interface Step {
+  id: number;
+  parent: number;
+  detail: string;
+}
+
+const newRow = {
+  line: 1,
+  rank: 0,
+  delay: null,
+  runAt: null,
+  input: "1",
+  maxAttempts: null,
+  timeout: null,
+  deadline: null,
+  parent: null,
+  key: null,
+  lane: null,
+  context: null,
+  extras: null,
+};
+
+function onPostgresPlans(filled: Filled): void {
+  describe.each(["never analyzed", "analyzed"])("tables %s", (statistics) => {
+    let fresh: FreshStore;
+    let now = 0;
+    let session = 0;
+    let compiler: Compiler;
+
+    beforeAll(async () => {
+      ({ fresh, now, session } = filled);
+      if (statistics === "analyzed") {
+        for (const table of ["line", "job", "ready", "history", "session", "claim"])
+          await fresh.query(`analyze ${fresh.table(table)}`);
+      }
+      compiler = new Compiler(fresh.options.schema!);
+    });
+
+    const run = (name: StatementName, params: Params): Promise<Record<string, unknown>[]> => {
+      const { text, values } = compiler.prepare({ name, params });
+      return fresh.query(text, [...values]);
+    };
+    const explain = async (name: StatementName, params: Params): Promise<Node[]> => {
+      const { text, values } = compiler.prepare({ name, params });
+      const [row] = await fresh.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
+      const [{ Plan }] = row!["QUERY PLAN"] as [{ Plan: Node }];
+      return walk(Plan);
+    };
+    /** In a transaction that leaves no trace, so that every test sees the same backlog. */
+    const rolledBack = async <T>(body: () => Promise<T>): Promise<T> => {
+      await fresh.query("begin");
+      try {
+        return await body();
+      } finally {
+        await fresh.query("rollback");
+      }
+    };
+    const claimed = (): Promise<Record<string, unknown>[]> =>
+      run("sweep", { now, session, ...scopeParams(["default"]) });
+    const moves = (rows: readonly Record<string, unknown>[]) =>
+      rows.map((row) => ({
+        id: String(row["id"]),
+        token: Number(row["token"]),
+        attempt: 1,
+        crashes: 0,
+        errors: null,
+      }));
+
+    /** No statement may read a hot table from end to end; an empty partition costs nothing. */
+    const noWholeTable = (nodes: readonly Node[]): void => {
+      const whole = nodes.filter(
+        (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+      );
+      expect(whole.map((node) => node["Relation Name"])).toEqual([]);
+      const sorts = nodes.filter((node) => node["Node Type"].endsWith("Sort"));
+      const sorted = (sort: Node): number =>
+        (sort.Plans ?? []).reduce((sum, input) => sum + input["Actual Rows"] * input["Actual Loops"], 0);
+      for (const sort of sorts) expect(sorted(sort), "rows sorted").toBeLessThanOrEqual(4 * batch);
+    };
+
+    test("[B8] a sweep finds its batch by the index, beside 100,000 unserved, 20,000 scheduled jobs and 1,000 queues", () =>
+      rolledBack(async () => {
+        const nodes = await explain("sweep", { now, session, ...scopeParams(["default"]) });
+        noWholeTable(nodes);
+        // Twice the batch (shares are counted, then taken), and a probe or two for each level.
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(3 * batch + 20);
+        expect(rowsRead(nodes, /^job/)).toBeLessThanOrEqual(batch);
+        const ordered = nodes.filter((node) => node["Index Name"] === "ready_order");
+        expect(ordered.length).toBeGreaterThanOrEqual(3);
+      }));
+
+    test("[B8] a claim by cursor reads its batch and nothing else", () =>
+      rolledBack(async () => {
+        const [first] = await claimed();
+        const levels = [
+          {
+            line: Number(first!["line"]),
+            rank: 0,
+            queue: "default",
+            group: "default",
+            limit: batch,
+            runAt: now - 1_000,
+            id: `019b76da-3000-7000-8000-${(batch - 1).toString(16).padStart(12, "0")}`,
+          },
+        ];
+        const nodes = await explain("claim", { now, session, levels, direction: 1, most: batch });
+        noWholeTable(nodes);
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(3 * batch);
+        expect(rowsRead(nodes, /^job/)).toBeLessThanOrEqual(batch);
+      }));
+
+    test("[B8] a sweep over 100 of 1,000 queues probes those queues alone", () =>
+      rolledBack(async () => {
+        const queues = Array.from({ length: 100 }, (_, n) => `queue-${n}`);
+        const nodes = await explain("sweep", { now, session, ...scopeParams(queues) });
+        noWholeTable(nodes.filter((node) => !node["Node Type"].endsWith("Sort")));
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(5 * 100);
+      }));
+
+    test("[B8] a sweep that finds nothing reads next to nothing", () =>
+      rolledBack(async () => {
+        const nodes = await explain("sweep", { now: now - 3_000_000, session, ...scopeParams(["default"]) });
+        noWholeTable(nodes);
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(10);
+      }));
+
+    test("[B8] a look at what is due reads one row for each level", () =>
+      rolledBack(async () => {
+        const { queues, names } = scopeParams(["default"]);
+        const nodes = await explain("peek", { now, queues: queues!, names: names! });
+        noWholeTable(nodes);
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(10);
+      }));
+
+    test("[B8] a settle finds its jobs by their ids", () =>
+      rolledBack(async () => {
+        const rows = await claimed();
+        expect(rows).toHaveLength(batch);
+        const spent = [Number(rows[0]!["token"])];
+        const end = moves(rows.slice(0, 25)).map((row) => ({
+          ...row,
+          state: "done",
+          output: "1",
+          keep: true,
+        }));
+        const ended = await explain("end", { now, session, rows: end, keyed: [], dropped: [], spent: [] });
+        noWholeTable(ended);
+        expect(rowsRead(ended, /^ready/)).toBeLessThanOrEqual(25);
+        expect(rowsRead(ended, /^(job|history)/)).toBe(0);
+        const back = moves(rows.slice(25)).map((row) => ({ ...row, delay: 0, throttled: 0 }));
+        const again = await explain("again", { now, session, rows: back, spent });
+        noWholeTable(again);
+        expect(rowsRead(again, /^ready/)).toBeLessThanOrEqual(25);
+      }));
+
+    test("[B8] an insert and a renewal read nothing of the backlog", () =>
+      rolledBack(async () => {
+        const rows = Array.from({ length: batch }, (_, n) => ({
+          ...newRow,
+          id: `019b76da-9000-7000-8000-${n.toString(16).padStart(12, "0")}`,
+        }));
+        const inserted = await explain("insertJobs", { now, rows });
+        noWholeTable(inserted);
+        expect(rowsRead(inserted, /^(ready|job|history)/)).toBe(0);
+        const renewed = await explain("renew", { now, session });
+        noWholeTable(renewed);
+        expect(rowsRead(renewed, /^(ready|job|history)/)).toBe(0);
+        expect(rowsRead(renewed, /^session/)).toBe(1);
+      }));
+  });
+}
+
+function onSqlitePlans(filled: Filled): void {
+  let plans: Map<StatementName, Step[]>;
+
+  beforeAll(() => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const catalogue = sqliteStatements(sqliteTables("holdfast"));
+    plans = new Map(
+      hot.map((name) => {
+        const entry = catalogue[name];
+        const texts = typeof entry === "string" ? [entry] : entry;
+        const steps = texts.flatMap((text, place) => {
+          const plan = handle
+            .prepare(`explain query plan ${parse(text).pieces.join("?")}`)
+            .all() as unknown as Step[];
+          return plan.map(({ id, parent, detail }) => ({
+            id: id + place * 1e6,
+            parent: parent + place * 1e6,
+            detail,
+          }));
+        });
+        return [name, steps];
+      }),
+    );
+    handle.close();
+  });
+
+  test.each(hot)("[B8] %s never reads a hot table from end to end", (name) => {
+    const plan = plans.get(name)!;
+    expect(plan.filter(({ detail }) => /^SCAN (r|j|holdfast_(ready|job|history))\b/.test(detail))).toEqual(
+      [],
+    );
+  });
+
+  test("[B8] claim, sweep and peek go by the index of the claim's order, without a sort of their own", () => {
+    const order = /USING (COVERING )?INDEX holdfast_ready_order/;
+    for (const name of ["claim", "sweep", "peek"] as const) {
+      expect([name, plans.get(name)!.some(({ detail }) => order.test(detail))]).toEqual([name, true]);
+    }
+    for (const name of ["claim", "sweep"] as const) {
+      const plan = plans.get(name)!;
+      const next = plan.find(
+        ({ detail }) =>
+          order.test(detail) && detail.includes("line=? AND rank=? AND (run_at,id)>(?,?) AND run_at<?"),
+      );
+      expect(next, `${name} begins at the cursor and ends at what is due`).toBeDefined();
+      // The jobs of several levels are merged by one sort of the batch; the next of one level come without any.
+      const beside = plan.filter(({ parent }) => parent === next!.parent).map(({ detail }) => detail);
+      expect(beside.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
+    }
+  });
+
+  test("[B8] a settle finds its jobs by their ids", () => {
+    for (const name of ["end", "again"] as const) {
+      const onReady = plans
+        .get(name)!
+        .map(({ detail }) => detail)
+        .filter((detail) => /^SEARCH (holdfast_ready|r)\b/.test(detail));
+      expect(onReady.length).toBeGreaterThan(0);
+      expect(
+        onReady.filter((detail) => !/USING (PRIMARY KEY|INDEX sqlite_autoindex\w*) \(id=\?\)/.test(detail)),
+      ).toEqual([]);
+    }
+  });
+}
+
+/** A store with the backlog in it, and a living session. Filled once for each store: it takes seconds. */
+interface Filled {
+  fresh: FreshStore;
+  now: number;
+  session: number;
+}
+
+onEveryStore((target) => {
+  const filled = {} as Filled;
+  const clock = new FakeClock();
+
+  beforeAll(async () => {
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const session = await store.openSession({
+      kind: "worker",
+      workerId: "w",
+      name: "w",
+      host: "h",
+      pid: 1,
+      queues: {},
+      names: [],
+      leaseMs: 60_000,
+      version: "0",
+    });
+    await store.close();
+    // "Never analyzed" must not depend on whether autovacuum comes by.
+    if (target.dialect === "postgres")
+      await fresh.query(`alter table ${fresh.table("ready")} set (autovacuum_enabled = off)`);
+    await fillBacklog(fresh, clock.now());
+    Object.assign(filled, { fresh, now: clock.now(), session });
+  });
+
+  if (target.dialect === "postgres") onPostgresPlans(filled);
+  else onSqlitePlans(filled);
+
+  // Last: it changes the backlog.
+  test("[B8] a claim beside the backlog gives the served jobs and leaves the rest alone", async () => {
+    const { fresh, session } = filled;
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const cursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const scope = {
+      queues: new Map([["default", 200]]),
+      names: ["served"],
+      limit: 200,
+      order: "highest-first",
+    } as const;
+    const sizes: number[] = [];
+    for (let n = 0; n < 3; n++) sizes.push((await store.claim(session, scope, cursor)).length);
+    expect(sizes).toEqual([200, 100, 0]);
+    const [untouched] = await fresh.query(
+      `select count(*) as n from ${fresh.table("ready")} where token is null and attempt = 0`,
+    );
+    expect(untouched).toEqual({ n: backlog.unserved + backlog.scheduled + backlog.queues });
+    await store.close();
+  });
+});

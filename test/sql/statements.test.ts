@@ -1,0 +1,145 @@
+// The two catalogues against each other, and how many statements work takes.
+import { describe, expect, test } from "vitest";
+import { defineJob } from "holdfast";
+import { parse, STATEMENTS, type StatementName, type Statements } from "../../src/sql/catalogue.ts";
+import { postgresTables } from "../../src/postgres/driver.ts";
+import { statements as postgresStatements } from "../../src/postgres/statements.ts";
+import { sqliteTables } from "../../src/sqlite/driver.ts";
+import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
+import { client, patient } from "../conformance/client.ts";
+import { onEveryStore } from "../support/stores.ts";
+
+const sqlite = sqliteStatements(sqliteTables("holdfast"));
+const postgres = postgresStatements(postgresTables("holdfast"));
+
+function texts(catalogue: Statements, name: StatementName): readonly string[] {
+  const entry = catalogue[name];
+  return typeof entry === "string" ? [entry] : entry;
+}
+
+/** `rows.id`; a list that is bound whole (SQLite's JSON) is its name alone. */
+function slots(catalogue: Statements, name: StatementName): Set<string> {
+  return new Set(
+    texts(catalogue, name).flatMap((text) =>
+      parse(text).slots.map(({ param, column }) => (column === null ? param : `${param}.${column}`)),
+    ),
+  );
+}
+
+/** Parameters that one dialect has no use for, with the reason. */
+const onlyHere: Readonly<Record<string, string>> = {
+  // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
+  "end dropped": "sqlite",
+  "endOrphans dropped": "sqlite",
+  // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
+  "claim most": "sqlite",
+  "sweep most": "sqlite",
+};
+
+describe("the catalogues", () => {
+  test("have the same statements, in the order of the list", () => {
+    expect(Object.keys(sqlite)).toEqual([...STATEMENTS]);
+    expect(Object.keys(postgres)).toEqual([...STATEMENTS]);
+  });
+
+  test.each([...STATEMENTS])("%s takes the same parameters in both", (name) => {
+    const params = (catalogue: Statements): string[] => [
+      ...new Set([...slots(catalogue, name)].map((slot) => slot.split(".")[0]!)),
+    ];
+    const differing = new Set([
+      ...params(sqlite).filter((param) => !params(postgres).includes(param)),
+      ...params(postgres).filter((param) => !params(sqlite).includes(param)),
+    ]);
+    // Instants: SQLite always binds the clock, and Postgres's own clock can stand for it.
+    const unexplained = [...differing].filter((param) => !(`${name} ${param}` in onlyHere));
+    expect(unexplained).toEqual([]);
+  });
+
+  test.each([...STATEMENTS])("%s reads the same columns of its rows in both", (name) => {
+    const columns = (catalogue: Statements): string[] =>
+      [...slots(catalogue, name)].filter((slot) => slot.includes(".")).sort();
+    // A list that SQLite takes whole as JSON names its columns inside the text.
+    const whole = [...slots(sqlite, name)].filter(
+      (slot) => !slot.includes(".") && columns(postgres).some((column) => column.startsWith(`${slot}.`)),
+    );
+    const json = whole.flatMap((list) => {
+      const wanted = columns(postgres).filter((column) => column.startsWith(`${list}.`));
+      return wanted.filter((column) =>
+        texts(sqlite, name).some((text) => text.includes(`->> '${column.split(".")[1]!}'`)),
+      );
+    });
+    expect([...columns(sqlite), ...json].sort()).toEqual(columns(postgres));
+  });
+
+  test("every exception in the list above is still one", () => {
+    for (const [which, dialect] of Object.entries(onlyHere)) {
+      const [name, param] = which.split(" ") as [StatementName, string];
+      const has = (catalogue: Statements): boolean =>
+        [...slots(catalogue, name)].some((slot) => slot.split(".")[0] === param);
+      expect([which, has(sqlite), has(postgres)]).toEqual([
+        which,
+        dialect === "sqlite",
+        dialect === "postgres",
+      ]);
+    }
+  });
+
+  test("Postgres needs one statement for each call, and casts every parameter whose type it could guess wrong", () => {
+    for (const name of STATEMENTS) expect([name, texts(postgres, name).length]).toEqual([name, 1]);
+    for (const name of STATEMENTS) {
+      const { pieces, slots: own } = parse(texts(postgres, name)[0]!);
+      own.forEach((slot, index) => {
+        if (slot.column !== null)
+          expect([name, slot.column, pieces[index + 1]!.startsWith("::")]).toEqual([name, slot.column, true]);
+      });
+    }
+  });
+});
+
+const noop = defineJob({ name: "noop", run: () => null });
+
+onEveryStore((target) => {
+  test("1,000 concurrent enqueues with unique keys take a few dozen statements", async () => {
+    const { hf, store } = await client(target);
+    await hf.enqueue(noop, null);
+    const before = store.counters.statements;
+    await Promise.all(Array.from({ length: 1_000 }, (_, n) => hf.enqueue(noop, null, { key: String(n) })));
+    expect(store.counters.statements - before).toBeLessThanOrEqual(36);
+  });
+
+  test("draining 1,000 no-op jobs takes well below a tenth of a statement for each", async () => {
+    const { hf, store, count } = await client(target);
+    await hf.enqueueMany(Array.from({ length: 1_000 }, (_, n) => ({ job: noop, input: n as never })));
+    const before = new Map(store.counters.byName);
+    const worker = hf.work([noop], { queues: { default: 10 }, ...patient });
+    await worker.idle();
+    const sent = [...store.counters.byName].map(([name, n]) => [name, n - (before.get(name) ?? 0)] as const);
+    const total = sent.reduce((sum, [, n]) => sum + n, 0);
+    expect(total, JSON.stringify(Object.fromEntries(sent))).toBeLessThan(80);
+    expect(await count("history")).toBe(1_000);
+    expect(await count("claim"), "no claim is left behind").toBe(0);
+  });
+
+  test("an idle worker looks, and writes nothing but its heartbeat", async () => {
+    const { hf, store, clock } = await client(target);
+    const worker = hf.work([noop], { queues: { default: 2 }, lease: "30s", heartbeat: "10s" });
+    await worker.ready;
+    await worker.idle();
+    const before = new Map(store.counters.byName);
+    await clock.advance("20s");
+    await worker.idle();
+    const written = ["end", "again", "insertJobs", "openSession", "askCancel"].filter(
+      (name) => store.counters.byName.get(name) !== before.get(name),
+    );
+    expect(written).toEqual([]);
+  });
+
+  test("polling an empty queue by lease writes nothing", async () => {
+    const { hf, store, fresh } = await client(target);
+    await hf.lease();
+    const commits = store.counters.commits;
+    for (let n = 0; n < 5; n++) expect(await hf.lease({ queues: ["none"] })).toEqual([]);
+    expect(store.counters.commits).toBe(commits);
+    expect(await fresh.query(`select count(*) as n from ${fresh.table("session")}`)).toEqual([{ n: 0 }]);
+  });
+});
