@@ -1,0 +1,314 @@
+/**
+ * Runs one attempt of one job and says what came of it.
+ *
+ *   start ─▶ decode ─▶ check against the schema ─▶ middleware ─▶ handler ─▶ encode the output ─▶ outcome
+ *                             stop(cause) ─▶ the signal aborts; the handler may still finish
+ *                             abandon()   ─▶ the outcome is told now; a handler that still runs is a runaway
+ *
+ * Invariants: the outcome is told exactly once, whatever the handler does (throw, reject, never settle, settle
+ * after it was abandoned); nothing here throws. A stored input that cannot be read or does not fit its schema, and
+ * an output that cannot be stored, will be the same next time: the job is dead at once.
+ *
+ * Callbacks instead of a promise for each attempt, and no timer for each: the worker keeps one timer for all
+ * timeouts (worker/deadlines.ts), because a timer and a race of promises cost more than a no-op job.
+ *
+ * Not here: when an attempt times out or is cancelled (worker.ts), what its outcome makes of the job (transition.ts).
+ */
+import { AttemptContext, type ContextDeps } from "./context.ts";
+import { isDead, isRelease, isRetryAfter, isThrottled } from "./decision.ts";
+import type { AnyJob } from "./definition.ts";
+import { type HoldfastError, isHoldfastError, JobError, StateError } from "./errors.ts";
+import type { ClaimedJob } from "./job.ts";
+import type { MiddlewareChain } from "./middleware.ts";
+import { describeFailure, type Failure } from "./policy/failure.ts";
+import { decodeJson, encodeJson } from "./policy/json.ts";
+import { validate } from "./policy/schema.ts";
+import { DEFAULT_ATTEMPTS, type Outcome } from "./transition.ts";
+
+/** Why an attempt is told to stop. */
+export type StopCause =
+  | { readonly kind: "timeout"; readonly timeoutMs: number }
+  | { readonly kind: "cancelled"; readonly reason: string }
+  | { readonly kind: "shutdown" }
+  | { readonly kind: "lost" };
+
+/** What an attempt needs of the worker that runs it. */
+export interface AttemptDeps {
+  readonly context: ContextDeps;
+  readonly middleware: Pick<MiddlewareChain, "runs" | "run">;
+  readonly maxOutputBytes: number;
+  /** Wall clock, for a `RetryAfter` that names an instant. */
+  readonly now: () => number;
+  /** Called exactly once. */
+  readonly onEnd: (attempt: Attempt, outcome: Outcome) => void;
+  /** A handler that had been abandoned has come to its end after all. */
+  readonly onRunawayEnd: (attempt: Attempt) => void;
+}
+
+/** The part of a definition that runs. */
+export type Runnable = Pick<AnyJob, "input" | "run" | "attempts">;
+
+const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
+
+/**
+ * Starts the attempt. The outcome comes to `deps.onEnd`, which may happen before this returns.
+ *
+ * @example
+ * const attempt = runAttempt(job, definition, { …deps, onEnd: (attempt, outcome) => settle(outcome) });
+ * attempt.stop({ kind: "cancelled", reason: "cancelled by user" });
+ */
+export function runAttempt(job: ClaimedJob, definition: Runnable, deps: AttemptDeps): Attempt {
+  const attempt = new Attempt(job, definition, deps);
+  attempt.start();
+  return attempt;
+}
+
+/** One run of one job. */
+export class Attempt {
+  readonly job: ClaimedJob;
+  readonly maxAttempts: number;
+  readonly #definition: Runnable;
+  readonly #deps: AttemptDeps;
+  #controller: AbortController | undefined;
+  #cause: StopCause | undefined;
+  #ended = false;
+
+  /** The worker's own notes, kept here to spare a map lookup for each job. By the monotonic clock. */
+  startedAt = 0;
+  /** When the attempt times out; once it was told to stop for that, when it is abandoned. */
+  deadlineAt: number = Infinity;
+
+  constructor(job: ClaimedJob, definition: Runnable, deps: AttemptDeps) {
+    this.job = job;
+    this.maxAttempts = job.maxAttempts ?? definition.attempts ?? DEFAULT_ATTEMPTS;
+    this.#definition = definition;
+    this.#deps = deps;
+  }
+
+  /** Why the attempt was told to stop, if it was. */
+  get stopCause(): StopCause | undefined {
+    return this.#cause;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Made at the first access; one that is made late is born aborted. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cause !== undefined) this.#controller.abort(reasonOf(this.#cause, this.job));
+    }
+    return this.#controller.signal;
+  }
+
+  /** Begins. Call it once. */
+  start(): void {
+    let input: unknown;
+    try {
+      const raw = decodeJson(this.job.input, "input");
+      const schema = this.#definition.input;
+      input = schema === null ? raw : validate(schema, raw, "input", "INPUT_INVALID");
+    } catch (error) {
+      this.#end(unfit(error));
+      return;
+    }
+    if (isThenable(input)) {
+      Promise.resolve(input).then(
+        (value) => this.#call(value),
+        (error: unknown) => this.#end(unfit(error)),
+      );
+    } else {
+      this.#call(input);
+    }
+  }
+
+  /**
+   * Tells the handler to stop. The first cause stands, except that a lost lease outweighs every other: then
+   * nothing that the handler still does may be written.
+   */
+  stop(cause: StopCause): void {
+    if (this.#ended || (this.#cause !== undefined && cause.kind !== "lost")) return;
+    this.#cause = cause;
+    if (this.#controller === undefined || this.#controller.signal.aborted) return;
+    this.#controller.abort(reasonOf(cause, this.job));
+  }
+
+  /** Ends the attempt without waiting for its handler any longer. True if the handler still ran. */
+  abandon(): boolean {
+    if (this.#ended) return false;
+    this.#end(this.#stoppedOutcome() ?? { kind: "released", delayMs: 0, reason: "abandoned" });
+    return true;
+  }
+
+  #call(input: unknown): void {
+    const stopped = this.#stoppedOutcome();
+    if (stopped !== undefined) {
+      this.#end(stopped); // while an asynchronous schema was at work
+      return;
+    }
+    let result: unknown;
+    try {
+      result = this.#handle(input);
+    } catch (error) {
+      this.#threw(error);
+      return;
+    }
+    if (!isThenable(result)) {
+      this.#returned(result);
+      return;
+    }
+    // Thenables of other libraries may throw from `then` or call back twice: a promise of our own takes care of it.
+    const promise = result instanceof Promise ? result : Promise.resolve(result);
+    promise.then(
+      (value: unknown) => this.#returned(value),
+      (error: unknown) => this.#threw(error),
+    );
+  }
+
+  #handle(input: unknown): unknown {
+    const run = this.#definition.run as ((input: unknown, ctx: AttemptContext) => unknown) | null;
+    if (run === null)
+      throw new JobError(
+        "INTERNAL",
+        `Job ${this.job.name} was claimed by a worker that has no handler for it.`,
+      );
+    const ctx = new AttemptContext(this, this.#deps.context);
+    if (this.#deps.middleware.runs.length === 0) return run(input, ctx);
+    const { id, name, queue, attempt } = this.job;
+    return this.#deps.middleware.run({ id, name, queue, attempt, input, ctx }, async () => run(input, ctx));
+  }
+
+  #returned(value: unknown): void {
+    if (this.#ended) {
+      this.#deps.onRunawayEnd(this);
+      return;
+    }
+    // A handler that finished in spite of a cancel or a shutdown has done the work: its result stands.
+    // One that finished after its timeout has failed: the promise "fails after its timeout" must not depend on luck.
+    const cause = this.#cause;
+    if (cause !== undefined && (cause.kind === "timeout" || cause.kind === "lost"))
+      this.#end(stoppedBy(cause));
+    else this.#end(this.#succeeded(value));
+  }
+
+  #succeeded(value: unknown): Outcome {
+    if (value === undefined) return { kind: "succeeded", output: null };
+    try {
+      return {
+        kind: "succeeded",
+        output: encodeJson(value, "output", this.#deps.maxOutputBytes, outputCodes),
+      };
+    } catch (error) {
+      return { kind: "dead", failure: coded(error) };
+    }
+  }
+
+  #threw(error: unknown): void {
+    if (this.#ended) {
+      this.#deps.onRunawayEnd(this);
+      return;
+    }
+    const decided = this.#decided(error);
+    const cause = this.#cause;
+    if (cause === undefined) this.#end(decided ?? { kind: "failed", failure: describeFailure(error) });
+    else if (cause.kind === "shutdown") this.#end(decided ?? stoppedBy(cause));
+    else this.#end(stoppedBy(cause));
+  }
+
+  /** What a thrown decision asks for; undefined for a plain error. */
+  #decided(error: unknown): Outcome | undefined {
+    if (isDead(error)) return { kind: "dead", failure: describeFailure(error) };
+    if (isRetryAfter(error))
+      return {
+        kind: "failed",
+        failure: describeFailure(error),
+        retryInMs: error.delayFrom(this.#deps.now()),
+      };
+    if (isThrottled(error)) return { kind: "throttled", delayMs: error.retryAfterMs, reason: error.reason };
+    if (isRelease(error)) return { kind: "released", delayMs: error.delayMs, reason: error.reason };
+    return undefined;
+  }
+
+  #stoppedOutcome(): Outcome | undefined {
+    return this.#cause === undefined ? undefined : stoppedBy(this.#cause);
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#deps.onEnd(this, outcome);
+  }
+}
+
+/** What becomes of an attempt that was told to stop and did not finish. */
+function stoppedBy(cause: StopCause): Outcome {
+  switch (cause.kind) {
+    case "timeout":
+      return {
+        kind: "failed",
+        failure: { message: timeoutText(cause.timeoutMs), stack: null, code: "TIMEOUT" },
+      };
+    case "cancelled":
+      return { kind: "cancelled", reason: cause.reason };
+    case "shutdown":
+      return { kind: "released", delayMs: 0, reason: "shutdown" };
+    case "lost":
+      return { kind: "lost" };
+  }
+}
+
+/** What `ctx.signal.reason` is. */
+function reasonOf(cause: StopCause, job: ClaimedJob): HoldfastError {
+  const details = { job: job.id, attempt: job.attempt };
+  switch (cause.kind) {
+    case "timeout":
+      return new JobError("TIMEOUT", timeoutText(cause.timeoutMs), {
+        details: { ...details, timeoutMs: cause.timeoutMs },
+      });
+    case "cancelled":
+      return new JobError("CANCELLED", cause.reason, { details });
+    case "shutdown":
+      return new JobError(
+        "SHUTDOWN",
+        "The worker is shutting down: stop soon, and the attempt is given back.",
+        { details },
+      );
+    case "lost":
+      return new StateError(
+        "LEASE_LOST",
+        `Job ${job.id} is no longer leased to this worker: another may run it now. Stop; nothing more of this attempt is written.`,
+        {
+          details: { ...details, token: job.token },
+        },
+      );
+  }
+}
+
+function timeoutText(timeoutMs: number): string {
+  return `timeout after ${timeoutMs / 1_000}s`;
+}
+
+/** An input that cannot be read or does not fit is dead at once; a schema that itself broke may work next time. */
+function unfit(error: unknown): Outcome {
+  const broke = isHoldfastError(error) && error.code === "INPUT_INVALID" && !("issues" in error.details);
+  return broke ? { kind: "failed", failure: coded(error) } : { kind: "dead", failure: coded(error) };
+}
+
+/** The failure with its code in the message: `errors` keeps messages only, and programs look for the code. */
+function coded(error: unknown): Failure {
+  const failure = describeFailure(error);
+  return failure.code === undefined
+    ? failure
+    : { ...failure, message: `${failure.code}: ${failure.message}` };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  try {
+    return typeof (value as { then?: unknown }).then === "function";
+  } catch {
+    return false; // a getter or Proxy that throws: no promise, and the output check will refuse it
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The duties that every worker takes turns at, with their periods.
+ *
+ * Not here: taking turns (loop.ts), what each does (a file each), the reaper (it follows the sessions' ends, not a
+ * period: worker/claimer.ts).
+ */
+import type { Emitter } from "../events.ts";
+import type { Logger } from "../logger.ts";
+import type { Store } from "../store.ts";
+import type { Duty } from "./loop.ts";
+import { pruneOnce } from "./pruner.ts";
+import { tidyOnce } from "./tidier.ts";
+import { buryOnce } from "./undertaker.ts";
+import { reportUnservedOnce } from "./unserved.ts";
+
+export interface DutiesDeps {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly events: Pick<Emitter, "emit">;
+  readonly retention: { readonly doneMs: number; readonly deadMs: number };
+}
+
+/**
+ * What a worker sees to beside its jobs.
+ *
+ * @example
+ * maintenance.start(workerDuties({ store, log, events, retention }));
+ */
+export function workerDuties(deps: DutiesDeps): Duty[] {
+  const { store, log, events, retention } = deps;
+  return [
+    { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
+    { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
+    { name: "unserved", everyMs: 60_000, run: () => reportUnservedOnce({ store, log, events }) },
+    // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
+    { name: "bury", everyMs: 40_000, run: () => buryOnce({ store }) },
+  ];
+}

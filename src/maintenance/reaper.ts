@@ -1,0 +1,94 @@
+/**
+ * Takes over what dead sessions held: their jobs go through the same `decide` as every other outcome.
+ *
+ * Invariants: a job is taken over only while the session that held it is dead, fenced by its token, so two reapers
+ * and a slow one do no harm; nothing here depends on the dead worker's rows beyond its session.
+ * Not here: when to look (worker/claimer.ts: `peek` says when a session that holds claims ends).
+ */
+import type { Clock } from "../clock.ts";
+import type { AnyJob } from "../definition.ts";
+import type { Emitter } from "../events.ts";
+import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { decodeFailures } from "../policy/failure.ts";
+import type { Store, Transition } from "../store.ts";
+import { decide, policyFor } from "../transition.ts";
+
+export interface ReaperDeps {
+  readonly store: Pick<Store, "orphans" | "takeOver" | "burySessions">;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly events: Pick<Emitter, "emit" | "has">;
+  /** A definition that this process knows, for limits that the row leaves open. */
+  readonly definition: (name: string) => AnyJob | undefined;
+}
+
+const page = 500;
+// A bound for one call, so that a caller with other work gets its turn; what is left is found by the next look.
+const mostPages = 20;
+
+/**
+ * Takes over every orphan there is now, and forgets the sessions that hold nothing more.
+ *
+ * @returns how many jobs were taken over by this call
+ * @example
+ * const taken = await reapOnce({ store, clock, random, log, events, definition: () => undefined });
+ */
+export async function reapOnce(deps: ReaperDeps): Promise<number> {
+  let taken = 0;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const orphans = await deps.store.orphans(page);
+    if (orphans.length === 0) break;
+    const env = { now: deps.clock.now(), random: deps.random };
+    const transitions = orphans.map((job) =>
+      decide(job, { kind: "lost" }, policyFor(job, deps.definition(job.name) ?? null, null), env),
+    );
+    const moved = await deps.store.takeOver(transitions);
+    taken += moved.size;
+    tell(deps, orphans, transitions, moved);
+    // Somebody else takes over the same ones, or they came back to life: no use in asking for them again.
+    if (moved.size === 0 || orphans.length < page) break;
+  }
+  if (taken > 0) await deps.store.burySessions();
+  return taken;
+}
+
+function tell(
+  deps: ReaperDeps,
+  orphans: readonly ClaimedJob[],
+  transitions: readonly Transition[],
+  moved: ReadonlySet<string>,
+): void {
+  for (const [i, job] of orphans.entries()) {
+    const transition = transitions[i];
+    if (transition === undefined || !moved.has(job.id)) continue;
+    const dead = transition.move === "end" && transition.state === "dead";
+    const crashes = transition.crashes;
+    deps.events.emit("job.crashed", {
+      id: job.id,
+      name: job.name,
+      queue: job.queue,
+      attempt: job.attempt,
+      crashes,
+      dead,
+    });
+    if (!dead) continue;
+    const error = decodeFailures(transition.errors).at(-1)?.message ?? "";
+    deps.events.emit("job.dead", {
+      id: job.id,
+      name: job.name,
+      queue: job.queue,
+      attempt: job.attempt,
+      workerId: "",
+      error,
+      durationMs: 0,
+    });
+    deps.log.error({ job: job.id, name: job.name, queue: job.queue, crashes }, `job is dead: ${error}`);
+  }
+  if (moved.size > 0)
+    deps.log.warn(
+      { jobs: moved.size, sessions: [...new Set(orphans.map((job) => job.session))] },
+      "took over jobs of a worker that died",
+    );
+}

@@ -1,0 +1,553 @@
+/**
+ * The worker: claim → run → settle, in many slots, for as long as the process lives.
+ *
+ *   starting ──first session and claim──▶ working ──stop · a signal · asked from afar · a fatal fault──▶ draining ──▶ stopped
+ *
+ * This file wires the parts and owns the worker's life; each part owns one thing:
+ *   worker/claimer.ts   when to claim            worker/pool.ts      slots and claiming ahead
+ *   worker/runner.ts    running and timeouts     worker/settler.ts   writing outcomes
+ *   worker/tenancy.ts   the session and lease    maintenance/        duties
+ *
+ * Invariants: nothing of a worker throws or rejects where nobody waits for it; an outage makes it wait, a permanent
+ * fault ends it with a named cause (`error` event, `stopped` rejects) after what runs has come to its end; when
+ * `stopped` settles no timer, thread, listener or claim of it is left.
+ * Not here: rules of a job's life (transition.ts), one attempt (attempt.ts).
+ */
+import type { Clock } from "./clock.ts";
+import type { ContextDeps } from "./context.ts";
+import type { AnyJob } from "./definition.ts";
+import { StateError } from "./errors.ts";
+import type { Emitter } from "./events.ts";
+import type { Logger } from "./logger.ts";
+import { workerDuties } from "./maintenance/duties.ts";
+import { Maintenance } from "./maintenance/loop.ts";
+import { reapOnce } from "./maintenance/reaper.ts";
+import type { MiddlewareChain } from "./middleware.ts";
+import { type Duration, durationMs } from "./policy/duration.ts";
+import { describeFailure } from "./policy/failure.ts";
+import { checkOptions } from "./policy/options.ts";
+import type { ClaimScope, Store, Wake } from "./store.ts";
+import { Claimer } from "./worker/claimer.ts";
+import { LiveSettings } from "./worker/live-settings.ts";
+import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
+import { Pool } from "./worker/pool.ts";
+import { Report } from "./worker/report.ts";
+import { Runner } from "./worker/runner.ts";
+import { type Settlement, Settler } from "./worker/settler.ts";
+import {
+  handlersOf,
+  type SettingsEnv,
+  type WorkerSettings,
+  workerSettings,
+  type WorkOptions,
+} from "./worker/settings.ts";
+import { onSignals } from "./worker/signals.ts";
+import { Tenancy } from "./worker/tenancy.ts";
+
+export type { WorkOptions };
+
+/** What a worker needs of its client and of the machine. */
+export interface WorkerDeps extends SettingsEnv {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly events: Emitter;
+  readonly middleware: MiddlewareChain;
+  readonly enqueueFor: ContextDeps["enqueueFor"];
+  /** Limit of an output and of a progress value, in bytes of JSON. */
+  readonly maxPayloadBytes: number;
+  /** Where a queue does not say otherwise. */
+  readonly retention: { readonly doneMs: number; readonly deadMs: number };
+  /** Unique for each start of a worker. */
+  readonly workerId: string;
+  /** Unique for each boot of the machine, or as near as it can be had. */
+  readonly hostId: string;
+  readonly pid: number;
+  readonly version: string;
+  /** Which priority goes first. */
+  readonly order: ClaimScope["order"];
+  /** How late the event loop is, in milliseconds. Left out: measured, where the clock is the machine's. */
+  readonly loopDelay?: () => number;
+  /** After a signal has stopped the worker: closes the client, so that the process can end. */
+  readonly onSignalled?: () => Promise<void>;
+}
+
+const graceMs = 500;
+
+/**
+ * Runs jobs. Made by `hf.work`.
+ *
+ * @example
+ * const worker = hf.work([sendMail], { queues: ["mail"] });
+ * await worker.ready;
+ * await worker.stop();
+ */
+export class Worker {
+  /** Unique for each start of a worker. */
+  readonly id: string;
+  readonly name: string;
+  /** Resolves when the first session is open and the first claim has been made. Rejects if that can never be. */
+  readonly ready: Promise<void>;
+  /** Resolves when the worker has stopped; rejects with the cause if a fault ended it. */
+  readonly stopped: Promise<void>;
+
+  readonly #deps: WorkerDeps;
+  readonly #settings: WorkerSettings;
+  readonly #definitions: ReadonlyMap<string, AnyJob>;
+  readonly #pools: ReadonlyMap<string, Pool>;
+  readonly #claimer: Claimer;
+  readonly #runner: Runner;
+  readonly #settler: Settler;
+  readonly #tenancy: Tenancy;
+  readonly #maintenance: Maintenance;
+  readonly #live: LiveSettings;
+  readonly #report: Report;
+
+  readonly #readiness = Promise.withResolvers<void>();
+  readonly #end = Promise.withResolvers<void>();
+  #stopping: Promise<void> | undefined;
+  readonly #hurry = new AbortController();
+  #calmWaiters: (() => void)[] = [];
+  #unlisten: (() => void) | undefined;
+  #offSignals: (() => void) | undefined;
+  readonly #loopDelay: LoopDelay;
+  #overloaded = false;
+  /** What ends the worker, if it is a fault. */
+  #cause: { readonly error: unknown } | undefined;
+
+  constructor(deps: WorkerDeps, definitions: readonly AnyJob[], options?: WorkOptions) {
+    this.#deps = deps;
+    this.#settings = workerSettings(options, deps);
+    this.#definitions = handlersOf(definitions);
+    this.id = deps.workerId;
+    this.name = this.#settings.name;
+    this.ready = this.#readiness.promise;
+    this.stopped = this.#end.promise;
+    // Whoever waits for them gets the rejection; where nobody waits, the `error` event has told it.
+    this.ready.catch(() => undefined);
+    this.stopped.catch(() => undefined);
+
+    this.#loopDelay = loopDelayOf(deps);
+    this.#pools = new Map(
+      [...this.#settings.queues].map(([queue, slots]) => [queue, new Pool(queue, slots)]),
+    );
+    this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
+    this.#settler = this.#makeSettler();
+    this.#runner = this.#makeRunner();
+    this.#tenancy = this.#makeTenancy();
+    this.#claimer = this.#makeClaimer();
+    this.#live = this.#makeLiveSettings();
+    this.#maintenance = this.#makeMaintenance();
+    void this.#start();
+  }
+
+  /** How many attempts are running. */
+  get running(): number {
+    return this.#runner.running;
+  }
+
+  /** Handlers that ignored their signal, were settled without it, and still run. */
+  get runaways(): number {
+    return this.#runner.runaways;
+  }
+
+  /** How many attempts this worker has lost to others because their lease had passed. */
+  get leasesLost(): number {
+    return this.#report.leasesLost;
+  }
+
+  /**
+   * Resolves when nothing can be claimed, nothing runs and everything is settled (or the worker has stopped).
+   * A job that is due later does not count.
+   *
+   * @example
+   * await hf.enqueue(sendMail, { to });
+   * await worker.idle();
+   */
+  async idle(): Promise<void> {
+    while (this.#stopping === undefined) {
+      if (!this.#isCalm()) await this.#calm();
+      else if ((await this.#claimer.exhausted()) === 0 && this.#isCalm()) return;
+    }
+    await this.#stopping;
+  }
+
+  /**
+   * Stops: claims nothing more, lets running jobs finish until the timeout, then aborts their signals, and gives
+   * back unburnt what still runs. Leases are renewed until the end. Calling it again gives the same promise.
+   *
+   * @example
+   * await worker.stop({ timeout: "30s" });
+   */
+  stop(options?: { timeout?: Duration }): Promise<void> {
+    const { timeout } = checkOptions(options, ["timeout"], "worker.stop") as { timeout?: Duration };
+    const timeoutMs = timeout === undefined ? this.#settings.shutdownMs : durationMs(timeout, "timeout");
+    return this.#shutDown("stop", timeoutMs);
+  }
+
+  /** As `stop`, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /**
+   * Tells a job that runs here to stop, without waiting for the database. False when it is not here.
+   *
+   * @internal
+   */
+  cancelLocal(id: string, reason: string): boolean {
+    return this.#runner.cancel(id, reason);
+  }
+
+  // --- life ---------------------------------------------------------------------------------------------
+
+  async #start(): Promise<void> {
+    const { store, log, events } = this.#deps;
+    this.#unlisten = store.listen((wake) => this.#woken(wake));
+    if (this.#settings.signals) {
+      this.#offSignals = onSignals({ first: () => this.#signalled(), second: () => this.#leaveNow() });
+    }
+    const kinds = [...this.#definitions.keys()];
+    log.info(
+      { worker: this.id, name: this.name, queues: Object.fromEntries(this.#settings.queues), kinds },
+      `worker ${this.name} starts`,
+    );
+    await this.#tenancy.open();
+    if (this.#stopping !== undefined) return;
+    await this.#register();
+    await this.#claimer.exhausted();
+    if (this.#stopping !== undefined) return;
+    this.#maintenance.start(workerDuties(this.#deps));
+    events.emit("worker.started", { workerId: this.id, name: this.name });
+    this.#readiness.resolve();
+  }
+
+  #shutDown(reason: string, timeoutMs: number): Promise<void> {
+    this.#stopping ??= this.#leave(reason, timeoutMs);
+    return this.#stopping;
+  }
+
+  /** Never rejects: `stopped` does. */
+  async #leave(reason: string, timeoutMs: number): Promise<void> {
+    const about = { workerId: this.id, name: this.name, reason };
+    await Promise.resolve(); // so that a listener that calls `stop` meets the promise of this very call
+    this.#deps.events.emit("worker.stopping", about);
+    try {
+      await this.#drain(timeoutMs);
+    } catch (error) {
+      this.#fail(error, "stopping");
+    }
+    this.#deps.events.emit("worker.stopped", about);
+    this.#deps.log.info({ worker: this.id, name: this.name, reason }, `worker ${this.name} has stopped`);
+    const closed = new StateError("CLOSED", "The worker was stopped before it was ready.");
+    this.#readiness.reject(this.#cause === undefined ? closed : this.#cause.error);
+    if (this.#cause === undefined) this.#end.resolve();
+    else this.#end.reject(this.#cause.error);
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    this.#runner.drain();
+    await this.#claimer.stop();
+    if (this.#runner.running > 0) await this.#calm(timeoutMs);
+    if (this.#runner.running > 0) {
+      this.#runner.stopAll({ kind: "shutdown" });
+      await this.#calm(graceMs);
+      this.#runner.abandonAll();
+    }
+    // Ends in any case: when the database stays away, the lease passes and everything gathered is given up as lost.
+    while (this.#settler.pending > 0) await this.#calm();
+    await this.#maintenance.stop();
+    this.#live.stop();
+    this.#runner.stop();
+    this.#unlisten?.();
+    await this.#tenancy.close();
+    this.#loopDelay.stop();
+    this.#offSignals?.();
+  }
+
+  /** A fault that no waiting can mend: names it, and ends the worker as gracefully as it can be. */
+  #fail(error: unknown, during: string): void {
+    if (this.#cause !== undefined) return;
+    this.#cause = { error };
+    this.#deps.log.error(
+      { worker: this.id, during, error: describeFailure(error).message },
+      `worker ${this.name} stops: ${during} failed for good`,
+    );
+    this.#deps.events.emit("error", { error, during });
+    // A worker that owns its process (`signals`) must not let it end as if all were well.
+    if (this.#settings.signals) process.exitCode = 1;
+    void this.#shutDown(during, this.#settings.shutdownMs);
+  }
+
+  #signalled(): void {
+    void this.#shutDown("signal", this.#settings.shutdownMs).then(() => this.#deps.onSignalled?.());
+  }
+
+  #leaveNow(): Promise<void> {
+    this.#hurry.abort();
+    return this.#shutDown("signal", 0);
+  }
+
+  // --- calm ---------------------------------------------------------------------------------------------
+
+  #isCalm(): boolean {
+    return this.#runner.calm && this.#settler.pending === 0;
+  }
+
+  /** Resolves at the next change that may have brought calm, or after `timeoutMs`. The caller looks. */
+  async #calm(timeoutMs?: number): Promise<void> {
+    if (timeoutMs === undefined) return new Promise((resolve) => this.#calmWaiters.push(resolve));
+    const until = this.#deps.clock.monotonic() + timeoutMs;
+    while (this.#runner.running > 0 && !this.#hurry.signal.aborted) {
+      const leftMs = until - this.#deps.clock.monotonic();
+      if (leftMs <= 0) return;
+      await new Promise<void>((resolve) => {
+        const timer = this.#deps.clock.after(leftMs, resolve);
+        this.#hurry.signal.addEventListener("abort", () => resolve(), { once: true });
+        this.#calmWaiters.push(() => {
+          timer.cancel();
+          resolve();
+        });
+      });
+    }
+  }
+
+  #tellCalm(): void {
+    if (this.#calmWaiters.length === 0) return;
+    const waiters = this.#calmWaiters;
+    this.#calmWaiters = [];
+    for (const wake of waiters) wake();
+  }
+
+  // --- wake-ups and live settings -----------------------------------------------------------------------
+
+  #woken(wake: Wake): void {
+    switch (wake.kind) {
+      case "work":
+        if (this.#pools.has(wake.queue)) this.#claimer.claimFor(wake.queue, wake.priority);
+        return;
+      case "cancel":
+      case "stop":
+        if (wake.session === this.#tenancy.session) this.#tenancy.poke();
+        return;
+      case "settings":
+        this.#live.changed();
+        this.#claimer.look(); // a hold or a limit may have gone
+        return;
+      case "any":
+        // Reads only. A renewal here would be a write that wakes the other processes, whose renewals would wake
+        // this one: two idle workers on one file would never come to rest.
+        this.#claimer.look();
+        this.#live.mayHaveChanged();
+        return;
+    }
+  }
+
+  #isOverloaded(): boolean {
+    const delayMs = this.#loopDelay.read();
+    const overloaded = delayMs > this.#settings.maxLoopDelayMs;
+    if (overloaded !== this.#overloaded) {
+      this.#overloaded = overloaded;
+      this.#tellPaused(overloaded, "event-loop delay");
+      this.#deps.log.warn(
+        { worker: this.id, delayMs: Math.round(delayMs) },
+        overloaded ? "overloaded: nothing is claimed until the event loop keeps up" : "no longer overloaded",
+      );
+    }
+    if (overloaded) this.#runner.releaseBuffered("overloaded");
+    return overloaded;
+  }
+
+  #tellPaused(paused: boolean, reason: string): void {
+    this.#deps.events.emit(paused ? "worker.paused" : "worker.resumed", {
+      workerId: this.id,
+      name: this.name,
+      reason,
+    });
+  }
+
+  #settled(settlements: readonly Settlement[]): void {
+    this.#report.settled(settlements);
+    const again = new Set<string>();
+    let later = false;
+    for (const { job, transition } of settlements) {
+      if (transition.move !== "again") continue;
+      if (transition.delayMs === 0) again.add(job.queue);
+      else later = true;
+    }
+    // Somebody else may have a free slot for what this worker gave back.
+    for (const queue of again) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
+    if (later) this.#claimer.lookSoon();
+  }
+
+  // --- the parts ----------------------------------------------------------------------------------------
+
+  #makeSettler(): Settler {
+    const { store, clock, random, log } = this.#deps;
+    return new Settler({
+      store,
+      clock,
+      random,
+      log,
+      workerId: this.id,
+      onSettled: (settlements) => this.#settled(settlements),
+      onLost: (jobs) => this.#report.lost(jobs),
+      onFatal: (error) => this.#fail(error, "settling"),
+      onEmpty: () => this.#tellCalm(),
+    });
+  }
+
+  #makeRunner(): Runner {
+    const { store, clock, random, log, events, middleware, enqueueFor, maxPayloadBytes, hostId } = this.#deps;
+    return new Runner({
+      clock,
+      random,
+      log,
+      events,
+      workerId: this.id,
+      pools: this.#pools,
+      definitions: this.#definitions,
+      settler: this.#settler,
+      attempt: {
+        middleware,
+        maxOutputBytes: maxPayloadBytes,
+        now: () => clock.now(),
+        context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor },
+      },
+      onHungry: () => this.#claimer.claim(),
+      onCalm: () => this.#tellCalm(),
+      onLost: (jobs) => this.#report.lost(jobs),
+    });
+  }
+
+  #makeTenancy(): Tenancy {
+    const { store, clock, random, log, host, pid, version, events } = this.#deps;
+    const { queues, leaseMs, beatMs, maxBlockMs } = this.#settings;
+    const names = [...this.#definitions.keys()];
+    return new Tenancy({
+      store,
+      clock,
+      random,
+      log,
+      leaseMs,
+      beatMs,
+      maxBlockMs,
+      info: {
+        kind: "worker",
+        workerId: this.id,
+        name: this.name,
+        host,
+        pid,
+        queues: Object.fromEntries(queues),
+        names,
+        leaseMs,
+        version,
+      },
+      onOpen: () => {
+        this.#claimer.forgetCursor();
+        this.#live.changed();
+        this.#claimer.claim();
+      },
+      onSecured: () => this.#claimer.claim(),
+      onLost: (session, why) => {
+        log.error(
+          { worker: this.id, session, running: this.#runner.running },
+          `the session was lost: ${why}; what it held is aborted, and a new one is opened`,
+        );
+        this.#runner.lose(session);
+        this.#settler.dropSession(session);
+      },
+      onCancels: (cancels) => {
+        for (const { id, token, reason } of cancels) this.#runner.cancel(id, reason, token);
+      },
+      onGone: (gone) => this.#runner.loseSome(gone),
+      onStopAsked: () => void this.#shutDown("asked from afar", this.#settings.shutdownMs),
+      onDoubt: (doubtful) => {
+        this.#tellPaused(doubtful, "the lease could not be renewed");
+        if (!doubtful) this.#claimer.claim();
+      },
+      onFatal: (error, during) => this.#fail(error, during),
+      onThreadError: (error) => events.emit("error", { error, during: "the renewal thread" }),
+    });
+  }
+
+  #makeClaimer(): Claimer {
+    const { store, clock, random, log, events } = this.#deps;
+    return new Claimer({
+      store,
+      clock,
+      random,
+      log,
+      workerId: this.id,
+      pools: this.#pools,
+      names: [...this.#definitions.keys()],
+      order: this.#deps.order,
+      pollMs: this.#settings.pollMs,
+      claimable: () => this.#tenancy.claimable,
+      overloaded: () => this.#isOverloaded(),
+      onClaimed: (jobs, session) => {
+        // A session that was lost while the claim was on its way took these with it.
+        if (session === this.#tenancy.session) this.#runner.accept(jobs);
+        else this.#report.lost(jobs);
+      },
+      onLook: () => this.#live.looked(),
+      reap: async () => {
+        const taken = await reapOnce({
+          store,
+          clock,
+          random,
+          log,
+          events,
+          definition: (name) => this.#definitions.get(name),
+        });
+        if (taken > 0) store.wake({ kind: "any" });
+        return taken;
+      },
+      onFatal: (error) => this.#fail(error, "claiming"),
+    });
+  }
+
+  #makeLiveSettings(): LiveSettings {
+    const { store, clock } = this.#deps;
+    return new LiveSettings({
+      store,
+      clock,
+      pools: this.#pools,
+      // What waits for a slot goes back, what runs finishes (F3).
+      onFewer: (pool) => this.#runner.releaseBuffered("queue paused or scaled down", pool),
+      onMore: () => this.#claimer.claim(),
+      onFatal: (error) => this.#fail(error, "reading the queues' settings"),
+    });
+  }
+
+  #makeMaintenance(): Maintenance {
+    const { store, clock, random, log, events } = this.#deps;
+    return new Maintenance({
+      store,
+      clock,
+      random,
+      log,
+      onError: (error, duty) => events.emit("error", { error, during: `the duty ${duty}` }),
+      onFatal: (error, duty) => this.#fail(error, `the duty ${duty}`),
+    });
+  }
+
+  /** Tells the database what these kinds need of an enqueue by name. */
+  async #register(): Promise<void> {
+    const kinds = new Map(
+      [...this.#definitions.values()].map(({ name, unique, lane }) => [
+        name,
+        { unique: unique !== null, lane: lane !== null },
+      ]),
+    );
+    try {
+      await this.#deps.store.registerKinds(kinds);
+    } catch (error) {
+      this.#deps.log.warn(
+        { worker: this.id, error: describeFailure(error).message },
+        "the kinds of jobs could not be registered: an enqueue by name is not checked for them",
+      );
+    }
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * Decides when to claim, and sleeps exactly as long as there is nothing to do.
+ *
+ *              ┌──────── a slot is free · a wake-up · the due instant ────────┐
+ *              ▼                                                              │
+ *   ┌──▶ claiming ──full, and still hungry──┐                                 │
+ *   └───────────────────────────────────────┘                                 │
+ *              │ short                                                        │
+ *              ▼                                                              │
+ *           looking (peek) ──▶ asleep until min(next due, next session's end, poll)
+ *              └── a session has ended ──▶ reap ──▶ claiming
+ *
+ * Invariants: one statement is in flight at a time, and what happens meanwhile is remembered; an idle worker sends
+ * one cheap read per poll and nothing else; a look that promises work which the claim then does not find (a limit,
+ * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
+ * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).
+ */
+import { type Clock, sleep, type Timer } from "../clock.ts";
+import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { describeFailure } from "../policy/failure.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
+import { claimLimits, type Pool } from "./pool.ts";
+import { troubleOf } from "./trouble.ts";
+
+export interface ClaimerDeps {
+  readonly store: Pick<Store, "claim" | "peek" | "listening">;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly workerId: string;
+  readonly pools: ReadonlyMap<string, Pool>;
+  readonly names: readonly string[];
+  readonly order: ClaimScope["order"];
+  readonly pollMs: number;
+  /** The session under which something may be claimed now; null: not now, and `claim()` will be called again. */
+  readonly claimable: () => number | null;
+  /** True: the process has too much to do already. */
+  readonly overloaded: () => boolean;
+  readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
+  /** Before each look: a chance to read what changes seldom. */
+  readonly onLook: () => void;
+  /** Takes over what dead sessions held; gives how many. */
+  readonly reap: () => Promise<number>;
+  readonly onFatal: (error: unknown) => void;
+}
+
+type Todo = "claim" | "look";
+
+const listeningPollMs = 5_000;
+const outageMs = 1_000;
+const overloadMs = 250;
+// A worker that gets one job every few milliseconds would otherwise look after each of them.
+const looksApartMs = 100;
+const mostUnclear = 5;
+
+/** Claims for all queues of a worker. */
+export class Claimer {
+  readonly #deps: ClaimerDeps;
+  #cursor: ClaimCursor = freshCursor();
+  #todo: Todo | null = null;
+  #busy: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  readonly #stop = new AbortController();
+
+  #lookedAt = -Infinity;
+  #reapNotBefore = -Infinity;
+  /** The claim that comes next was promised work by a look. */
+  #promised = false;
+  /** How many such claims in a row found nothing, and when the next one may be made. */
+  #fruitless = 0;
+  #claimNotBefore = -Infinity;
+  #unclear = 0;
+
+  /** Claims are numbered, so that a waiter can tell one that was begun after its own question. */
+  #begun = 0;
+  #finished = 0;
+  #claimed = 0;
+  #waiters: {
+    readonly asked: number;
+    readonly claimed: number;
+    readonly resolve: (claimed: number) => void;
+  }[] = [];
+
+  constructor(deps: ClaimerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something may be claimable. */
+  claim(): void {
+    this.#ask("claim");
+  }
+
+  /** A job of this queue and priority is due. One that no claim has met yet is not at any cursor: the next looks at all. */
+  claimFor(queue: string, priority: number): void {
+    for (const level of this.#cursor.levels.values()) {
+      if (level.queue === queue && level.rank === -priority) return this.claim();
+    }
+    this.#cursor.lookedBackAt = -Infinity;
+    this.claim();
+  }
+
+  /** Something has changed that may matter. */
+  look(): void {
+    this.#ask("look");
+  }
+
+  /** Something may be due soon: looks, but not more often than makes sense. */
+  lookSoon(): void {
+    const waitMs = this.#lookedAt + looksApartMs - this.#deps.clock.monotonic();
+    if (waitMs <= 0) this.look();
+    else this.#arm(waitMs, "look");
+  }
+
+  /** A new session knows nothing of the old one's places. */
+  forgetCursor(): void {
+    this.#cursor = freshCursor();
+  }
+
+  /** Claims afresh. Resolves when nothing more can be claimed now, with how many were; also when it is stopped. */
+  exhausted(): Promise<number> {
+    if (this.#stop.signal.aborted) return Promise.resolve(0);
+    return new Promise((resolve) => {
+      // A claim that is already under way may have looked before the caller's job was there: the next one counts.
+      this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, resolve });
+      this.claim();
+    });
+  }
+
+  /** Claims nothing more. Resolves when nothing is in flight. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#timer?.cancel();
+    await this.#busy;
+    for (const { resolve } of this.#waiters) resolve(0);
+    this.#waiters = [];
+  }
+
+  #ask(todo: Todo): void {
+    if (this.#stop.signal.aborted) return;
+    if (this.#todo !== "claim") this.#todo = todo;
+    this.#busy ??= this.#run().finally(() => {
+      this.#busy = undefined;
+      this.#tellWaiters();
+      // Asked between the loop's last look at it and here.
+      if (this.#todo !== null) this.#ask(this.#todo);
+    });
+  }
+
+  async #run(): Promise<void> {
+    await Promise.resolve(); // so that `#busy` is set before anything here can ask again
+    while (this.#todo !== null && !this.#stop.signal.aborted) {
+      const todo = this.#todo;
+      this.#todo = null;
+      try {
+        if (todo === "claim") await this.#claim();
+        else await this.#look();
+        this.#unclear = 0;
+      } catch (error) {
+        await this.#outage(error);
+      }
+    }
+  }
+
+  async #claim(): Promise<void> {
+    const { store, pools, names, order } = this.#deps;
+    const session = this.#deps.claimable();
+    if (session === null) return;
+    if (this.#deps.overloaded()) {
+      this.#arm(overloadMs, "claim");
+      return;
+    }
+    const queues = claimLimits(pools);
+    this.#begun += 1;
+    const number = this.#begun;
+    if (queues.size === 0) {
+      this.#finished = number;
+      // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
+      if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
+      return;
+    }
+    let limit = 0;
+    for (const room of queues.values()) limit += room;
+    const promised = this.#promised;
+    this.#promised = false;
+    const jobs = await store.claim(session, { queues, names, limit, order }, this.#cursor);
+    this.#finished = number;
+    this.#claimed += jobs.length;
+    if (jobs.length > 0) {
+      this.#fruitless = 0;
+      this.#deps.onClaimed(jobs, session);
+    } else if (promised) {
+      this.#fruitless = Math.min(this.#fruitless + 1, 16);
+      this.#claimNotBefore =
+        this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.#fruitless - 1));
+    }
+    if (this.#mayHaveMore(queues, jobs)) this.#todo = "claim";
+    // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
+    else if (jobs.length > 0) this.#todo ??= "look";
+    else this.lookSoon();
+  }
+
+  /** A queue that gave all it was asked for may have more; one that gave less has not. */
+  #mayHaveMore(asked: ReadonlyMap<string, number>, jobs: readonly ClaimedJob[]): boolean {
+    if (jobs.length === 0) return false;
+    const got = new Map<string, number>();
+    for (const { queue } of jobs) got.set(queue, (got.get(queue) ?? 0) + 1);
+    for (const [queue, count] of got) {
+      if (count >= (asked.get(queue) ?? 0) && this.#deps.pools.get(queue)?.hungry === true) return true;
+    }
+    return false;
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, pools, names, order, random } = this.#deps;
+    this.#deps.onLook();
+    if (this.#deps.claimable() === null) return;
+    const queues = new Map<string, number>();
+    for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
+    const peek = await store.peek({ queues, names, limit: queues.size, order });
+    this.#lookedAt = clock.monotonic();
+    this.#disarm();
+    this.#arm(this.#pollMs(), "look");
+    if (peek.expiresAt !== null) {
+      // A moment later than the lease's end, and not all workers at the same one.
+      const inMs = peek.expiresAt - peek.now + 20 + random() * 180;
+      if (peek.expiresAt > peek.now) this.#arm(inMs, "look");
+      else await this.#reap();
+    }
+    if (peek.dueAt !== null) {
+      const inMs = peek.dueAt - peek.now;
+      if (inMs > 0) this.#arm(inMs, "claim");
+      else this.#workIsDue();
+    }
+  }
+
+  async #reap(): Promise<void> {
+    const { clock, random } = this.#deps;
+    const waitMs = this.#reapNotBefore - clock.monotonic();
+    if (waitMs > 0) {
+      this.#arm(waitMs, "look");
+      return;
+    }
+    const taken = await this.#deps.reap();
+    if (taken > 0) this.#todo = "claim";
+    this.#reapNotBefore = clock.monotonic() + 1_000 * (1 + random());
+    this.#arm(1_000 * (1 + random()), "look");
+  }
+
+  /**
+   * The instant is kept, not only a timer: looks that come every few milliseconds (another process commits) would
+   * put a timer off for ever, and this worker would stand idle beside a full queue.
+   */
+  #workIsDue(): void {
+    if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
+    const waitMs = this.#fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
+    if (waitMs > 0) {
+      this.#arm(waitMs, "look");
+      return;
+    }
+    this.#promised = true;
+    this.#todo = "claim";
+  }
+
+  async #outage(fault: unknown): Promise<void> {
+    const { clock, log, random, workerId } = this.#deps;
+    const trouble = troubleOf(fault);
+    if (trouble === "unclear") this.#unclear += 1;
+    if (trouble === "permanent" || this.#unclear > mostUnclear) {
+      this.#stop.abort();
+      this.#deps.onFatal(fault);
+      return;
+    }
+    log.warn(
+      { worker: workerId, error: describeFailure(fault).message },
+      "the database does not answer; trying again in a second",
+    );
+    await sleep(clock, outageMs * (0.75 + random() / 2), this.#stop.signal).catch(() => undefined);
+    this.#todo = "claim";
+  }
+
+  #pollMs(): number {
+    const { store, pollMs, random } = this.#deps;
+    const ms = store.listening ? Math.max(listeningPollMs, pollMs) : pollMs;
+    return ms * (0.95 + random() / 10);
+  }
+
+  /** The earliest of all timers that were asked for since the last look. */
+  #arm(ms: number, todo: Todo): void {
+    const { clock } = this.#deps;
+    const at = clock.monotonic() + ms;
+    if (at >= this.#timerAt || this.#stop.signal.aborted) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = clock.after(ms, () => {
+      this.#disarm();
+      this.#ask(todo);
+    });
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+  }
+
+  #tellWaiters(): void {
+    if (this.#todo !== null) return;
+    const told = this.#waiters.filter(({ asked }) => asked < this.#finished);
+    this.#waiters = this.#waiters.filter(({ asked }) => asked >= this.#finished);
+    for (const { resolve, claimed } of told) resolve(this.#claimed - claimed);
+  }
+}
+
+function freshCursor(): ClaimCursor {
+  return { levels: new Map(), lookedBackAt: -Infinity };
+}

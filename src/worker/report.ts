@@ -1,0 +1,90 @@
+/**
+ * Tells what became of jobs: events for programs, log lines for people.
+ *
+ * Invariants: everything here speaks of what has been committed (or is known to be lost); a done job costs one lookup
+ * when nobody listens; retries are logged at warn, ends as dead at error, and nothing of a job's input is logged.
+ * Not here: what became of them (transition.ts), events of the worker itself (worker.ts).
+ */
+import type { AttemptEvent, Emitter } from "../events.ts";
+import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { decodeFailures } from "../policy/failure.ts";
+import type { Transition } from "../store.ts";
+import type { Outcome } from "../transition.ts";
+import type { Settlement } from "./settler.ts";
+
+export interface ReportDeps {
+  readonly log: Logger;
+  readonly events: Pick<Emitter, "emit" | "has">;
+  readonly workerId: string;
+}
+
+/** One worker's reports. */
+export class Report {
+  readonly #deps: ReportDeps;
+  #leasesLost = 0;
+
+  constructor(deps: ReportDeps) {
+    this.#deps = deps;
+  }
+
+  /** How many attempts were lost so far. */
+  get leasesLost(): number {
+    return this.#leasesLost;
+  }
+
+  /** These outcomes have been written. */
+  settled(settlements: readonly Settlement[]): void {
+    const { events } = this.#deps;
+    for (const { job, outcome, transition, heldMs } of settlements) {
+      if (outcome.kind !== "succeeded") this.#notDone(job, outcome, transition, heldMs);
+      else if (events.has("job.done")) {
+        events.emit("job.done", { ...this.#about(job), durationMs: heldMs });
+      }
+    }
+  }
+
+  /** These jobs are not ours any more. One line, however many: a lost session loses all of its jobs at once. */
+  lost(jobs: readonly ClaimedJob[]): void {
+    const { events, log, workerId } = this.#deps;
+    this.#leasesLost += jobs.length;
+    for (const job of jobs) events.emit("lease.lost", { ...this.#about(job), token: job.token });
+    log.warn(
+      { worker: workerId, count: jobs.length, jobs: jobs.slice(0, 10).map(({ id }) => id) },
+      "leases were lost: the jobs may run elsewhere, and nothing of these attempts was written",
+    );
+  }
+
+  #notDone(job: ClaimedJob, outcome: Outcome, transition: Transition, durationMs: number): void {
+    const { events, log } = this.#deps;
+    const about = this.#about(job);
+    const details = { ...about, context: job.context };
+    if (transition.move === "again") {
+      const { delayMs } = transition;
+      if (outcome.kind === "failed") {
+        const error = outcome.failure.message;
+        events.emit("job.failed", { ...about, error, delayMs, durationMs });
+        log.warn({ ...details, error, delayMs }, "attempt failed; the job will run again");
+        return;
+      }
+      const reason = outcome.kind === "throttled" || outcome.kind === "released" ? outcome.reason : null;
+      const name = outcome.kind === "throttled" ? "job.throttled" : "job.released";
+      events.emit(name, { ...about, reason, delayMs });
+      log.debug({ ...details, reason, delayMs }, `attempt was ${outcome.kind}`);
+      return;
+    }
+    const error = decodeFailures(transition.errors).at(-1)?.message ?? "";
+    if (transition.state === "cancelled") {
+      events.emit("job.cancelled", { id: job.id, name: job.name, queue: job.queue, reason: error });
+      log.info({ ...details, reason: error }, "job was cancelled");
+    } else {
+      events.emit("job.dead", { ...about, error, durationMs });
+      log.error({ ...details, error }, "job is dead");
+    }
+  }
+
+  #about(job: ClaimedJob): AttemptEvent {
+    const { id, name, queue, attempt } = job;
+    return { id, name, queue, attempt, workerId: this.#deps.workerId };
+  }
+}

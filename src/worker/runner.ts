@@ -1,0 +1,369 @@
+/**
+ * Runs what was claimed: hands jobs to slots, watches their time, and turns outcomes into settlements.
+ *
+ *   claimed ─▶ buffered ─▶ running ─▶ settling          (each job is in exactly one of these)
+ *                 │           ├─ cancel, timeout, shutdown, lost lease: its signal aborts
+ *                 └─ released └─ still running a moment after its timeout: settled all the same, a runaway
+ *
+ * Invariants: a queue's running attempts never exceed its slots; an attempt is settled at most once; a job whose
+ * lease was lost is not settled at all; what was claimed and is not started is given back unburnt.
+ * Not here: when to claim (worker/claimer.ts), writing (worker/settler.ts), one attempt (attempt.ts).
+ */
+import { Attempt, type AttemptDeps, type StopCause } from "../attempt.ts";
+import type { Clock, Timer } from "../clock.ts";
+import type { AnyJob } from "../definition.ts";
+import type { Emitter } from "../events.ts";
+import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { decide, type Outcome, policyFor } from "../transition.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { Pool } from "./pool.ts";
+import type { Settler } from "./settler.ts";
+
+export interface RunnerDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly events: Pick<Emitter, "emit" | "has">;
+  readonly workerId: string;
+  readonly pools: ReadonlyMap<string, Pool>;
+  readonly definitions: ReadonlyMap<string, AnyJob>;
+  readonly settler: Pick<Settler, "push" | "hold">;
+  readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
+  /** A pool could take more than it has. */
+  readonly onHungry: () => void;
+  /** Nothing runs and nothing is buffered any more. */
+  readonly onCalm: () => void;
+  /** These are not ours any more. */
+  readonly onLost: (jobs: readonly ClaimedJob[]) => void;
+}
+
+const staleMs = 1_000;
+// "Settled as failed within 1 s after the timeout": half of it for the handler, the rest for the settle.
+const abandonMs = 500;
+// How long a job that has killed two workers runs before another such job may start beside it, see `#admits`.
+const quarantineMs = 5_000;
+
+/** Runs attempts in the slots of its pools. */
+export class Runner {
+  readonly #deps: RunnerDeps;
+  readonly #attemptDeps: AttemptDeps;
+  readonly #running = new Map<string, Attempt>();
+  readonly #deadlines: Deadlines<Attempt>;
+  #staleTimer: Timer | undefined;
+  #dispatching = false;
+  #draining = false;
+  #runaways = 0;
+  #suspectAt = -Infinity;
+  #suspect: string | undefined;
+
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+    this.#attemptDeps = {
+      ...deps.attempt,
+      onEnd: (attempt, outcome) => this.#ended(attempt, outcome),
+      onRunawayEnd: (attempt) => this.#runawayEnded(attempt),
+    };
+    this.#deadlines = new Deadlines(
+      deps.clock,
+      () => this.#running.values(),
+      (attempt) => this.#overdue(attempt),
+    );
+  }
+
+  /** How many attempts are running. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Handlers that went on after they had been settled, and still do. */
+  get runaways(): number {
+    return this.#runaways;
+  }
+
+  get calm(): boolean {
+    if (this.#running.size > 0) return false;
+    for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) return false;
+    return true;
+  }
+
+  /** Takes what a claim brought: into slots, into the buffer, or back. */
+  accept(jobs: readonly ClaimedJob[]): void {
+    const { pools, settler, clock } = this.#deps;
+    settler.hold(jobs);
+    if (this.#draining) {
+      for (const job of jobs) this.#release(job, "shutdown");
+      return;
+    }
+    const now = clock.monotonic();
+    const suspects = new Set<Pool>();
+    const touched = new Set<Pool>();
+    for (const job of jobs) {
+      const pool = pools.get(job.queue);
+      if (pool === undefined) {
+        this.#release(job, "queue not served"); // the store never gives one
+        continue;
+      }
+      touched.add(pool);
+      if (job.crashes > 0) {
+        suspects.add(pool);
+        if (!this.#admits(job, pool, now)) continue;
+      }
+      pool.push(job, now);
+    }
+    for (const pool of touched) {
+      pool.sawSuspects(suspects.has(pool));
+      this.#dispatch(pool);
+    }
+    this.#watchStale();
+  }
+
+  /**
+   * Whether a job that has crashed before may stay. It is never held ahead of need: if its neighbour takes the
+   * process down, that would count as one more crash of its own. And of those that have crashed twice or more, only
+   * one at a time is started within a few seconds: the one that did it then goes down without the others, instead
+   * of all of them being counted up to dead together (C8). Short, so that long jobs are not kept waiting for
+   * each other: a poison job usually kills soon.
+   */
+  #admits(job: ClaimedJob, pool: Pool, now: number): boolean {
+    if (pool.free <= pool.buffered) {
+      this.#release(job, "it has crashed before and no slot is free");
+      return false;
+    }
+    if (job.crashes < 2) return true;
+    const other =
+      this.#suspect !== undefined && this.#suspect !== job.id && now - this.#suspectAt < quarantineMs;
+    if (other) {
+      this.#release(
+        job,
+        "it has crashed before, and so has another that was just started",
+        50 + this.#deps.random() * 150,
+      );
+      return false;
+    }
+    this.#suspect = job.id;
+    this.#suspectAt = now;
+    return true;
+  }
+
+  /** Starts what can start, everywhere. */
+  dispatch(): void {
+    for (const pool of this.#deps.pools.values()) this.#dispatch(pool);
+  }
+
+  /** Gives back what waits for a slot: of one queue, or of all. */
+  releaseBuffered(reason: string, pool?: Pool): void {
+    for (const each of pool === undefined ? this.#deps.pools.values() : [pool]) {
+      for (const job of each.takeAll()) this.#release(job, reason);
+    }
+    this.#tellIfCalm();
+  }
+
+  /** Starts nothing more; what a late claim still brings goes back at once. */
+  drain(): void {
+    this.#draining = true;
+    this.releaseBuffered("shutdown");
+  }
+
+  /** Tells a job to stop, if it is here. With a token, only that very attempt. */
+  cancel(id: string, reason: string, token?: number): boolean {
+    const attempt = this.#running.get(id);
+    if (attempt !== undefined && (token === undefined || attempt.job.token === token)) {
+      attempt.stop({ kind: "cancelled", reason });
+      return true;
+    }
+    for (const pool of this.#deps.pools.values()) {
+      const job = pool.takeOne(id);
+      if (job === undefined) continue;
+      this.#settle(job, { kind: "cancelled", reason, unstarted: true }, 0);
+      this.#tellIfCalm();
+      return true;
+    }
+    return false;
+  }
+
+  /** Everything held under this session is lost: handlers are told, nothing of it is written. */
+  lose(session: number): void {
+    const lost: ClaimedJob[] = [];
+    for (const pool of this.#deps.pools.values()) for (const job of pool.takeAll()) lost.push(job);
+    for (const attempt of this.#running.values()) {
+      if (attempt.job.session !== session || attempt.stopCause?.kind === "lost") continue;
+      lost.push(attempt.job);
+      attempt.stop({ kind: "lost" });
+    }
+    if (lost.length > 0) this.#deps.onLost(lost);
+    this.#tellIfCalm();
+  }
+
+  /** Of these attempts, those that still run here were taken away: their handlers are told, the others go on. */
+  loseSome(gone: readonly { readonly id: string; readonly token: number }[]): void {
+    const lost: ClaimedJob[] = [];
+    for (const { id, token } of gone) {
+      const attempt = this.#running.get(id);
+      if (attempt === undefined || attempt.job.token !== token || attempt.stopCause?.kind === "lost")
+        continue;
+      lost.push(attempt.job);
+      attempt.stop({ kind: "lost" });
+    }
+    if (lost.length > 0) this.#deps.onLost(lost);
+  }
+
+  /** Tells every running attempt to stop. */
+  stopAll(cause: StopCause): void {
+    for (const attempt of this.#running.values()) attempt.stop(cause);
+  }
+
+  /** Ends every running attempt now, whatever its handler does. */
+  abandonAll(): void {
+    for (const attempt of Array.from(this.#running.values())) this.#abandon(attempt);
+  }
+
+  stop(): void {
+    this.#deadlines.stop();
+    this.#staleTimer?.cancel();
+  }
+
+  // --- one job ------------------------------------------------------------------------------------------
+
+  // A loop and a flag instead of recursion: handlers that return at once would otherwise nest a thousand deep.
+  #dispatch(pool: Pool): void {
+    if (this.#dispatching) return;
+    this.#dispatching = true;
+    try {
+      for (let job = pool.take(); job !== undefined; job = pool.take()) this.#start(job, pool);
+    } finally {
+      this.#dispatching = false;
+    }
+  }
+
+  #start(job: ClaimedJob, pool: Pool): void {
+    const definition = this.#deps.definitions.get(job.name);
+    if (definition === undefined) {
+      this.#release(job, "no handler"); // the store never gives one
+      return;
+    }
+    // By the database's clock: `startedAt` is the claim's instant. A job that has run before did start in time.
+    if (job.deadlineAt !== null && job.startedAt > job.deadlineAt && job.attempt <= 1 && job.crashes === 0) {
+      this.#settle(
+        job,
+        { kind: "cancelled", reason: "deadline passed before it was started", unstarted: true },
+        0,
+      );
+      return;
+    }
+    const attempt = new Attempt(job, definition, this.#attemptDeps);
+    const timeoutMs = job.timeoutMs ?? definition.timeoutMs;
+    attempt.startedAt = this.#deps.clock.monotonic();
+    attempt.deadlineAt = timeoutMs > 0 ? attempt.startedAt + timeoutMs : Infinity;
+    pool.running += 1;
+    this.#running.set(job.id, attempt);
+    this.#deadlines.announce(attempt.deadlineAt);
+    if (this.#deps.events.has("job.started")) {
+      this.#deps.events.emit("job.started", {
+        id: job.id,
+        name: job.name,
+        queue: job.queue,
+        attempt: job.attempt,
+        workerId: this.#deps.workerId,
+      });
+    }
+    attempt.start();
+  }
+
+  #ended(attempt: Attempt, outcome: Outcome): void {
+    const { job } = attempt;
+    const heldMs = this.#deps.clock.monotonic() - attempt.startedAt;
+    this.#running.delete(job.id);
+    if (this.#suspect === job.id) this.#suspect = undefined;
+    // A lost one has been reported when it was lost, and nothing of it may be written.
+    if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs);
+    const pool = this.#deps.pools.get(job.queue);
+    if (pool !== undefined) {
+      pool.running -= 1;
+      pool.learn(heldMs);
+      this.#dispatch(pool);
+      if (pool.hungry && !this.#draining) this.#deps.onHungry();
+    }
+    this.#tellIfCalm();
+  }
+
+  #overdue(attempt: Attempt): void {
+    const { clock, definitions } = this.#deps;
+    const { job } = attempt;
+    const timeoutMs = job.timeoutMs ?? definitions.get(job.name)?.timeoutMs ?? 0;
+    const timeoutAt = attempt.startedAt + timeoutMs;
+    if (attempt.deadlineAt > timeoutAt) {
+      this.#abandon(attempt);
+      return;
+    }
+    attempt.deadlineAt = clock.monotonic() + abandonMs;
+    attempt.stop({ kind: "timeout", timeoutMs });
+  }
+
+  #abandon(attempt: Attempt): void {
+    // Counted before its end is told: what listens to that may ask.
+    this.#runaways += 1;
+    if (!attempt.abandon()) {
+      this.#runaways -= 1;
+      return;
+    }
+    const { id, name, queue } = attempt.job;
+    const details = {
+      job: id,
+      name,
+      queue,
+      attempt: attempt.job.attempt,
+      cause: attempt.stopCause?.kind,
+      runaways: this.#runaways,
+    };
+    const message = "a handler ignored its signal: its job was settled and its slot freed, but it still runs";
+    this.#deps.log.warn(details, message);
+    this.#deps.events.emit("warning", { message, details });
+  }
+
+  #runawayEnded(attempt: Attempt): void {
+    this.#runaways -= 1;
+    this.#deps.log.info(
+      { job: attempt.job.id, name: attempt.job.name, runaways: this.#runaways },
+      "a handler that had ignored its signal has ended",
+    );
+  }
+
+  #release(job: ClaimedJob, reason: string, delayMs = 0): void {
+    this.#settle(job, { kind: "released", delayMs, reason }, 0);
+  }
+
+  #settle(job: ClaimedJob, outcome: Outcome, heldMs: number): void {
+    const { definitions, pools, clock, random, settler } = this.#deps;
+    const policy = policyFor(job, definitions.get(job.name) ?? null, pools.get(job.queue)?.backoff ?? null);
+    settler.push({
+      job,
+      outcome,
+      transition: decide(job, outcome, policy, { now: clock.now(), random }),
+      heldMs,
+    });
+  }
+
+  /** One timer for everything that is buffered. */
+  #watchStale(): void {
+    if (this.#staleTimer !== undefined) return;
+    const { clock, pools } = this.#deps;
+    let oldest: number | undefined;
+    for (const { oldestClaimedAt } of pools.values()) {
+      if (oldestClaimedAt !== undefined && (oldest === undefined || oldestClaimedAt < oldest))
+        oldest = oldestClaimedAt;
+    }
+    if (oldest === undefined) return;
+    this.#staleTimer = clock.after(oldest + staleMs - clock.monotonic(), () => {
+      this.#staleTimer = undefined;
+      const before = clock.monotonic() - staleMs;
+      for (const pool of pools.values())
+        for (const job of pool.takeStale(before)) this.#release(job, "no slot was free within a second");
+      this.#watchStale();
+    });
+  }
+
+  #tellIfCalm(): void {
+    if (this.calm) this.#deps.onCalm();
+  }
+}

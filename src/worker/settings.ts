@@ -1,0 +1,210 @@
+/**
+ * The options of `hf.work`, checked and turned into numbers.
+ *
+ * Invariants: a worker never starts with an option that it would ignore, without a queue, or with a lease that its
+ * heartbeat cannot keep (0 < heartbeat < lease); an error names the option or the environment variable.
+ * Not here: what the settings do (worker.ts), a queue's live settings in the database (worker/pool.ts).
+ */
+import type { AnyJob } from "../definition.ts";
+import { shown, UsageError } from "../errors.ts";
+import { type Duration, durationMs } from "../policy/duration.ts";
+import { checkName } from "../policy/name.ts";
+import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts";
+
+/**
+ * The options of `hf.work`.
+ *
+ * @example
+ * hf.work([sendMail], { queues: { mail: 20, default: { concurrency: 5 } }, signals: true });
+ */
+export interface WorkOptions {
+  /** The queues to serve, with the slots of this process for each; without a number, one slot per CPU. Else the environment's QUEUES ("mail=20,default"). */
+  queues?: readonly string[] | Readonly<Record<string, number | { concurrency?: number }>>;
+  /** How long this worker's jobs are safe without a heartbeat. Default 30 s. */
+  lease?: Duration;
+  /** How often the lease is renewed. Default 10 s, or a third of a shorter lease. */
+  heartbeat?: Duration;
+  /** How often to look for work while wake-ups are not proven to arrive. Default 500 ms. */
+  poll?: Duration;
+  /** How long `stop` lets running jobs finish. Default 30 s. */
+  shutdown?: Duration;
+  /** Stop on SIGTERM and SIGINT; a second one exits at once. Default false. */
+  signals?: boolean;
+  /** Shown in `hf.workers.list()`. Else the environment's WORKER_NAME, else the host's name. */
+  name?: string;
+  /** How long the event loop may be blocked before the lease is let go. Default 60 s. */
+  maxBlock?: Duration;
+  /** Event-loop delay above which nothing more is claimed. Default 500 ms. */
+  maxLoopDelay?: Duration;
+}
+
+/** The options as the worker uses them. */
+export interface WorkerSettings {
+  /** Queue name → slots. */
+  readonly queues: ReadonlyMap<string, number>;
+  readonly leaseMs: number;
+  readonly beatMs: number;
+  readonly pollMs: number;
+  readonly shutdownMs: number;
+  readonly signals: boolean;
+  readonly name: string;
+  readonly maxBlockMs: number;
+  readonly maxLoopDelayMs: number;
+}
+
+/** What stands in for options that are not given. */
+export interface SettingsEnv {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cpus: number;
+  readonly host: string;
+}
+
+const optionNames = [
+  "queues",
+  "lease",
+  "heartbeat",
+  "poll",
+  "shutdown",
+  "signals",
+  "name",
+  "maxBlock",
+  "maxLoopDelay",
+];
+const mostSlots = 1_024;
+
+/**
+ * Checks the options of `hf.work`.
+ *
+ * @throws UsageError UNKNOWN_OPTION, BAD_OPTION, BAD_DURATION, BAD_NAME, NO_QUEUES, BAD_LEASE
+ * @example
+ * const settings = workerSettings({ queues: ["mail"] }, { env: process.env, cpus: 4, host: "web-1" });
+ */
+export function workerSettings(options: WorkOptions | undefined, given: SettingsEnv): WorkerSettings {
+  const known = checkOptions(options, optionNames, "work") as WorkOptions;
+  const leaseMs = durationMs(known.lease ?? "30s", "lease");
+  const beatMs = durationMs(known.heartbeat ?? Math.min(10_000, Math.floor(leaseMs / 3)), "heartbeat");
+  if (!(beatMs > 0 && beatMs < leaseMs)) {
+    throw new UsageError(
+      "BAD_LEASE",
+      `heartbeat (${beatMs} ms) must be more than 0 and less than lease (${leaseMs} ms), or the lease passes between two beats.`,
+      {
+        details: { leaseMs, beatMs },
+      },
+    );
+  }
+  return {
+    queues: queuesOf(known.queues, given),
+    leaseMs,
+    beatMs,
+    pollMs: positive(known.poll ?? "500ms", "poll"),
+    shutdownMs: durationMs(known.shutdown ?? "30s", "shutdown"),
+    signals: flag(known.signals, "signals"),
+    name: nameOf(known.name, given),
+    maxBlockMs: positive(known.maxBlock ?? "60s", "maxBlock"),
+    maxLoopDelayMs: positive(known.maxLoopDelay ?? "500ms", "maxLoopDelay"),
+  };
+}
+
+function queuesOf(queues: WorkOptions["queues"], given: SettingsEnv): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const [name, slots] of pairsOf(queues, given.env["QUEUES"])) {
+    found.set(
+      queueName(name, queues === undefined),
+      slots === undefined ? Math.max(1, given.cpus) : slotsOf(slots, name),
+    );
+  }
+  if (found.size > 0) return found;
+  throw new UsageError(
+    "NO_QUEUES",
+    'A worker must say which queues it serves: give the option `queues` (["mail"] or { mail: 20 }), or set the environment variable QUEUES ("mail,default").',
+    {
+      details: { option: "queues", variable: "QUEUES" },
+    },
+  );
+}
+
+function pairsOf(
+  queues: WorkOptions["queues"],
+  variable: string | undefined,
+): [name: unknown, slots: unknown][] {
+  if (queues === undefined) {
+    const parts = (variable ?? "").split(",").map((part) => part.trim());
+    return parts.filter((part) => part !== "").map((part) => fromVariable(part));
+  }
+  if (Array.isArray(queues)) return queues.map((name: unknown) => [name, undefined]);
+  if (isPlainObject(queues)) return Object.entries(queues);
+  throw new UsageError(
+    "BAD_OPTION",
+    `queues must be an array of names or an object of name → slots; got ${shown(queues)}.`,
+    { details: { option: "queues" } },
+  );
+}
+
+function fromVariable(part: string): [name: unknown, slots: unknown] {
+  const [name, slots] = part.split("=", 2);
+  return [name?.trim(), slots === undefined ? undefined : Number(slots)];
+}
+
+function queueName(name: unknown, fromEnvironment: boolean): string {
+  const setting = fromEnvironment ? "the environment variable QUEUES" : "the option queues";
+  try {
+    return checkName(name, `a queue's name in ${setting}`);
+  } catch (cause) {
+    throw new UsageError("NO_QUEUES", (cause as Error).message, { details: { setting }, cause });
+  }
+}
+
+function slotsOf(value: unknown, name: unknown): number {
+  const what = `queues.${String(name)}`;
+  const bounds = { min: 1, max: mostSlots };
+  if (!isPlainObject(value)) return checkInteger(value, what, bounds);
+  const { concurrency } = checkOptions(value, ["concurrency"], what);
+  return checkInteger(concurrency, `${what}.concurrency`, bounds);
+}
+
+function nameOf(name: string | undefined, given: SettingsEnv): string {
+  if (name !== undefined) return checkName(name, "the worker's name");
+  const variable = given.env["WORKER_NAME"];
+  if (variable !== undefined && variable !== "")
+    return checkName(variable, "the environment variable WORKER_NAME");
+  // A host's name is whatever its operator gave it; ours must fit into a log line and an address.
+  const host = given.host.replaceAll(/[^A-Za-z0-9._:-]/g, "-").slice(0, 128);
+  return /^[A-Za-z0-9]/.test(host) ? host : "worker";
+}
+
+function positive(value: Duration, what: string): number {
+  const ms = durationMs(value, what);
+  if (ms > 0) return ms;
+  throw new UsageError("BAD_OPTION", `${what} must be more than 0.`, { details: { option: what } });
+}
+
+function flag(value: unknown, what: string): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  throw new UsageError("BAD_OPTION", `${what} must be true or false; got ${shown(value)}.`, {
+    details: { option: what },
+  });
+}
+
+/**
+ * The handlers by name; of two with one name the last wins (F13).
+ *
+ * @throws UsageError NO_QUEUES when there is none, or one without a handler
+ * @example
+ * const handlers = handlersOf([sendMail, resize]);
+ */
+export function handlersOf(definitions: readonly AnyJob[]): ReadonlyMap<string, AnyJob> {
+  const handlers = new Map<string, AnyJob>();
+  for (const definition of definitions) {
+    if (definition.run === null) {
+      throw new UsageError(
+        "NO_QUEUES",
+        `Job ${shown(definition.name)} has no handler: give its definition \`run\`, or give the worker \`definition.handle(fn)\`.`,
+        { details: { job: definition.name } },
+      );
+    }
+    handlers.set(definition.name, definition);
+  }
+  if (handlers.size > 0) return handlers;
+  throw new UsageError("NO_QUEUES", "A worker must have at least one job with a handler.");
+}

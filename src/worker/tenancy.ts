@@ -1,0 +1,218 @@
+/**
+ * The worker's session: opens one, keeps it alive, and knows at every instant whether what it holds is still its own.
+ *
+ *   opening ──▶ alive ──a renewal fails──▶ doubtful ──renewed──▶ alive
+ *      ▲          └── told so, or the lease is about to pass ──┴──▶ lost ──▶ opening (a new one)
+ *
+ * Invariants: `claimable` is given only while alive, so claiming pauses while renewals fail; a session is given
+ * up before its lease can pass to another, by the monotonic clock and counted from before the last successful
+ * renewal was sent (C6), so that no wall clock and no slow answer can make two holders; a lost session never
+ * comes back. Not here: what happens to the jobs (worker.ts), the renewing itself (renewal.ts).
+ */
+import { type Clock, sleep, type Timer } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import { describeFailure } from "../policy/failure.ts";
+import { type RenewalHandle, startRenewal } from "../renewal.ts";
+import type { Renewal, SessionInfo, Store } from "../store.ts";
+import { troubleOf } from "./trouble.ts";
+
+export interface TenancyDeps {
+  readonly store: Pick<Store, "openSession" | "closeSession" | "renew" | "renewalTarget">;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly info: SessionInfo;
+  readonly leaseMs: number;
+  readonly beatMs: number;
+  readonly maxBlockMs: number;
+  /** A session is open: claiming may begin. */
+  readonly onOpen: (session: number) => void;
+  /** The lease no longer depends on the main thread: claiming may begin. */
+  readonly onSecured: () => void;
+  /** Everything held under it is lost. */
+  readonly onLost: (session: number, why: string) => void;
+  readonly onCancels: (cancels: Renewal["cancels"]) => void;
+  /** These are not held any more: settled, or taken away. */
+  readonly onGone: (gone: Renewal["gone"]) => void;
+  readonly onStopAsked: () => void;
+  /** Renewals fail (true), or get through again (false). */
+  readonly onDoubt: (doubtful: boolean) => void;
+  /** No session can be opened, ever. */
+  readonly onFatal: (error: unknown, during: string) => void;
+  readonly onThreadError: (error: unknown) => void;
+}
+
+const reopenMs = 1_000;
+// A thread and its connection are there within a second or two even on a busy machine. A longer lease outlasts that;
+// under a shorter one nothing is claimed before, or a job that blocks at once would lose it every time it is started.
+const longLeaseMs = 10_000;
+const securedAfterMs = 2_000;
+
+/** Holds one session after the other. */
+export class Tenancy {
+  readonly #deps: TenancyDeps;
+  #session: number | null = null;
+  #renewal: RenewalHandle | undefined;
+  #doubtful = false;
+  /** False until a handler that blocks the event loop can no longer cost the lease. */
+  #secured = false;
+  #unsecured: Timer | undefined;
+  #expiry: Timer | undefined;
+  readonly #ending = new AbortController();
+
+  constructor(deps: TenancyDeps) {
+    this.#deps = deps;
+  }
+
+  /** The living session; null between two. */
+  get session(): number | null {
+    return this.#session;
+  }
+
+  /** The session under which something may be claimed now; null: not now. */
+  get claimable(): number | null {
+    return this.#doubtful || !this.#secured ? null : this.#session;
+  }
+
+  /** Opens a session, however long the database is away. Never rejects. */
+  async open(): Promise<void> {
+    const { store, clock, log, info, random } = this.#deps;
+    while (!this.#ending.signal.aborted) {
+      const openedAt = clock.monotonic();
+      try {
+        const session = await store.openSession(info);
+        this.#opened(session, openedAt);
+        return;
+      } catch (error) {
+        if (troubleOf(error) === "permanent") {
+          this.#deps.onFatal(error, "opening a session");
+          return;
+        }
+        log.warn(
+          { worker: info.workerId, error: describeFailure(error).message },
+          "no session could be opened; trying again in a second",
+        );
+        await sleep(clock, reopenMs * (0.75 + random() / 2), this.#ending.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Asks the database now whether something is wanted of this session. */
+  poke(): void {
+    this.#renewal?.poke();
+  }
+
+  /** Gives the session back. What is still held under it is orphaned at once. Never rejects. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    const session = this.#forget();
+    if (session === null) return;
+    try {
+      await this.#deps.store.closeSession(session);
+    } catch (error) {
+      // Its lease passes by itself.
+      this.#deps.log.debug(
+        { session, error: describeFailure(error).message },
+        "the session could not be closed; its lease will pass",
+      );
+    }
+  }
+
+  #opened(session: number, openedAt: number): void {
+    const { store, clock, log, beatMs, maxBlockMs, leaseMs } = this.#deps;
+    if (this.#ending.signal.aborted) {
+      void store.closeSession(session).catch(() => undefined);
+      return;
+    }
+    this.#session = session;
+    this.#doubtful = false;
+    this.#secured = leaseMs >= longLeaseMs;
+    if (!this.#secured) this.#unsecured = clock.after(securedAfterMs, () => this.#secure(session));
+    this.#renewal = startRenewal({
+      store,
+      clock,
+      log,
+      session,
+      beatMs,
+      maxBlockMs,
+      openedAt,
+      onEstablished: () => this.#secure(session),
+      onThreadError: this.#deps.onThreadError,
+      listener: {
+        onRenewed: (renewal) => this.#renewed(session, renewal),
+        onLost: () => this.#lost(session, "its lease had passed"),
+        onFailed: (error) => this.#failed(session, error),
+      },
+    });
+    this.#watch(session, openedAt + leaseMs - this.#marginMs);
+    this.#deps.onOpen(session);
+  }
+
+  #secure(session: number): void {
+    if (session !== this.#session || this.#secured) return;
+    this.#unsecured?.cancel();
+    this.#secured = true;
+    this.#deps.onSecured();
+  }
+
+  #renewed(session: number, renewal: Renewal): void {
+    if (session !== this.#session) return;
+    if (this.#doubtful) {
+      this.#doubtful = false;
+      this.#deps.onDoubt(false);
+    }
+    if (renewal.cancels.length > 0) this.#deps.onCancels(renewal.cancels);
+    if (renewal.gone.length > 0) this.#deps.onGone(renewal.gone);
+    if (renewal.stop) this.#deps.onStopAsked();
+  }
+
+  #failed(session: number, error: unknown): void {
+    if (session !== this.#session) return;
+    if (troubleOf(error) === "permanent") {
+      // The file was replaced, the tables are gone: no later renewal will do better, so the worker ends now and
+      // not when its lease has passed (28 s later, as a test measured).
+      this.#deps.onFatal(error, "renewing the lease");
+      return;
+    }
+    this.#deps.log.warn(
+      { worker: this.#deps.info.workerId, session, error: describeFailure(error).message },
+      "the lease could not be renewed; claiming pauses until it can",
+    );
+    if (this.#doubtful) return;
+    this.#doubtful = true;
+    this.#deps.onDoubt(true);
+  }
+
+  // How long before the lease passes everything is aborted: time for a handler to notice, and for clocks to differ.
+  get #marginMs(): number {
+    return Math.min(2_000, this.#deps.leaseMs / 10);
+  }
+
+  /** One timer, set anew when it fires: a renewal moves the instant and costs nothing here. */
+  #watch(session: number, atMs: number): void {
+    const { clock, leaseMs } = this.#deps;
+    this.#expiry = clock.after(atMs - clock.monotonic(), () => {
+      if (session !== this.#session || this.#renewal === undefined) return;
+      const endsAt = this.#renewal.renewedAt() + leaseMs - this.#marginMs;
+      if (endsAt > clock.monotonic()) this.#watch(session, endsAt);
+      else this.#lost(session, "it could not be renewed in time");
+    });
+  }
+
+  #lost(session: number, why: string): void {
+    if (session !== this.#session) return;
+    this.#forget();
+    this.#deps.onLost(session, why);
+    void this.open();
+  }
+
+  #forget(): number | null {
+    const session = this.#session;
+    this.#session = null;
+    this.#renewal?.stop();
+    this.#renewal = undefined;
+    this.#expiry?.cancel();
+    this.#unsecured?.cancel();
+    return session;
+  }
+}
