@@ -1,0 +1,295 @@
+/**
+ * Definitions: what a kind of job is called, takes, and how it is run; checked once, when it is made.
+ *
+ * Invariants: a definition is frozen and complete (every option has a value or an explicit null), so that neither
+ * `enqueue` nor a worker checks or computes anything of it again. With a schema, `enqueue` takes the schema's input
+ * type and the handler gets its output type; without one, both are the handler's first parameter.
+ *
+ * Not here: what an enqueue does with it (enqueue.ts), what an attempt does (attempt.ts).
+ */
+import type { JobContext } from "./context.ts";
+import {
+  type AnyContract,
+  ATTEMPT_BOUNDS,
+  jobBrand,
+  type JobContract,
+  type OnConflict,
+  PRIORITY_BOUNDS,
+  type RowDefaults,
+  type UniqueRule,
+  type UniqueScope,
+} from "./contract.ts";
+import { shown, UsageError } from "./errors.ts";
+import type { JobExtras } from "./job.ts";
+import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
+import { type Duration, durationMs } from "./policy/duration.ts";
+import { checkName } from "./policy/name.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import {
+  type InferInput,
+  type InferOutput,
+  isStandardSchema,
+  type StandardSchemaV1,
+} from "./policy/schema.ts";
+import { DEFAULT_ATTEMPTS, DEFAULT_CRASHES } from "./transition.ts";
+
+/** Ten minutes: how long an attempt may run where nobody says otherwise. */
+export const DEFAULT_TIMEOUT_MS = 600_000;
+
+/** Runs one attempt. What it returns is the job's output; what it throws fails the attempt, or decides (`Dead`, …). */
+export type Handler<Parsed, Output> = (input: Parsed, ctx: JobContext) => Output | Promise<Output>;
+
+/**
+ * A kind of job, as `defineJob` makes it.
+ *
+ * @example
+ * export const sendMail = defineJob({ name: "send-mail", run: async (input: { to: string }) => { … } });
+ */
+export interface JobDefinition<
+  Name extends string = string,
+  Input = unknown,
+  Parsed = Input,
+  Output = unknown,
+> extends JobContract<Name, Input, Output> {
+  readonly input: StandardSchemaV1<Input, Parsed> | null;
+  readonly run: Handler<Parsed, Output> | null;
+  /**
+   * The same definition with a handler: lets a contract be shared without its handler's code.
+   *
+   * @example
+   * export const handlers = [sendMail.handle(async (input, ctx) => { … })];
+   */
+  handle<Result extends Output>(run: Handler<Parsed, Result>): JobDefinition<Name, Input, Parsed, Result>;
+}
+
+/** A definition of whatever input and output: what workers are made of. */
+export interface AnyJob extends AnyContract {
+  readonly run: ((input: never, ctx: JobContext) => unknown) | null;
+}
+
+/** How a kind's jobs are made unique: a function of the input, the name of one of its fields, or either with settings. */
+export type UniqueOption<Input> =
+  | ((input: Input) => string | number | null)
+  | FieldOf<NoInfer<Input>>
+  | {
+      readonly key: ((input: Input) => string | number | null) | FieldOf<NoInfer<Input>>;
+      /** Default "job": only jobs of this kind. */
+      readonly scope?: UniqueScope | undefined;
+      /** The key is also held this long after the enqueue, ended or not. */
+      readonly for?: Duration | undefined;
+      /** Default "keep". */
+      readonly onConflict?: OnConflict | undefined;
+    };
+
+// Behind NoInfer where it is used: from a field's name alone TypeScript would make up `{ chapterId: any }`.
+type FieldOf<Input> = unknown extends Input
+  ? string
+  : Input extends object
+    ? Extract<keyof Input, string>
+    : never;
+
+/** What every definition may say, whatever its types. */
+export interface CommonJobOptions<Name extends string, Input> {
+  /** Letters, digits and . _ : - up to 128. */
+  readonly name: Name;
+  /** Default: the client's router, else "default". */
+  readonly queue?: string | undefined;
+  /** An integer, higher first; default 0. */
+  readonly priority?: number | undefined;
+  /** Default: 5 attempts, exponential("1m", { max: "1h", jitter: 0.2 }). */
+  readonly retry?:
+    | { readonly attempts?: number | undefined; readonly backoff?: Backoff | BackoffFunction | undefined }
+    | undefined;
+  /** Then the signal aborts and the attempt fails; default "10m". */
+  readonly timeout?: Duration | undefined;
+  /** At most one job for each key that has not ended. */
+  readonly unique?: UniqueOption<Input> | undefined;
+  /** Jobs of one queue that share a key (a tenant). */
+  readonly lane?: ((input: Input) => string | null) | undefined;
+  /** How many times the job may take its worker's process down before it is dead; default 5. */
+  readonly maxCrashes?: number | undefined;
+  /** "attempt": a crash uses up an attempt instead of being counted apart. */
+  readonly countCrashes?: "attempt" | "crash" | undefined;
+  /** False: nothing is kept of the job once it is done. */
+  readonly keep?: boolean | undefined;
+}
+
+const optionNames = [
+  "name",
+  "input",
+  "queue",
+  "priority",
+  "retry",
+  "timeout",
+  "unique",
+  "lane",
+  "maxCrashes",
+  "countCrashes",
+  "keep",
+  "run",
+];
+
+/**
+ * Defines a kind of job.
+ *
+ * @throws UsageError for anything that is not an option, or out of range
+ * @example
+ * const sendMail = defineJob({
+ *   name: "send-mail",
+ *   input: z.object({ to: z.email() }),
+ *   retry: { attempts: 5, backoff: exponential("1m", { max: "1h" }) },
+ *   unique: (input) => input.to,
+ *   run: async (input, ctx) => { await smtp.send(input.to, { signal: ctx.signal }); },
+ * });
+ */
+export function defineJob<const Name extends string, Schema extends StandardSchemaV1, Output = unknown>(
+  options: CommonJobOptions<Name, InferInput<Schema>> & {
+    /** Checked on enqueue and again before a run. */
+    readonly input: Schema;
+    readonly run?: Handler<InferOutput<Schema>, Output> | undefined;
+  },
+): JobDefinition<Name, InferInput<Schema>, InferOutput<Schema>, Output>;
+export function defineJob<const Name extends string, Input = unknown, Output = unknown>(
+  options: CommonJobOptions<Name, Input> & {
+    readonly input?: undefined;
+    readonly run?: Handler<Input, Output> | undefined;
+  },
+): JobDefinition<Name, Input, Input, Output>;
+export function defineJob(given: object): unknown {
+  const options = checkOptions(given, optionNames, "defineJob") as unknown as UncheckedOptions;
+  const name = checkName(options.name, "The name of a job");
+  const what = (option: string): string => `${option} of job "${name}"`;
+  const retry = checkOptions(options.retry, ["attempts", "backoff"], what("retry")) as NonNullable<
+    typeof options.retry
+  >;
+  const attempts = optional(retry.attempts, (value) =>
+    checkInteger(value, what("retry.attempts"), ATTEMPT_BOUNDS),
+  );
+  const backoff = optional(retry.backoff, (value) => checkBackoff(value, what("retry.backoff")));
+  const timeoutMs = optional(options.timeout, (value) => positiveMs(value, what("timeout")));
+  const extras = extrasOf(options, backoff, what);
+  const row: RowDefaults = Object.freeze({ maxAttempts: attempts, timeoutMs, extras });
+  return complete({
+    [jobBrand]: true,
+    name,
+    queue: optional(options.queue, (value) => checkName(value, what("queue"))),
+    priority:
+      optional(options.priority, (value) => checkInteger(value, what("priority"), PRIORITY_BOUNDS)) ?? 0,
+    attempts: attempts ?? DEFAULT_ATTEMPTS,
+    backoff,
+    timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    maxCrashes: extras?.maxCrashes ?? DEFAULT_CRASHES,
+    countCrashes: extras?.countCrashes ?? "crash",
+    keep: extras?.keep ?? true,
+    input: optional(options.input, (value) => checkSchemaOption(value, what("input"))),
+    unique: optional(options.unique, (value) => uniqueRule(value, what("unique"))),
+    lane: optional(options.lane, (value) => checkFunction(value, what("lane"))),
+    row,
+    run: optional(options.run, (value) => checkFunction(value, what("run"))),
+  });
+}
+
+type UncheckedOptions = CommonJobOptions<string, never> & {
+  readonly input?: StandardSchemaV1 | undefined;
+  readonly run?: Handler<never, unknown> | undefined;
+};
+
+/** Whether a value is a definition, also one that another copy of the package made. */
+export function isJob(value: unknown): value is AnyJob {
+  return (
+    typeof value === "object" && value !== null && (value as { [jobBrand]?: unknown })[jobBrand] === true
+  );
+}
+
+function complete(fields: AnyJob): AnyJob {
+  return Object.freeze({
+    ...fields,
+    handle: (run: Handler<never, unknown>) =>
+      complete({ ...fields, run: checkFunction(run, `handler of job "${fields.name}"`) }),
+  });
+}
+
+// Only what is stated goes into the row: a crash may be found by a process that has no definition at hand.
+function extrasOf(
+  options: CommonJobOptions<string, never>,
+  backoff: Backoff | BackoffFunction | null,
+  what: (option: string) => string,
+): JobExtras | null {
+  const extras: { -readonly [K in keyof JobExtras]: JobExtras[K] } = {};
+  if (options.maxCrashes !== undefined)
+    extras.maxCrashes = checkInteger(options.maxCrashes, what("maxCrashes"), { min: 1, max: 32_767 });
+  if (options.countCrashes !== undefined)
+    extras.countCrashes = oneOf(options.countCrashes, ["attempt", "crash"] as const, what("countCrashes"));
+  if (options.keep !== undefined) {
+    if (typeof options.keep !== "boolean") throw bad(what("keep"), "true or false", options.keep);
+    if (!options.keep) extras.keep = false;
+  }
+  if (backoff !== null && typeof backoff !== "function") extras.backoff = backoff;
+  return Object.keys(extras).length === 0 ? null : Object.freeze(extras);
+}
+
+function uniqueRule(option: UniqueOption<never>, what: string): UniqueRule<never> {
+  if (typeof option === "function" || typeof option === "string") {
+    return { key: keyFunction(option, what), scope: "job", forMs: null, onConflict: "keep" };
+  }
+  const given = checkOptions(option, ["key", "scope", "for", "onConflict"], what) as Exclude<
+    typeof option,
+    string
+  >;
+  return {
+    key: keyFunction(given.key, `${what}.key`),
+    scope:
+      given.scope === undefined
+        ? "job"
+        : oneOf(given.scope, ["job", "queue", "global"] as const, `${what}.scope`),
+    forMs: optional(given.for, (value) => positiveMs(value, `${what}.for`)),
+    onConflict:
+      given.onConflict === undefined
+        ? "keep"
+        : oneOf(given.onConflict, ["keep", "replace", "debounce"] as const, `${what}.onConflict`),
+  };
+}
+
+function keyFunction(key: unknown, what: string): (input: never) => string | number | null {
+  if (typeof key === "function") return key as (input: never) => string | null;
+  if (typeof key !== "string" || key === "")
+    throw bad(what, "a function of the input, or the name of one of its fields", key);
+  // A missing field is undefined, which enqueue refuses: a misspelt name must not turn uniqueness off.
+  return (input: unknown) =>
+    (typeof input === "object" && input !== null
+      ? (input as Record<string, never>)[key]
+      : undefined) as never;
+}
+
+function checkSchemaOption(value: unknown, what: string): StandardSchemaV1 {
+  if (isStandardSchema(value)) return value;
+  throw bad(what, "a Standard Schema (zod, valibot, arktype …)", value);
+}
+
+function checkFunction<Fn>(value: Fn, what: string): Fn {
+  if (typeof value === "function") return value;
+  throw bad(what, "a function", value);
+}
+
+function positiveMs(value: Duration, what: string): number {
+  const ms = durationMs(value, what);
+  if (ms > 0) return ms;
+  throw new UsageError("BAD_DURATION", `${what} must be longer than 0; got ${shown(value)}.`, {
+    details: { what },
+  });
+}
+
+function oneOf<const T extends string>(value: unknown, allowed: readonly T[], what: string): T {
+  if (allowed.includes(value as T)) return value as T;
+  throw bad(what, allowed.map((word) => `"${word}"`).join(" or "), value);
+}
+
+function bad(what: string, wanted: string, got: unknown): UsageError {
+  return new UsageError("BAD_OPTION", `The ${what} must be ${wanted}; got ${shown(got)}.`, {
+    details: { what },
+  });
+}
+
+function optional<Given, Taken>(value: Given | undefined, check: (value: Given) => Taken): Taken | null {
+  return value === undefined ? null : check(value);
+}

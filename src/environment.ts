@@ -1,0 +1,62 @@
+/**
+ * What surrounds a client: its process and machine on one side, what its database goes through on the other.
+ *
+ * Not here: who uses it (holdfast.ts puts the parts together).
+ */
+import { readFileSync } from "node:fs";
+import { availableParallelism, hostname } from "node:os";
+import type { Clock } from "./clock.ts";
+import type { Emitter } from "./events.ts";
+import type { Logger } from "./logger.ts";
+import type { StoreEvents } from "./store.ts";
+
+/** The process, as the client sees it. */
+export interface ClientEnv {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly host: string;
+  readonly pid: number;
+  /** Unique for each boot of the machine, as near as it can be had. */
+  readonly hostId: string;
+  readonly cpus: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** This process. */
+export function processEnv(): Omit<ClientEnv, "clock" | "random"> {
+  const host = hostname();
+  return {
+    host,
+    pid: process.pid,
+    hostId: `${host}-${bootId()}`,
+    cpus: availableParallelism(),
+    env: process.env,
+  };
+}
+
+/** Linux tells boots apart; elsewhere the machine's name must do. */
+function bootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").slice(0, 8);
+  } catch {
+    return "0";
+  }
+}
+
+/** What happens to the connection is logged, and told to listeners. */
+export function storeEvents(events: Emitter, log: Logger): StoreEvents {
+  return {
+    onConnectionLost: (error) => {
+      log.warn({ error }, "the connection to the database was lost");
+      events.emit("connection.lost", { error });
+    },
+    onConnectionBack: () => {
+      log.info({}, "the connection to the database is back");
+      events.emit("connection.back", { error: null });
+    },
+    onWarning: (message, details) => {
+      log.warn(details, message);
+      events.emit("warning", { message, details });
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * Which jobs: the filter that `jobs.list`, `jobs.count` and the bulk actions take, checked.
+ *
+ * Invariant: what leaves here is safe to bind (ids are UUIDs, names are names, instants are whole milliseconds).
+ * Not here: how a filter becomes a statement (sql/), paging (jobs.ts).
+ */
+import { shown, UsageError } from "./errors.ts";
+import { JOB_STATES, type JobState } from "./job.ts";
+import { instantMs } from "./policy/duration.ts";
+import { isId } from "./policy/id.ts";
+import { checkName, checkText } from "./policy/name.ts";
+import { checkOptions } from "./policy/options.ts";
+import type { JobFilter } from "./store.ts";
+
+/**
+ * Which jobs. Everything that is given must hold; nothing given is every job.
+ *
+ * @example
+ * await hf.jobs.count({ state: "dead", queue: "mail", since: new Date("2026-01-01") });
+ */
+export interface JobQuery {
+  readonly ids?: readonly string[] | undefined;
+  /** Without it: all states. */
+  readonly state?: JobState | readonly JobState[] | undefined;
+  readonly queue?: string | readonly string[] | undefined;
+  readonly name?: string | readonly string[] | undefined;
+  readonly lane?: string | undefined;
+  /** The unique key. */
+  readonly key?: string | undefined;
+  /** Text that the input, the context or the latest error contains. */
+  readonly search?: string | undefined;
+  /** Created at or after. */
+  readonly since?: Date | number | undefined;
+  /** Created before. */
+  readonly until?: Date | number | undefined;
+}
+
+/** The names of a filter's options. */
+export const FILTER_OPTIONS: readonly string[] = [
+  "ids",
+  "state",
+  "queue",
+  "name",
+  "lane",
+  "key",
+  "search",
+  "since",
+  "until",
+];
+
+/** The filter as the store takes it. `options` has been checked for unknown keys. */
+export function checkFilter(query: JobQuery): JobFilter {
+  const filter: { -readonly [K in keyof JobFilter]: JobFilter[K] } = {};
+  if (query.ids !== undefined) filter.ids = checkIds(query.ids);
+  if (query.state !== undefined) filter.state = asList(query.state).map(checkState);
+  if (query.queue !== undefined) filter.queue = asList(query.queue).map((name) => checkName(name, "queue"));
+  if (query.name !== undefined) filter.name = asList(query.name).map((name) => checkName(name, "name"));
+  if (query.lane !== undefined) filter.lane = checkText(query.lane, "lane");
+  if (query.key !== undefined) filter.key = checkText(query.key, "key");
+  if (query.search !== undefined && query.search !== "") filter.search = checkSearch(query.search);
+  if (query.since !== undefined) filter.since = instantMs(query.since, "since");
+  if (query.until !== undefined) filter.until = instantMs(query.until, "until");
+  return filter;
+}
+
+/**
+ * The filter of a bulk action. An empty one is refused: it would mean every job there is, which is a slip of the
+ * caller (a variable that is undefined) far more often than a wish.
+ */
+export function checkBulkFilter(query: JobQuery, what: string): JobFilter {
+  const filter = checkFilter(checkOptions(query, FILTER_OPTIONS, what));
+  if (Object.keys(filter).length > 0) return filter;
+  throw new UsageError(
+    "BAD_OPTION",
+    `${what} needs to be told which jobs: an id, or a filter that says something, such as { state: "dead" }.`,
+  );
+}
+
+/** An id that a caller gave: must be a string; whether a job has it is another question. */
+export function checkIdText(id: unknown, what: string): string {
+  if (typeof id === "string") return id.toLowerCase();
+  throw new UsageError("BAD_OPTION", `${what} takes the id of a job (a string); got ${shown(id)}.`);
+}
+
+function checkIds(ids: unknown): readonly string[] {
+  if (!Array.isArray(ids))
+    throw new UsageError("BAD_OPTION", `ids must be an array of ids; got ${shown(ids)}.`, {
+      details: { option: "ids" },
+    });
+  // What is not a UUID cannot be the id of a job; Postgres would refuse it (22P02) and with it the others.
+  return ids.map((id) => checkIdText(id, "ids")).filter(isId);
+}
+
+function checkState(state: unknown): JobState {
+  if (JOB_STATES.includes(state as JobState)) return state as JobState;
+  throw new UsageError("BAD_OPTION", `state must be one of ${JOB_STATES.join(", ")}; got ${shown(state)}.`, {
+    details: { option: "state" },
+  });
+}
+
+function checkSearch(search: unknown): string {
+  return checkText(search, "search", 4_096);
+}
+
+function asList<T>(value: T | readonly T[]): readonly T[] {
+  if (!Array.isArray(value)) return [value as T];
+  return value as readonly T[];
+}

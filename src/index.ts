@@ -1,0 +1,75 @@
+/**
+ * Holdfast: durable jobs on SQLite and Postgres. The table of contents of the public API.
+ */
+
+// Opening a database: everything else hangs on the client that it gives.
+export { Holdfast, open } from "./holdfast.ts";
+export type { OpenOptions } from "./open-options.ts";
+
+// Defining jobs: a name, the shape of the input, how often to try, and the handler.
+export { defineJob } from "./definition.ts";
+export type { AnyJob, CommonJobOptions, Handler, JobDefinition, UniqueOption } from "./definition.ts";
+export type { JobContext } from "./context.ts";
+export type { JobContract, OnConflict, UniqueRule, UniqueScope } from "./contract.ts";
+export type { InferInput, InferOutput, StandardSchemaV1 } from "./policy/schema.ts";
+
+// How long to wait: durations, backoffs, and the numbers of four known systems by name.
+export { exponential, fixed, immediately, power } from "./policy/backoff.ts";
+export type { Backoff, BackoffFunction } from "./policy/backoff.ts";
+export type { Duration } from "./policy/duration.ts";
+export { presets } from "./policy/presets.ts";
+export type { Preset } from "./policy/presets.ts";
+
+// Decisions: what a handler throws on purpose.
+export { Dead, Release, RetryAfter, Throttled } from "./decision.ts";
+
+// Enqueuing: what one takes and what becomes of it.
+export type {
+  Enqueue,
+  EnqueueItem,
+  EnqueueMany,
+  EnqueueOptions,
+  EnqueueResult,
+  EnqueueResults,
+  EnqueueStatus,
+} from "./contract.ts";
+
+// Working: the worker that `hf.work` starts, and leases for those who run their own loop.
+export { Worker } from "./worker.ts";
+export type { WorkOptions } from "./worker.ts";
+export { Lease } from "./lease.ts";
+export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
+
+// Looking after jobs, queues and workers: what the namespaces of a client take and give.
+export type { Job, JobFailure, JobState } from "./job.ts";
+export type { JobQuery } from "./filter.ts";
+export type { BulkResult, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type { Why, WhyReason } from "./why.ts";
+export type { QueueOptions, Queues } from "./queues.ts";
+export type { HoldOptions, Holds } from "./holds.ts";
+export type { State } from "./state.ts";
+export type { Workers } from "./workers.ts";
+export type { ClientCounters, Stats } from "./stats.ts";
+export type {
+  CancelOutcome,
+  DeleteOutcome,
+  Hold,
+  JobPage,
+  PruneReport,
+  QueueCounts,
+  QueueSettings,
+  QueueState,
+  RetryOutcome,
+  WorkerState,
+} from "./store.ts";
+
+// Watching: events, middleware, logs.
+export type { EventName, HoldfastEvents, Listener } from "./events.ts";
+export type { EnqueueRequest, Middleware, RunRequest } from "./middleware.ts";
+export { consoleLogger, silentLogger } from "./logger.ts";
+export type { Logger } from "./logger.ts";
+export type { Clock, Timer } from "./clock.ts";
+
+// Errors: classed by who must act, each with a stable code.
+export { HoldfastError, isHoldfastError, JobError, StateError, StoreError, UsageError } from "./errors.ts";
+export type { ErrorCode } from "./errors.ts";

@@ -1,0 +1,290 @@
+/**
+ * `hf.jobs`: reading jobs, and what an operator does with them one by one or by filter.
+ *
+ * Invariants: one id resolves to what became of it, a filter to how many became what; an unknown id is an outcome
+ * (`not_found`, or null), not an error. Bulk actions walk in batches of 500, each a short transaction of its own,
+ * and give way to the event loop in between, so that 50,000 jobs do not hold up claims (checklist I2).
+ * Not here: why a job is not running (why.ts), waiting for a result (result.ts).
+ */
+import { UsageError } from "./errors.ts";
+import { checkBulkFilter, checkFilter, checkIdText, FILTER_OPTIONS, type JobQuery } from "./filter.ts";
+import type { Job, JobState } from "./job.ts";
+import { isId } from "./policy/id.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import type { Retry } from "./retry.ts";
+import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome, Store } from "./store.ts";
+import { explain, type Why } from "./why.ts";
+
+/** What `jobs.runNow` came to. */
+export type RunNowOutcome = "due" | "not_scheduled" | "not_found";
+
+/**
+ * How many jobs a bulk action matched, and what became of them.
+ *
+ * @example
+ * const { matched, retried, superseded } = await hf.jobs.retry({ state: "dead" });
+ */
+export type BulkResult<Outcome extends string> = { readonly matched: number } & Readonly<
+  Record<Outcome, number>
+>;
+
+/** What `hf.jobs.list` takes: which jobs, and which page of them. */
+export interface ListQuery extends JobQuery {
+  /** 1 to 1,000; default 50. */
+  readonly limit?: number | undefined;
+  /** From the page before. */
+  readonly cursor?: string | null | undefined;
+}
+
+/** What `hf.jobs` needs of the client. */
+export interface JobsDeps {
+  readonly store: Store;
+  readonly retry: Retry;
+  readonly checkOpen: () => void;
+  /** Aborts the job if a worker of this process runs it. */
+  readonly cancelHere: (id: string, reason: string) => void;
+  /** Gives way to the event loop. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+const batchSize = 500;
+const live: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
+const cancelReason = "cancelled by user";
+const cancelOutcomes = ["cancelled", "cancel_requested", "ended", "not_found"] as const;
+const deleteOutcomes = ["deleted", "cancel_requested", "not_found"] as const;
+const retryOutcomes = ["retried", "superseded", "not_ended", "not_found"] as const;
+const runNowOutcomes = ["due", "not_scheduled", "not_found"] as const;
+
+/** `hf.jobs`. */
+export class Jobs {
+  readonly #deps: JobsDeps;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The job, or null for an unknown id.
+   *
+   * @example
+   * const job = await hf.jobs.get(id);
+   * if (job?.state === "dead") console.log(job.error);
+   */
+  async get<Input = unknown, Output = unknown>(id: string): Promise<Job<Input, Output> | null> {
+    this.#deps.checkOpen();
+    const known = checkIdText(id, "jobs.get");
+    if (!isId(known)) return null;
+    return (await this.#deps.retry.repeatable(() => this.#deps.store.get(known))) as Job<
+      Input,
+      Output
+    > | null;
+  }
+
+  /**
+   * One page of jobs, newest first.
+   *
+   * @example
+   * let page = await hf.jobs.list({ state: "dead", limit: 100 });
+   * while (page.cursor !== null) page = await hf.jobs.list({ state: "dead", limit: 100, cursor: page.cursor });
+   */
+  async list(query: ListQuery = {}): Promise<JobPage> {
+    this.#deps.checkOpen();
+    const given = checkOptions(query, [...FILTER_OPTIONS, "limit", "cursor"], "jobs.list") as ListQuery;
+    const filter = checkFilter(given);
+    const limit = given.limit === undefined ? 50 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 });
+    const cursor = given.cursor ?? null;
+    if (cursor !== null && !isId(cursor)) {
+      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+    }
+    if (filter.ids?.length === 0) return { jobs: [], cursor: null };
+    return this.#deps.retry.repeatable(() => this.#deps.store.list(filter, { limit, cursor }));
+  }
+
+  /**
+   * How many jobs match, exactly.
+   *
+   * @example
+   * await hf.jobs.count({ state: ["ready", "scheduled"], queue: "mail" });
+   */
+  async count(query: JobQuery = {}): Promise<number> {
+    this.#deps.checkOpen();
+    const filter = checkFilter(checkOptions(query, FILTER_OPTIONS, "jobs.count"));
+    if (filter.ids?.length === 0) return 0;
+    return this.#deps.retry.repeatable(() => this.#deps.store.count(filter));
+  }
+
+  /**
+   * Runs ended jobs again, with all their attempts. Of several with one unique key only the newest comes back, and
+   * none beside a job that holds the key now: those are `superseded`. A filter without `state` means dead jobs.
+   *
+   * @example
+   * await hf.jobs.retry(id);                                 // "retried"
+   * await hf.jobs.retry({ state: "dead", queue: "mail" });   // { matched: 3, retried: 1, superseded: 2, … }
+   */
+  retry(id: string): Promise<RetryOutcome>;
+  retry(filter: JobQuery): Promise<BulkResult<RetryOutcome>>;
+  async retry(which: string | JobQuery): Promise<RetryOutcome | BulkResult<RetryOutcome>> {
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>> => {
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.retry(ids));
+      if ([...outcomes.values()].includes("retried")) this.#deps.store.wake({ kind: "any" });
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.retry", act);
+    // Newest first, because the newest of each key is the one that may come back.
+    return this.#bulk(
+      withStates(this.#filter(which, "jobs.retry"), ["dead"]),
+      retryOutcomes,
+      act,
+      "newest-first",
+    );
+  }
+
+  /**
+   * Cancels jobs that have not ended. One that runs is asked to stop: at once in this process, within a heartbeat
+   * elsewhere; if its handler finishes all the same, its result stands.
+   *
+   * @example
+   * await hf.jobs.cancel(id);   // "cancelled" | "cancel_requested" | "ended" | "not_found"
+   */
+  cancel(id: string): Promise<CancelOutcome>;
+  cancel(filter: JobQuery): Promise<BulkResult<CancelOutcome>>;
+  async cancel(which: string | JobQuery): Promise<CancelOutcome | BulkResult<CancelOutcome>> {
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, CancelOutcome>> => {
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.cancel(ids, cancelReason));
+      await this.#tellHolders(outcomes);
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.cancel", act);
+    return this.#bulk(withStates(this.#filter(which, "jobs.cancel"), live), cancelOutcomes, act);
+  }
+
+  /**
+   * Deletes jobs, whatever their state. One that runs is asked to stop instead: delete it again once it has ended.
+   *
+   * @example
+   * await hf.jobs.delete(id);   // "deleted" | "cancel_requested" | "not_found"
+   */
+  delete(id: string): Promise<DeleteOutcome>;
+  delete(filter: JobQuery): Promise<BulkResult<DeleteOutcome>>;
+  async delete(which: string | JobQuery): Promise<DeleteOutcome | BulkResult<DeleteOutcome>> {
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, DeleteOutcome>> => {
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids));
+      await this.#tellHolders(outcomes);
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.delete", act);
+    return this.#bulk(this.#filter(which, "jobs.delete"), deleteOutcomes, act);
+  }
+
+  /**
+   * Makes scheduled jobs due now.
+   *
+   * @example
+   * await hf.jobs.runNow(id);   // "due" | "not_scheduled" | "not_found"
+   */
+  runNow(id: string): Promise<RunNowOutcome>;
+  runNow(filter: JobQuery): Promise<BulkResult<RunNowOutcome>>;
+  async runNow(which: string | JobQuery): Promise<RunNowOutcome | BulkResult<RunNowOutcome>> {
+    const { store, retry } = this.#deps;
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, RunNowOutcome>> => {
+      const due = await retry.once(() => store.runNow(ids));
+      if (due.size > 0) store.wake({ kind: "any" });
+      return new Map(ids.map((id) => [id, due.has(id) ? "due" : "not_scheduled"]));
+    };
+    if (typeof which !== "string")
+      return this.#bulk(withStates(this.#filter(which, "jobs.runNow"), ["scheduled"]), runNowOutcomes, act);
+    const outcome = await this.#one(which, "jobs.runNow", act);
+    return outcome === "not_scheduled" && (await this.get(which)) === null ? "not_found" : outcome;
+  }
+
+  /**
+   * Why a job is not running, in one sentence and as data.
+   *
+   * @example
+   * const { reason, text } = await hf.jobs.why(id);   // "paused", "Queue mail is paused since …"
+   */
+  async why(id: string): Promise<Why> {
+    const job = await this.get(id);
+    return this.#deps.retry.repeatable(() => explain(this.#deps.store, id, job));
+  }
+
+  #filter(which: JobQuery, what: string): JobFilter {
+    this.#deps.checkOpen();
+    return checkBulkFilter(which, what);
+  }
+
+  async #one<Outcome extends string>(
+    id: string,
+    what: string,
+    act: (ids: readonly string[]) => Promise<ReadonlyMap<string, Outcome>>,
+  ): Promise<Outcome | "not_found"> {
+    this.#deps.checkOpen();
+    const known = checkIdText(id, what);
+    if (!isId(known)) return "not_found";
+    return (await act([known])).get(known) ?? "not_found";
+  }
+
+  async #bulk<Outcome extends string>(
+    filter: JobFilter,
+    outcomes: readonly Outcome[],
+    act: (ids: readonly string[]) => Promise<ReadonlyMap<string, Outcome>>,
+    order: "oldest-first" | "newest-first" = "oldest-first",
+  ): Promise<BulkResult<Outcome>> {
+    const counts = new Map<Outcome, number>(outcomes.map((outcome) => [outcome, 0]));
+    let matched = 0;
+    for await (const ids of this.#batches(filter, order)) {
+      const became = await act(ids);
+      matched += ids.length;
+      for (const outcome of became.values()) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+      await this.#deps.nextTurn();
+    }
+    return { matched, ...Object.fromEntries(counts) } as BulkResult<Outcome>;
+  }
+
+  async *#batches(
+    given: JobFilter,
+    order: "oldest-first" | "newest-first",
+  ): AsyncGenerator<readonly string[]> {
+    const { store, retry } = this.#deps;
+    if (given.ids?.length === 0) return;
+    // Bounded by now: otherwise jobs that keep coming in would keep the walk going.
+    const now = await retry.repeatable(() => store.now());
+    const filter: JobFilter = { ...given, until: Math.min(given.until ?? Infinity, now + 1) };
+    const newestFirst: string[] = [];
+    let cursor: string | null = null;
+    for (;;) {
+      const after: string | null = cursor;
+      const ids: string[] = await retry.repeatable(() =>
+        store.ids(filter, { limit: batchSize, cursor: after }),
+      );
+      if (ids.length === 0) break;
+      cursor = ids.at(-1) ?? null;
+      if (order === "oldest-first") yield ids;
+      else newestFirst.push(...ids);
+      if (ids.length < batchSize) break;
+    }
+    for (let end = newestFirst.length; end > 0; end -= batchSize)
+      yield newestFirst.slice(Math.max(0, end - batchSize), end);
+  }
+
+  /** Running jobs whose stop was asked for: in this process at once, elsewhere by waking who holds them. */
+  async #tellHolders(outcomes: ReadonlyMap<string, string>): Promise<void> {
+    const asked = new Set(
+      [...outcomes].filter(([, outcome]) => outcome === "cancel_requested").map(([id]) => id),
+    );
+    if (asked.size === 0) return;
+    for (const id of asked) this.#deps.cancelHere(id, cancelReason);
+    try {
+      for (const worker of await this.#deps.store.workers()) {
+        if (worker.jobs.some((id) => asked.has(id)))
+          this.#deps.store.wake({ kind: "cancel", session: worker.session });
+      }
+    } catch {
+      // The request is written: its holder reads it with the next renewal at the latest.
+    }
+  }
+}
+
+function withStates(filter: JobFilter, states: readonly JobState[]): JobFilter {
+  return filter.state === undefined && filter.ids === undefined ? { ...filter, state: states } : filter;
+}

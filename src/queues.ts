@@ -1,0 +1,194 @@
+/**
+ * `hf.queues`: what there is in each queue, and the settings that apply to it in every process, live.
+ *
+ * Invariants: settings are checked here and stored whole; a worker sees a change within its refresh (2 s), or at
+ * once through the wake-up. A queue needs no creation: it exists as soon as a job or a setting names it.
+ * Not here: what a worker does with a setting (worker.ts), how rates are counted (a later issue).
+ */
+import { shown, UsageError } from "./errors.ts";
+import { type Backoff, checkBackoff, queueBackoff } from "./policy/backoff.ts";
+import { type Duration, durationMs } from "./policy/duration.ts";
+import { checkName } from "./policy/name.ts";
+import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
+import type { Retry } from "./retry.ts";
+import type { QueueSettings, QueueState, Store } from "./store.ts";
+
+/**
+ * What `hf.queues.set` takes. What is not given stays; null is back to the default.
+ *
+ * @example
+ * await hf.queues.set("mail", { concurrency: 10, retention: { done: "1d" } });
+ */
+export interface QueueOptions {
+  /** How many may run at once over the whole cluster. */
+  readonly concurrency?: number | null | undefined;
+  /** At most `limit` starts in every window of `per`. */
+  readonly rate?: { readonly limit: number; readonly per: Duration } | null | undefined;
+  /** How long ended jobs are kept: done 7 days, dead (and cancelled) 30 by default; 0 keeps them for ever. */
+  readonly retention?:
+    | { readonly done?: Duration | undefined; readonly dead?: Duration | undefined }
+    | null
+    | undefined;
+  /** Where neither job nor definition has one. `{ base, max }` are clamped to 1 s … 1 day. */
+  readonly backoff?:
+    | Backoff
+    | { readonly base?: Duration | undefined; readonly max?: Duration | undefined }
+    | null
+    | undefined;
+  /** A worker's share between its queues; default 1. */
+  readonly weight?: number | null | undefined;
+  /** Slots of each worker process for this queue: 0 (none) to 1,024. */
+  readonly slots?: number | null | undefined;
+  /** `Throttled` cools the whole queue down; both are clamped to 1 s … 1 day. Default: it does not. */
+  readonly cooldown?:
+    | { readonly base?: Duration | undefined; readonly max?: Duration | undefined }
+    | null
+    | undefined;
+}
+
+/** What `hf.queues` needs of the client. */
+export interface QueuesDeps {
+  /** Tells the operator of something that is not as it may seem. */
+  readonly warn: (message: string, details: Record<string, unknown>) => void;
+  readonly store: Store;
+  readonly retry: Retry;
+  readonly checkOpen: () => void;
+}
+
+const settingNames = ["concurrency", "rate", "retention", "backoff", "weight", "slots", "cooldown"];
+const defaultRetention = { done: "7d", dead: "30d" } as const;
+
+/** `hf.queues`. */
+export class Queues {
+  readonly #deps: QueuesDeps;
+
+  constructor(deps: QueuesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Every queue that has jobs or settings.
+   *
+   * @example
+   * for (const { name, paused, counts, lagMs } of await hf.queues.list()) console.log(name, counts.ready, lagMs);
+   */
+  async list(): Promise<QueueState[]> {
+    this.#deps.checkOpen();
+    return this.#deps.retry.repeatable(() => this.#deps.store.queues());
+  }
+
+  /**
+   * Nothing more is claimed from the queue; what runs finishes.
+   *
+   * @example
+   * await hf.queues.pause("mail");
+   */
+  async pause(name: string): Promise<void> {
+    await this.#change(name, "queues.pause", { paused: true });
+  }
+
+  /**
+   * The queue may be claimed from again.
+   *
+   * @example
+   * await hf.queues.resume("mail");
+   */
+  async resume(name: string): Promise<void> {
+    await this.#change(name, "queues.resume", { paused: false });
+  }
+
+  /**
+   * Changes settings, in every process, without a restart.
+   *
+   * @throws UsageError BAD_NAME, UNKNOWN_OPTION, BAD_OPTION, BAD_DURATION
+   * @example
+   * await hf.queues.set("mail", { backoff: { base: "30s", max: "10m" }, slots: 5 });
+   */
+  async set(name: string, options: QueueOptions): Promise<void> {
+    await this.#change(name, "queues.set", settingsOf(options));
+  }
+
+  async #change(
+    name: string,
+    what: string,
+    change: Partial<QueueSettings> & { paused?: boolean },
+  ): Promise<void> {
+    this.#deps.checkOpen();
+    const queue = checkName(name, `The queue of ${what}`);
+    if (Object.keys(change).length === 0) return;
+    await this.#deps.retry.repeatable(() => this.#deps.store.setQueue(queue, change));
+    const unenforced = (["concurrency", "rate", "weight"] as const).filter(
+      (limit) => (change[limit] ?? null) !== null,
+    );
+    if (unenforced.length > 0) {
+      this.#deps.warn(
+        `${unenforced.join(", ")} of queue "${queue}" is stored, but this version does not enforce it yet.`,
+        {
+          queue,
+          settings: unenforced,
+        },
+      );
+    }
+  }
+}
+
+function settingsOf(options: QueueOptions): Partial<QueueSettings> {
+  const given = checkOptions(options, settingNames, "queues.set") as QueueOptions;
+  const change: { -readonly [K in keyof QueueSettings]?: QueueSettings[K] } = {};
+  if (given.concurrency !== undefined)
+    change.concurrency = orNull(given.concurrency, (n) =>
+      checkInteger(n, "concurrency", { min: 1, max: 1_000_000 }),
+    );
+  if (given.rate !== undefined) change.rate = orNull(given.rate, checkRate);
+  if (given.weight !== undefined)
+    change.weight = orNull(given.weight, (n) => checkInteger(n, "weight", { min: 1, max: 1_000 }));
+  if (given.slots !== undefined)
+    change.slots = orNull(given.slots, (n) => checkInteger(n, "slots", { min: 0, max: 1_024 }));
+  if (given.retention !== undefined) change.retention = orNull(given.retention, checkRetention);
+  if (given.backoff !== undefined) change.backoff = orNull(given.backoff, checkQueueBackoff);
+  if (given.cooldown !== undefined) change.cooldown = orNull(given.cooldown, checkCooldown);
+  return change;
+}
+
+function checkRate(rate: unknown): NonNullable<QueueSettings["rate"]> {
+  const { limit, per } = checkOptions(rate, ["limit", "per"], "rate") as { limit?: number; per?: Duration };
+  const perMs = durationMs(per ?? Number.NaN, "rate.per");
+  if (perMs === 0)
+    throw new UsageError("BAD_DURATION", "rate.per must be longer than 0.", {
+      details: { what: "rate.per" },
+    });
+  return { limit: checkInteger(limit, "rate.limit", { min: 1, max: 1_000_000_000 }), perMs };
+}
+
+function checkRetention(retention: unknown): NonNullable<QueueSettings["retention"]> {
+  const { done, dead } = checkOptions(retention, ["done", "dead"], "retention") as {
+    done?: Duration;
+    dead?: Duration;
+  };
+  return {
+    doneMs: durationMs(done ?? defaultRetention.done, "retention.done"),
+    deadMs: durationMs(dead ?? defaultRetention.dead, "retention.dead"),
+  };
+}
+
+// A backoff made by exponential(…) and its like is taken as it is; the two knobs are clamped (checklist D11).
+function checkQueueBackoff(backoff: unknown): Backoff {
+  if (isPlainObject(backoff) && !("kind" in backoff)) return queueBackoff(backoff);
+  const checked = checkBackoff(backoff, "backoff");
+  if (typeof checked !== "function") return checked;
+  throw new UsageError(
+    "BAD_OPTION",
+    `A queue's backoff cannot be a function, because it is stored; got ${shown(backoff)}.`,
+    { details: { option: "backoff" } },
+  );
+}
+
+function checkCooldown(cooldown: unknown): NonNullable<QueueSettings["cooldown"]> {
+  const knobs = queueBackoff(checkOptions(cooldown, ["base", "max"], "cooldown"));
+  if (knobs.kind !== "exponential") throw new UsageError("BAD_OPTION", "cooldown must be { base, max }.");
+  return { baseMs: knobs.baseMs, maxMs: knobs.maxMs };
+}
+
+function orNull<Given, Taken>(value: Given | null, check: (value: Given) => Taken): Taken | null {
+  return value === null ? null : check(value);
+}

@@ -1,0 +1,74 @@
+/**
+ * `hf.workers`: the workers of all processes, as the database knows them, and stopping them from afar.
+ *
+ * Invariant: a stop is a request in the database: the worker reads it with its next renewal (or is woken), finishes
+ * what it runs as at any shutdown, and leaves the list.
+ * Not here: stopping a worker of this process (worker.stop), noticing dead ones (maintenance/).
+ */
+import { shown, UsageError } from "./errors.ts";
+import type { Retry } from "./retry.ts";
+import type { Store, WorkerState } from "./store.ts";
+
+/** What `hf.workers` needs of the client. */
+export interface WorkersDeps {
+  readonly store: Store;
+  readonly retry: Retry;
+  readonly checkOpen: () => void;
+}
+
+/** `hf.workers`. */
+export class Workers {
+  readonly #deps: WorkersDeps;
+
+  constructor(deps: WorkersDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Every live worker, with what it serves and runs. Holders of `hf.lease` are listed too, as `kind: "lease"`.
+   *
+   * @example
+   * for (const worker of await hf.workers.list()) console.log(worker.name, worker.host, worker.jobs.length);
+   */
+  async list(): Promise<WorkerState[]> {
+    this.#deps.checkOpen();
+    return this.#deps.retry.repeatable(() => this.#deps.store.workers());
+  }
+
+  /**
+   * Asks workers to stop: the one of this id, those of this name, or all. Resolves with how many were asked.
+   *
+   * @example
+   * await hf.workers.stop("all");
+   * while (!(await hf.workers.drained())) await sleep(500);
+   */
+  async stop(which: string): Promise<number> {
+    const { store, retry } = this.#deps;
+    const asked = (await this.#matching(which, "workers.stop")).map(({ session }) => session);
+    if (asked.length === 0) return 0;
+    const stopped = await retry.repeatable(() => store.stopWorkers(asked));
+    for (const session of asked) store.wake({ kind: "stop", session });
+    return stopped;
+  }
+
+  /**
+   * Whether no such worker is left: the one of this id, those of this name, or (by default) any.
+   *
+   * @example
+   * if (await hf.workers.drained()) console.log("safe to migrate");
+   */
+  async drained(which: string = "all"): Promise<boolean> {
+    return (await this.#matching(which, "workers.drained")).length === 0;
+  }
+
+  async #matching(which: unknown, what: string): Promise<WorkerState[]> {
+    if (typeof which !== "string" || which === "") {
+      throw new UsageError(
+        "BAD_OPTION",
+        `${what} takes a worker's id or name, or "all"; got ${shown(which)}.`,
+      );
+    }
+    const workers = (await this.list()).filter(({ kind }) => kind === "worker");
+    return which === "all" ? workers : workers.filter(({ id, name }) => id === which || name === which);
+  }
+}
