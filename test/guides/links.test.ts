@@ -1,0 +1,44 @@
+// Every link from one page of the repository to another leads somewhere, to the right heading too.
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { read, repositoryFiles, root } from "../support/repository.ts";
+
+const pages = repositoryFiles().filter((file) => /^(?:[A-Z]+\.md|docs\/.*\.md)$/.test(file));
+
+test("no link is broken", () => {
+  const broken: string[] = [];
+  for (const page of pages) {
+    for (const [, link] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(link!)) continue;
+      const [path = "", anchor] = link!.split("#");
+      const target = path === "" ? page : join(dirname(page), path);
+      if (!existsSync(join(root, target))) broken.push(`${page}: ${link}`);
+      else if (anchor !== undefined && !anchorsOf(target).has(anchor)) broken.push(`${page}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test("every guide is in the README's list", () => {
+  const readme = read("README.md");
+  const guides = pages.filter((page) => page.startsWith("docs/guides/"));
+  expect(guides.filter((guide) => !readme.includes(`(${guide})`))).toEqual([]);
+});
+
+/** Without code, where brackets mean something else. */
+function proseOf(page: string): string {
+  return read(page).replaceAll(/^( *)```[^]*?^\1```$/gm, "");
+}
+
+function anchorsOf(page: string): Set<string> {
+  const headings = proseOf(page).matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, text]) =>
+      text!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} -]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
