@@ -1,0 +1,117 @@
+/**
+ * Holdfast through its public API, from the built package. Everything is at its defaults (history kept, retries,
+ * leases renewed, wake-ups on) but the number of slots.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import pg from "pg";
+import type { AddOptions, Client, Payload, Run, StoreKind, System, Target } from "../adapter.ts";
+import { silent } from "../adapter.ts";
+
+const slots = 100;
+const queueName = (index: number): string => `bench-${index}`;
+
+function holdfast(
+  id: string,
+  title: string,
+  store: StoreKind,
+  durability: "full" | "normal" | undefined,
+): System {
+  const where = store === "postgres" ? "defaults" : `durability "${durability}"`;
+  return {
+    id,
+    title,
+    store,
+    role: "ours",
+    packages: store === "postgres" ? ["pg"] : [],
+    settings: {
+      drain: `${where}, ${slots} slots`,
+      latency: `${where}, ${slots} slots`,
+      steady: `${where}, ${slots} slots`,
+      idle: `${where}, one slot per CPU`,
+    },
+    factor: 1,
+    bulk: { chunk: 1_000, inFlight: 2 },
+    can: ["delay", "priority", "queues", "many processes"],
+    setup: async (target) => (await open(target, durability)).close(),
+    open: (target) => open(target, durability),
+  };
+}
+
+export const systems: System[] = [
+  holdfast("holdfast-postgres", "Holdfast, Postgres", "postgres", undefined),
+  holdfast("holdfast-sqlite-full", "Holdfast, SQLite FULL", "sqlite", "full"),
+  holdfast("holdfast-sqlite-normal", "Holdfast, SQLite NORMAL", "sqlite", "normal"),
+];
+
+async function open(target: Target, durability: "full" | "normal" | undefined): Promise<Client> {
+  const { defineJob, open: openHoldfast } = await import("../../dist/index.js");
+  const onPostgres = durability === undefined;
+  const url = onPostgres ? target.url : `sqlite:${target.url}`;
+  const hf = await openHoldfast(url, { ...(durability && { durability }), maxPayload: 4 * 1024 * 1024 });
+  const job = defineJob<"bench", Payload>({ name: "bench", queue: queueName(0) });
+  let pool: pg.Pool | undefined;
+  let reader: DatabaseSync | undefined;
+
+  const optionsOf = (
+    options: AddOptions | undefined,
+  ): { delay?: number; priority?: number; queue?: string } => ({
+    ...(options?.delayMs !== undefined && { delay: options.delayMs }),
+    ...(options?.priority !== undefined && { priority: options.priority }),
+    ...(options?.queue !== undefined && { queue: queueName(options.queue) }),
+  });
+  return {
+    add: (input, options) =>
+      options === undefined ? hf.enqueue(job, input) : hf.enqueue(job, input, optionsOf(options)),
+    addMany: (jobs, options) => {
+      const given = optionsOf(options);
+      return hf.enqueueMany(jobs.map((input) => ({ job, input, ...given })));
+    },
+    addUnique: (input, key) => hf.enqueue(job, input, { key }),
+    ...(onPostgres && {
+      addInTransaction: async (input: Payload) => {
+        pool ??= new pg.Pool({ connectionString: target.url, max: 10 });
+        const client = await pool.connect();
+        try {
+          await client.query("begin");
+          await client.query("insert into business (n) values ($1)", [input.n]);
+          await hf.enqueue(job, input, { tx: client });
+          await client.query("commit");
+        } finally {
+          client.release();
+        }
+      },
+    }),
+    work: async (run: Run) => {
+      const names = Array.from({ length: target.queues }, (_, index) => queueName(index));
+      const each = target.queues === 1 ? slots : 1;
+      const queues = target.mode === "idle" ? names : Object.fromEntries(names.map((name) => [name, each]));
+      const worker = hf.work([job.handle(async (input) => run(input))], { queues });
+      await worker.ready;
+      return () => worker.stop();
+    },
+    // One look at the narrow table of jobs that have not ended: cheaper than counting by state.
+    empty: async () => {
+      if (onPostgres) {
+        pool ??= new pg.Pool({ connectionString: target.url, max: 10 });
+        const now = "floor(extract(epoch from clock_timestamp()) * 1000)";
+        const { rows } = await pool.query<{ left: boolean }>(
+          `select exists (select from holdfast.ready where run_at <= ${now}) as left`,
+        );
+        return rows[0]?.left === false;
+      }
+      if (reader === undefined) {
+        const { DatabaseSync } = await import("node:sqlite");
+        reader = new DatabaseSync(target.url, { readOnly: true, timeout: 5_000 });
+      }
+      const row = reader
+        .prepare("select exists (select 1 from holdfast_ready where run_at <= ?) as left_over")
+        .get(Date.now());
+      return row?.["left_over"] === 0;
+    },
+    close: async () => {
+      await hf.close();
+      await pool?.end().catch(silent);
+      reader?.close();
+    },
+  };
+}
