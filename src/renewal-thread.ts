@@ -23,9 +23,11 @@ let inFlight = false;
 let again = false;
 let stopped = false;
 let blocked = false;
+let parked = false;
 
-parentPort?.on("message", (message: "poke" | "stop") => {
+parentPort?.on("message", (message: "poke" | "park" | "stop") => {
   if (message === "stop") stop();
+  else if (message === "park") park();
   else poke();
 });
 poke();
@@ -46,7 +48,15 @@ function stop(): void {
   if (!inFlight) void leave();
 }
 
+// Renews no more and closes nothing: see SqliteDriver on two SQLite libraries in one process.
+function park(): void {
+  parked = true;
+  stopped = true;
+  timer?.cancel();
+}
+
 async function leave(): Promise<void> {
+  if (parked) return;
   await connection?.close().catch(() => undefined);
   // With the port closed nothing keeps the thread: it ends.
   parentPort?.close();

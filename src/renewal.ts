@@ -206,11 +206,22 @@ class ThreadRenewal implements RenewalHandle {
 
   #tick(): void {
     Atomics.store(this.#instants, TICK, process.hrtime.bigint());
+    if (this.#deps.store.renewalTarget === null) this.#park();
     this.#tickTimer = this.#deps.clock.after(Math.min(1_000, this.#deps.maxBlockMs / 4), () => this.#tick());
   }
 
+  /** The store can no longer be opened a second time: the main thread takes over for good. */
+  #park(): void {
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    this.#thread = undefined;
+    thread.postMessage("park");
+    this.#standIn ??= new MainRenewal({ ...this.#deps, openedAt: this.renewedAt() });
+    this.#standIn.poke();
+  }
+
   #start(): void {
-    if (this.#stopped) return;
+    if (this.#stopped || this.#deps.store.renewalTarget === null) return;
     const { session, beatMs, maxBlockMs } = this.#deps;
     const data: ThreadData = { target: this.#target, session, beatMs, maxBlockMs, shared: this.#shared };
     // Sources run as they are (.ts, type stripping) in our tests, and built (.js) everywhere else.

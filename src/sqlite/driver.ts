@@ -25,7 +25,7 @@ import { pending, schemaMissing, type AppliedMigration } from "../sql/migrate.ts
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { isBusy, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
-import { type Handle, inTransaction, isHandle, SqliteSession } from "./handle.ts";
+import { type Handle, inTransaction, isForeign, isHandle, openLike, SqliteSession } from "./handle.ts";
 import { migrations } from "./migrations.ts";
 import { statements } from "./statements.ts";
 
@@ -68,10 +68,10 @@ export function sqliteTables(schema: string): Tables {
 export class SqliteDriver implements Driver {
   readonly dialect = "sqlite";
   readonly counters: StoreCounters = newCounters();
-  readonly renewalTarget: RenewalTarget | null;
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
-  readonly #session: SqliteSession;
+  #session: SqliteSession;
+  #renewalTarget: RenewalTarget | null;
   readonly #catalogue: Statements;
   readonly #options: SqliteOptions;
   readonly #path: string;
@@ -94,7 +94,7 @@ export class SqliteDriver implements Driver {
     this.#path = path ?? "the SQLite database";
     this.#owned = owned;
     this.#watch = path === null ? null : new FileWatch(path);
-    this.renewalTarget = owned && path !== null ? { dialect: "sqlite", path, schema: options.schema } : null;
+    this.#renewalTarget = owned && path !== null ? { dialect: "sqlite", path, schema: options.schema } : null;
   }
 
   static async open(target: string | Handle, options: SqliteOptions): Promise<SqliteDriver> {
@@ -111,6 +111,10 @@ export class SqliteDriver implements Driver {
       if (owned) handle.close();
       throw toStoreError(error, path ?? "the SQLite database");
     }
+  }
+
+  get renewalTarget(): RenewalTarget | null {
+    return this.#renewalTarget;
   }
 
   /** The wall clock, held so that it never goes back within a process. */
@@ -244,6 +248,7 @@ export class SqliteDriver implements Driver {
         "`tx` has no open transaction. Run `begin immediate` on it first, or leave `tx` out.",
       );
     }
+    if (this.#owned && isForeign(handle) && !isForeign(this.#session.handle)) this.#changeLibrary(handle);
     const known = this.#sessions.get(handle);
     const session = known ?? new SqliteSession(handle, this.#catalogue);
     if (known === undefined) {
@@ -251,6 +256,26 @@ export class SqliteDriver implements Driver {
       this.#sessions.set(handle, session);
     }
     return { sync: true, session };
+  }
+
+  /**
+   * Two SQLite libraries in one process do not exclude each other: POSIX locks belong to the process, so each finds the
+   * other's lock its own (sqlite.org/howtocorrupt, "multiple copies of SQLite"). A better-sqlite3 handle on our file is
+   * such a second library, so from here on this client uses that library too, and renews on the main thread. The
+   * connection that we leave is never closed: closing it would drop the process's locks, the user's included.
+   */
+  #changeLibrary(handle: Handle): void {
+    const own = openLike(handle, this.#path);
+    configure(own, this.#options.durability);
+    leftOpen.push(this.#session.handle);
+    this.#session = new SqliteSession(own, this.#catalogue);
+    this.#renewalTarget = null;
+    this.#dataVersion = this.#readDataVersion();
+    this.#options.onWarning(
+      `A better-sqlite3 handle is open on ${this.#path} in this process: Holdfast changes to that library, and renews leases on the main thread. ` +
+        `Better: give the handle to open().`,
+      { path: this.#path },
+    );
   }
 
   #checkSameDatabase(session: SqliteSession): void {
@@ -409,6 +434,15 @@ export class SqliteDriver implements Driver {
   }
 }
 
+/** Connections that must outlive their use, see `#changeLibrary`. */
+const leftOpen: Handle[] = [];
+
+function configure(handle: Handle, durability: "full" | "normal"): void {
+  handle.exec("pragma journal_mode = wal");
+  handle.exec(`pragma synchronous = ${durability}`);
+  handle.exec(`pragma journal_size_limit = ${WAL_LIMIT_BYTES}`);
+}
+
 /** Opens a file (null: memory) with the settings that every connection of ours has. */
 export async function openFile(path: string | null, durability: "full" | "normal"): Promise<Handle> {
   const { DatabaseSync } = await loadSqlite();
@@ -421,9 +455,7 @@ export async function openFile(path: string | null, durability: "full" | "normal
   const since = performance.now();
   for (;;) {
     try {
-      handle.exec("pragma journal_mode = wal");
-      handle.exec(`pragma synchronous = ${durability}`);
-      handle.exec(`pragma journal_size_limit = ${WAL_LIMIT_BYTES}`);
+      configure(handle, durability);
       return handle;
     } catch (error) {
       // Switching to WAL needs the file alone for a moment; a dozen first boots at once meet here.

@@ -46,6 +46,17 @@ export function isHandle(value: unknown): value is Handle {
   );
 }
 
+/** Whether the handle comes from better-sqlite3, which brings a SQLite of its own into the process. */
+export function isForeign(handle: Handle): boolean {
+  return handle.isTransaction === undefined;
+}
+
+/** Another connection through the same library as this one. */
+export function openLike(handle: Handle, path: string): Handle {
+  const Database = handle.constructor as new (path: string, options: { timeout: number }) => Handle;
+  return new Database(path, { timeout: 0 });
+}
+
 export function inTransaction(handle: Handle): boolean {
   return handle.isTransaction ?? handle.inTransaction ?? false;
 }

@@ -238,8 +238,8 @@ onEveryStore((target) => {
     await world.until("all to run", () => runs.length === 3);
     expect(await b.hf.jobs.cancel(ids[1]!)).toBe("cancel_requested");
     await world.advance("11s");
-    const aborted = runs.map(({ input, ctx }) => [input.n, ctx.signal.aborted]);
-    expect(aborted.sort()).toEqual([
+    const aborted = runs.map(({ input, ctx }) => [input.n, ctx.signal.aborted] as const);
+    expect(aborted.sort(([x], [y]) => x - y)).toEqual([
       [1, false],
       [2, true],
       [3, false],
@@ -290,8 +290,8 @@ onEveryStore((target) => {
     const before = await world.readyRow(ids[0]!);
     const lostEvents = told("lease.lost");
     await world.advance("11s");
-    const aborted = runs.map(({ input, ctx }) => [input.n, ctx.signal.aborted]);
-    expect(aborted.sort()).toEqual([
+    const aborted = runs.map(({ input, ctx }) => [input.n, ctx.signal.aborted] as const);
+    expect(aborted.sort(([x], [y]) => x - y)).toEqual([
       [1, true],
       [2, false],
       [3, false],

@@ -230,8 +230,7 @@ export class World {
   /** Lets time pass until the promise settles. */
   async finish<T>(promise: Promise<T>, within: Duration = "5m"): Promise<T> {
     let settled = false;
-    const done = (): void => void (settled = true);
-    promise.then(done, done);
+    void Promise.allSettled([promise]).then(() => (settled = true));
     await this.until("a promise to settle", () => settled, within);
     return promise;
   }
