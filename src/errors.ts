@@ -36,10 +36,6 @@ export type ErrorCode =
   | "BAD_PRIORITY"
   /** The address of the database is not one that we understand. */
   | "BAD_URL"
-  /** A cron expression or interval cannot be understood, or never fires. */
-  | "BAD_CRON"
-  /** A time zone is not an IANA zone that this runtime knows. */
-  | "BAD_TIMEZONE"
   /** A cursor did not come from `list`, or came from another filter. */
   | "BAD_CURSOR"
   /** The input does not fit the job's schema. */
@@ -62,8 +58,6 @@ export type ErrorCode =
   | "NO_QUEUES"
   /** Lease and heartbeat do not fit together (0 < heartbeat < lease). */
   | "BAD_LEASE"
-  /** The dashboard would be reachable without authentication. */
-  | "AUTH_REQUIRED"
   // --- the thing is not in a state that allows it ----------------------------------------------------------
   /** The attempt is no longer leased to this holder; it may write nothing more. */
   | "LEASE_LOST"
@@ -77,15 +71,11 @@ export type ErrorCode =
   | "RESULT_TIMEOUT"
   /** The job's state does not allow this move. */
   | "ILLEGAL_MOVE"
-  /** No queue, schedule, budget, breaker, hold or worker has this name. */
-  | "NOT_FOUND"
   /** The client or the worker has been closed. */
   | "CLOSED"
   // --- the operator must act, or wait --------------------------------------------------------------------
   /** The connection broke and the deadline for trying again has passed. */
   | "CONNECTION_LOST"
-  /** The connection broke while a commit was on its way: it may or may not have happened. */
-  | "COMMIT_UNKNOWN"
   /** No connection could be made. */
   | "DATABASE_UNREACHABLE"
   /** The database did not answer within the deadline of the statement. */
@@ -100,10 +90,6 @@ export type ErrorCode =
   | "SCHEMA_TOO_OLD"
   /** The schema does not exist, and migrating is turned off. */
   | "SCHEMA_MISSING"
-  /** The file or schema belongs to another program. */
-  | "SCHEMA_FOREIGN"
-  /** A migration failed; it was rolled back. */
-  | "MIGRATION_FAILED"
   /** There is no space left for the database. */
   | "DISK_FULL"
   /** The database takes no writes (a replica, a read-only file). */
@@ -131,22 +117,10 @@ export type ErrorCode =
   | "OUTPUT_NOT_JSON"
   /** The output is over the size limit. */
   | "OUTPUT_TOO_LARGE"
-  /** A step's result holds something that JSON cannot hold. */
-  | "STEP_NOT_JSON"
-  /** A step's result is over the size limit. */
-  | "STEP_TOO_LARGE"
-  /** The machine has no step of this name. */
-  | "UNKNOWN_STEP"
   /** The job ended its worker's process too often. */
   | "KILLED_WORKER"
   /** The attempt was told to stop because the job was cancelled. */
   | "CANCELLED"
-  /** The job was not started before its deadline. */
-  | "DEADLINE_PASSED"
-  /** A job that this one depends on did not end as done. */
-  | "DEPENDENCY_FAILED"
-  /** The code of a run no longer matches the steps that it has already taken. */
-  | "HISTORY_MISMATCH"
   /** The worker is shutting down and takes the attempt back. */
   | "SHUTDOWN"
   // --- us ------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ const longestLostDelayMs = 1_000;
 
 const lostCodes: ReadonlySet<string> = new Set([
   "CONNECTION_LOST",
-  "COMMIT_UNKNOWN",
   "DATABASE_UNREACHABLE",
   "STATEMENT_TIMEOUT",
 ]);

@@ -253,12 +253,7 @@ function tooLargeText(what: string, limitBytes: number): string {
   return `${what} takes more than ${limitBytes} bytes as JSON. Store it elsewhere and pass a reference, or raise the limit.`;
 }
 
-const seenByTheReader: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "OUTPUT_NOT_JSON",
-  "OUTPUT_TOO_LARGE",
-  "STEP_NOT_JSON",
-  "STEP_TOO_LARGE",
-]);
+const seenByTheReader: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["OUTPUT_NOT_JSON", "OUTPUT_TOO_LARGE"]);
 
 function error(
   code: ErrorCode,

@@ -23,7 +23,7 @@ import {
   type Tables,
 } from "../sql/catalogue.ts";
 import { count, newCounters, runAsync, type Driver, type Lane } from "../sql/driver.ts";
-import { pending, schemaMissing, type AppliedMigration } from "../sql/migrate.ts";
+import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { sqlState, toStoreError } from "./errors.ts";
@@ -297,12 +297,10 @@ export class PostgresDriver implements Driver {
   async #migrate(): Promise<void> {
     const { schema, migrate } = this.#options;
     await this.#checkVersion();
-    const missing = pending(
-      migrations,
-      await this.#applied((statement) => this.#connections.query(statement, "general")),
-    );
+    const applied = await this.#applied((statement) => this.#connections.query(statement, "general"));
+    const missing = pending(migrations, applied);
     if (missing.length > 0) {
-      if (migrate !== true) throw schemaMissing(missing);
+      if (migrate !== true) throw notMigrated(missing, applied);
       await this.#applyMigrations(schema);
     }
     if (migrate === true) await this.tidy();

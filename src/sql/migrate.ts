@@ -40,13 +40,16 @@ export function pending(
   return known.filter((migration) => !done.has(migration.version));
 }
 
-/** What a process that may not migrate says when the schema is behind or absent. */
-export function schemaMissing(missing: readonly Migration[]): StoreError {
+/** What a process that may not migrate says when the schema is absent or behind. */
+export function notMigrated(missing: readonly Migration[], applied: readonly AppliedMigration[]): StoreError {
   const names = missing.map((migration) => `${migration.version} (${migration.name})`).join(", ");
-  return new StoreError(
-    "SCHEMA_MISSING",
-    `The database lacks Holdfast's schema, or it is behind: ${names} not applied. ` +
-      `Open it once with { migrate: true } under a role that may create tables.`,
-    { details: { missing: missing.map((migration) => migration.version) } },
-  );
+  const details = { missing: missing.map((migration) => migration.version) };
+  const todo = "Open it once with { migrate: true } under a role that may create tables.";
+  return applied.length === 0
+    ? new StoreError("SCHEMA_MISSING", `The database has no Holdfast schema. ${todo}`, { details })
+    : new StoreError(
+        "SCHEMA_TOO_OLD",
+        `The database's Holdfast schema is behind: ${names} not applied. ${todo}`,
+        { details },
+      );
 }

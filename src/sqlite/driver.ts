@@ -21,7 +21,7 @@ import {
   type Tables,
 } from "../sql/catalogue.ts";
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
-import { pending, schemaMissing, type AppliedMigration } from "../sql/migrate.ts";
+import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { isBusy, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
@@ -412,7 +412,7 @@ export class SqliteDriver implements Driver {
     };
     const missing = await this.#patiently(() => pending(migrations, applied()));
     if (missing.length === 0) return;
-    if (migrate !== true) throw schemaMissing(missing);
+    if (migrate !== true) throw notMigrated(missing, applied());
     await this.#patiently(() => {
       handle.exec("begin immediate");
       try {

@@ -16,7 +16,6 @@ export type Trouble = "passing" | "permanent" | "unclear";
 
 const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CONNECTION_LOST",
-  "COMMIT_UNKNOWN",
   "DATABASE_UNREACHABLE",
   "STATEMENT_TIMEOUT",
   "DATABASE_BUSY",

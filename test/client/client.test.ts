@@ -75,7 +75,7 @@ onEveryStore((target) => {
     });
 
     test("a commit whose answer was lost is sent again and is one job", async () => {
-      const unknown = new StoreError("COMMIT_UNKNOWN", "the answer was lost");
+      const unknown = new StoreError("CONNECTION_LOST", "the answer was lost");
       const { hf, clock, fresh, calls } = await failing(target, "enqueue", [unknown], "after");
       const results = Promise.all([hf.enqueue(plain, 1), hf.enqueue(plain, 2, { key: "k" })]);
       expect((await advancing(clock, results)).map(({ status }) => status)).toEqual(["enqueued", "enqueued"]);

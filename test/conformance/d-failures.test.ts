@@ -407,7 +407,7 @@ onEveryStore((target) => {
     let calls = 0;
     faults.settle = async (...given) => {
       const moved = await store.settle(...given);
-      if (++calls === 1) throw new StoreError("COMMIT_UNKNOWN", "no answer");
+      if (++calls === 1) throw new StoreError("CONNECTION_LOST", "no answer");
       return moved;
     };
     const worker = hf.work([plain], { queues: { default: 2 }, ...patient });

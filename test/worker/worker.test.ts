@@ -442,7 +442,7 @@ describe("leases", () => {
     b.store.settle = async (...args: Parameters<Store["settle"]>) => {
       const moved = await b.real.settle(...args);
       tries += 1;
-      if (tries === 1) throw new StoreError("COMMIT_UNKNOWN", "who knows");
+      if (tries === 1) throw new StoreError("CONNECTION_LOST", "who knows");
       return moved;
     };
     const worker = b.work([
