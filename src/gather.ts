@@ -133,9 +133,12 @@ export class Gather {
       group.reject(error);
       return;
     }
-    this.#deps.committed(group.jobs, outcomes);
-    this.#landed();
-    group.resolve(outcomes);
+    try {
+      this.#deps.committed(group.jobs, outcomes);
+    } finally {
+      this.#landed();
+      group.resolve(outcomes);
+    }
   }
 
   /** Never rejects. */
@@ -149,9 +152,12 @@ export class Gather {
       this.#landed();
       return;
     }
-    this.#deps.committed(jobs, outcomes);
-    this.#landed();
-    answer(batch, outcomes);
+    try {
+      this.#deps.committed(jobs, outcomes);
+    } finally {
+      this.#landed();
+      answer(batch, outcomes);
+    }
   }
 
   async #refused(batch: readonly Single[], error: unknown): Promise<void> {

@@ -164,7 +164,7 @@ export class Holdfast implements AsyncDisposable {
     ({ enqueue: this.enqueue, enqueueMany: this.enqueueMany } = this.#enqueuer.boundTo(null));
     const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
     this.jobs = new Jobs({ ...shared, cancelHere: (id, reason) => this.#cancelHere(id, reason), nextTurn });
-    const warn = storeEvents(events, settings.logger).onWarning;
+    const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, warn });
     this.holds = new Holds(shared);
     this.state = new State({ ...shared, maxPayloadBytes: settings.maxPayloadBytes });

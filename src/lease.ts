@@ -237,9 +237,8 @@ function checkNames(names: unknown, what: string): string[] {
 }
 
 function sessionInfo(scope: ClaimScope, forMs: number, deps: LeaseDeps): SessionInfo {
-  const queues = Array.isArray(scope.queues)
-    ? Object.fromEntries(scope.queues.map((queue) => [queue, scope.limit]))
-    : {};
+  const shared: readonly string[] = Array.isArray(scope.queues) ? scope.queues : [];
+  const queues = Object.fromEntries(shared.map((queue) => [queue, scope.limit]));
   const names = scope.names === "all" ? [] : scope.names;
   const { host, pid, version } = deps;
   return {

@@ -214,8 +214,9 @@ class ThreadRenewal implements RenewalHandle {
   #park(): void {
     const thread = this.#thread;
     if (thread === undefined) return;
-    this.#thread = undefined;
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     thread.postMessage("park");
+    this.#thread = undefined;
     this.#standIn ??= new MainRenewal({ ...this.#deps, openedAt: this.renewedAt() });
     this.#standIn.poke();
   }

@@ -296,7 +296,7 @@ export type RenewalTarget =
 
 /** Lets a program watch what the store goes through. */
 export interface StoreEvents {
-  onConnectionLost(error: unknown): void;
-  onConnectionBack(): void;
-  onWarning(message: string, details: Record<string, unknown>): void;
+  readonly onConnectionLost: (error: unknown) => void;
+  readonly onConnectionBack: () => void;
+  readonly onWarning: (message: string, details: Record<string, unknown>) => void;
 }

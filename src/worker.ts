@@ -69,7 +69,7 @@ export interface WorkerDeps extends SettingsEnv {
   readonly order: ClaimScope["order"];
   /** How late the event loop is, in milliseconds. Left out: measured, where the clock is the machine's. */
   readonly loopDelay?: () => number;
-  /** After a signal has stopped the worker: closes the client, so that the process can end. */
+  /** After a worker with `signals` has stopped, by a signal or otherwise: closes the client, so that the process can end. */
   readonly onSignalled?: () => Promise<void>;
 }
 
@@ -206,7 +206,7 @@ export class Worker {
     const { store, log, events } = this.#deps;
     this.#unlisten = store.listen((wake) => this.#woken(wake));
     if (this.#settings.signals) {
-      this.#offSignals = onSignals({ first: () => this.#signalled(), second: () => this.#leaveNow() });
+      this.#offSignals = onSignals({ first: () => this.#retire("signal"), second: () => this.#leaveNow() });
     }
     const kinds = [...this.#definitions.keys()];
     log.info(
@@ -277,11 +277,13 @@ export class Worker {
     this.#deps.events.emit("error", { error, during });
     // A worker that owns its process (`signals`) must not let it end as if all were well.
     if (this.#settings.signals) process.exitCode = 1;
-    void this.#shutDown(during, this.#settings.shutdownMs);
+    this.#retire(during);
   }
 
-  #signalled(): void {
-    void this.#shutDown("signal", this.#settings.shutdownMs).then(() => this.#deps.onSignalled?.());
+  /** Ends by itself. A worker that owns its process (`signals`) also lets the client go, so that the process can end. */
+  #retire(reason: string): void {
+    const stopped = this.#shutDown(reason, this.#settings.shutdownMs);
+    if (this.#settings.signals) void stopped.then(() => this.#deps.onSignalled?.());
   }
 
   #leaveNow(): Promise<void> {
@@ -462,7 +464,7 @@ export class Worker {
         for (const { id, token, reason } of cancels) this.#runner.cancel(id, reason, token);
       },
       onGone: (gone) => this.#runner.loseSome(gone),
-      onStopAsked: () => void this.#shutDown("asked from afar", this.#settings.shutdownMs),
+      onStopAsked: () => this.#retire("asked from afar"),
       onDoubt: (doubtful) => {
         this.#tellPaused(doubtful, "the lease could not be renewed");
         if (!doubtful) this.#claimer.claim();

@@ -9,6 +9,7 @@
  * stops the event loop (639 ms seen with 4 processes; ≤ 15 ms this way). A promise resolves after the commit.
  */
 import { performance } from "node:perf_hooks";
+import type { DatabaseSync } from "node:sqlite";
 import type { Clock, Timer } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { StateError, StoreError, UsageError } from "../errors.ts";
@@ -150,7 +151,7 @@ export class SqliteDriver implements Driver {
         name,
         script,
         since: performance.now(),
-        resolve: resolve as (value: unknown) => void,
+        resolve,
         reject,
       });
       if (this.#flushing) return;
@@ -363,9 +364,8 @@ export class SqliteDriver implements Driver {
   }
 
   #readDataVersion(): number {
-    return Number(
-      (this.#session.handle.prepare("pragma data_version").all()[0] as { data_version: number }).data_version,
-    );
+    const [row] = this.#session.handle.prepare("pragma data_version").all() as { data_version: number }[];
+    return row?.data_version ?? 0;
   }
 
   /** Other processes see the change counter; there is nothing to send. */
@@ -445,10 +445,10 @@ function configure(handle: Handle, durability: "full" | "normal"): void {
 
 /** Opens a file (null: memory) with the settings that every connection of ours has. */
 export async function openFile(path: string | null, durability: "full" | "normal"): Promise<Handle> {
-  const { DatabaseSync } = await loadSqlite();
+  const sqlite = await loadSqlite();
   let handle: Handle;
   try {
-    handle = new DatabaseSync(path ?? ":memory:", { timeout: 0 });
+    handle = new sqlite.DatabaseSync(path ?? ":memory:", { timeout: 0 });
   } catch (error) {
     throw toStoreError(error, path ?? ":memory:");
   }
@@ -469,12 +469,11 @@ export async function openFile(path: string | null, durability: "full" | "normal
 }
 
 /** Node 22 warns that its SQLite is experimental; that one warning is kept off our users' terminals. */
-async function loadSqlite(): Promise<typeof import("node:sqlite")> {
-  const emit = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: never[]) => {
-    if (String(warning).includes("SQLite is an experimental feature")) return;
-    emit.call(process, warning, ...rest);
-  }) as typeof process.emitWarning;
+async function loadSqlite(): Promise<{ DatabaseSync: typeof DatabaseSync }> {
+  const emit = process.emitWarning.bind(process);
+  process.emitWarning = (warning: string | Error, ...rest: never[]) => {
+    if (!String(warning).includes("SQLite is an experimental feature")) emit(warning, ...rest);
+  };
   try {
     return await import("node:sqlite");
   } finally {

@@ -1,0 +1,54 @@
+// A worker process that kills itself with SIGKILL at one call to its store, before or after the database has acted.
+// The fault sits in a proxy around the store that is handed in; nothing in the library knows of it.
+import { systemClock } from "../../../src/clock.ts";
+import { defineJob } from "../../../src/definition.ts";
+import { Emitter } from "../../../src/events.ts";
+import { Holdfast } from "../../../src/holdfast.ts";
+import { silentLogger } from "../../../src/logger.ts";
+import { checkOpenOptions } from "../../../src/open-options.ts";
+import { openStore } from "../../../src/sql/open.ts";
+import type { Store } from "../../../src/store.ts";
+
+export interface MortalSpec {
+  readonly url: string;
+  readonly options: { readonly schema?: string };
+  readonly queue: string;
+  readonly verb: string;
+  readonly when: "before" | "after" | "during";
+}
+
+const { url, options, queue, verb, when } = JSON.parse(process.argv[2] ?? "{}") as MortalSpec;
+const die = (): void => void process.kill(process.pid, "SIGKILL");
+const { client } = checkOpenOptions({ logger: silentLogger });
+const store = await openStore(url, options);
+const mortal = new Proxy(store, {
+  get(real, called: keyof Store) {
+    const value: unknown = Reflect.get(real, called, real);
+    if (typeof value !== "function") return value;
+    const method = value as (...args: unknown[]) => Promise<unknown>;
+    if (called !== verb) return method.bind(real);
+    return async (...args: unknown[]) => {
+      if (when === "before") die();
+      const answer = method.apply(real, args);
+      if (when === "during") setImmediate(die);
+      await answer;
+      die();
+      return new Promise(() => {});
+    };
+  },
+});
+const env = {
+  clock: systemClock,
+  random: Math.random,
+  host: "mortal",
+  pid: process.pid,
+  hostId: "mortal",
+  cpus: 1,
+  env: {},
+};
+const hf = new Holdfast(mortal, client, env, new Emitter(() => {}));
+const job = defineJob({ name: "nap", run: () => (verb === "run" ? die() : undefined) });
+const worker = hf.work([job], { queues: { [queue]: 2 }, lease: "2s", heartbeat: "500ms" });
+await worker.ready;
+await worker.idle();
+if (verb === "closeSession") await worker.stop();
