@@ -23,6 +23,11 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x47504653, "GPFS"],
 ]);
 
+/** The name of a file system on which SQLite must not be, by statfs(2)'s number; null for the others. */
+export function networkFileSystem(type: number): string | null {
+  return NETWORK_FILE_SYSTEMS.get(type >>> 0) ?? null;
+}
+
 /** The path in a `sqlite:` or `file:` URL, or null for a database in memory. */
 export function databasePath(url: string): string | null {
   const rest = url.startsWith("file://")
@@ -48,8 +53,8 @@ export function prepareFile(path: string, unsafe: boolean): void {
   } catch (cause) {
     throw fileError(path, cause);
   }
-  const kind = NETWORK_FILE_SYSTEMS.get(statfsSync(folder).type >>> 0);
-  if (kind !== undefined && !unsafe) {
+  const kind = networkFileSystem(statfsSync(folder).type);
+  if (kind !== null && !unsafe) {
     throw new StoreError(
       "NETWORK_FILE_SYSTEM",
       `${path} is on ${kind}, where SQLite's locks and WAL do not hold. Put the file on a local disk, or use Postgres. ` +

@@ -78,6 +78,12 @@ describe("the tarball", () => {
     run(process.execPath, ["cjs.cjs"], project);
   });
 
+  test("says what to install when Postgres is asked for and pg is not there", () => {
+    const program = `import { open } from "holdfast"; try { await open("postgres://localhost/app"); } catch (error) { console.log(error.code, error.message); }`;
+    writeFileSync(join(project, "missing.mjs"), program);
+    expect(run(process.execPath, ["missing.mjs"], project)).toMatch(/^DRIVER_MISSING .*npm install pg/);
+  });
+
   test("runs the README's quick start as it is printed", () => {
     const start = typescriptBlocks("README.md", read("README.md")).find(
       (block) => block.mark === "quick-start",

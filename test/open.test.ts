@@ -1,0 +1,121 @@
+/** What `open` refuses, and what it says: whoever reads the message must know what to do. */
+import { statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { open } from "holdfast";
+import { describe, expect, test } from "vitest";
+import { isSafeVersion } from "../src/sqlite/driver.ts";
+import { networkFileSystem } from "../src/sqlite/file.ts";
+import { temporaryDirectory } from "./support/guard.ts";
+import { onEveryStore, onPostgres } from "./support/stores.ts";
+
+describe("a database that must not be opened", () => {
+  test("a SQLite with the WAL fault is refused, and says which Node to take", async () => {
+    const old = {
+      isTransaction: false,
+      exec: () => undefined,
+      close: () => undefined,
+      prepare: () => ({ all: () => [{ version: "3.51.2" }], run: () => undefined }),
+    };
+    await expect(open(old)).rejects.toMatchObject({
+      code: "SQLITE_TOO_OLD",
+      message: expect.stringMatching(/Node 2\d/) as string,
+    });
+  });
+
+  test.each([
+    ["3.40.1", false],
+    ["3.50.6", false],
+    ["3.50.7", true],
+    ["3.51.2", false],
+    ["3.51.3", true],
+    ["3.53.4", true],
+    ["4.0.0", true],
+  ])("SQLite %s is safe: %s", (version, safe) => expect(isSafeVersion(version)).toBe(safe));
+
+  test("network file systems are known by their numbers, local ones are not among them", () => {
+    expect([0x6969, 0xff534d42 | 0, 0x01021997, 0x65735546].map(networkFileSystem)).toEqual([
+      "NFS",
+      "CIFS",
+      "9p",
+      "FUSE",
+    ]);
+    expect([0xef53, 0x58465342, 0x01021994, 0x9123683e, 0x794c7630].map(networkFileSystem)).toEqual([
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  test("a file that is no database is refused and left as it is", async () => {
+    const file = join(temporaryDirectory(), "notes.txt");
+    writeFileSync(file, "these are my notes, and they are longer than a header: ".repeat(40));
+    const before = statSync(file).size;
+    await expect(open(`sqlite:${file}`)).rejects.toMatchObject({ code: "CORRUPT" });
+    expect(statSync(file).size).toBe(before);
+  });
+
+  test("a new file can be read by its owner alone", async () => {
+    const file = join(temporaryDirectory(), "jobs.db");
+    const hf = await open(`sqlite:${file}`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await hf.close();
+  });
+
+  test("a server that does not answer is named as such, without the password", async () => {
+    const error: unknown = await open("postgres://me:hunter2@127.0.0.1:1/app", { logger: quiet }).catch(
+      (e: unknown) => e,
+    );
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
+    expect(JSON.stringify(error) + String(error)).not.toContain("hunter2");
+  });
+
+  test("a server that is too old is refused", async () => {
+    const client = {
+      query: async () => ({ rows: [{ version: 130_012 }] }),
+      on: () => client,
+      release: () => undefined,
+    };
+    const pool = {
+      connect: async () => client,
+      end: async () => undefined,
+      on: () => pool,
+      totalCount: 0,
+      idleCount: 0,
+      options: {},
+    };
+    await expect(open(pool)).rejects.toMatchObject({
+      code: "POSTGRES_TOO_OLD",
+      message: expect.stringContaining("14") as string,
+    });
+  });
+});
+
+onPostgres((target) => {
+  test("a role, a password or a database that is wrong is named as such", async () => {
+    const { url } = await target.fresh();
+    const elsewhere = new URL(url);
+    elsewhere.pathname = "/no_such_database";
+    await expect(open(String(elsewhere), { logger: quiet })).rejects.toMatchObject({
+      code: "DATABASE_UNREACHABLE",
+      message: expect.stringContaining("does not exist") as string,
+    });
+  });
+});
+
+onEveryStore((target) => {
+  test("without leave to migrate, an absent schema and one that is behind are told apart", async () => {
+    const fresh = await target.fresh();
+    await expect(open(fresh.url, { ...fresh.options, migrate: false })).rejects.toMatchObject({
+      code: "SCHEMA_MISSING",
+    });
+    await (await open(fresh.url, fresh.options)).close();
+    await fresh.query(`update ${fresh.table("migration")} set version = 0`);
+    await expect(open(fresh.url, { ...fresh.options, migrate: "check" })).rejects.toMatchObject({
+      code: "SCHEMA_TOO_OLD",
+    });
+  });
+});
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
