@@ -39,6 +39,8 @@ export interface AttemptDeps {
   readonly maxOutputBytes: number;
   /** Wall clock, for a `RetryAfter` that names an instant. */
   readonly now: () => number;
+  /** For the timeout, see `deadlineAt`. */
+  readonly monotonic: () => number;
   /** Called exactly once. */
   readonly onEnd: (attempt: Attempt, outcome: Outcome) => void;
   /** A handler that had been abandoned has come to its end after all. */
@@ -46,24 +48,18 @@ export interface AttemptDeps {
 }
 
 /** The part of a definition that runs. */
-export type Runnable = Pick<AnyJob, "input" | "run" | "attempts">;
+export type Runnable = Pick<AnyJob, "input" | "run" | "attempts" | "timeoutMs">;
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
 
 /**
- * Starts the attempt. The outcome comes to `deps.onEnd`, which may happen before this returns.
+ * One run of one job.
  *
  * @example
- * const attempt = runAttempt(job, definition, { …deps, onEnd: (attempt, outcome) => settle(outcome) });
+ * const attempt = new Attempt(job, definition, { …deps, onEnd: (attempt, outcome) => settle(outcome) });
+ * attempt.start();
  * attempt.stop({ kind: "cancelled", reason: "cancelled by user" });
  */
-export function runAttempt(job: ClaimedJob, definition: Runnable, deps: AttemptDeps): Attempt {
-  const attempt = new Attempt(job, definition, deps);
-  attempt.start();
-  return attempt;
-}
-
-/** One run of one job. */
 export class Attempt {
   readonly job: ClaimedJob;
   readonly maxAttempts: number;
@@ -103,7 +99,7 @@ export class Attempt {
     return this.#controller.signal;
   }
 
-  /** Begins. Call it once. */
+  /** Begins. Call it once. The outcome comes to `deps.onEnd`, which may happen before this returns. */
   start(): void {
     let input: unknown;
     try {
@@ -185,12 +181,20 @@ export class Attempt {
       this.#deps.onRunawayEnd(this);
       return;
     }
+    this.#stopIfLate();
     // A handler that finished in spite of a cancel or a shutdown has done the work: its result stands.
     // One that finished after its timeout has failed: the promise "fails after its timeout" must not depend on luck.
     const cause = this.#cause;
     if (cause !== undefined && (cause.kind === "timeout" || cause.kind === "lost"))
       this.#end(stoppedBy(cause));
     else this.#end(this.#succeeded(value));
+  }
+
+  /** While a handler keeps the event loop to itself no timer can tell of its timeout: its end does. */
+  #stopIfLate(): void {
+    if (this.#cause !== undefined || this.deadlineAt === Infinity) return;
+    if (this.#deps.monotonic() < this.deadlineAt) return;
+    this.stop({ kind: "timeout", timeoutMs: this.job.timeoutMs ?? this.#definition.timeoutMs });
   }
 
   #succeeded(value: unknown): Outcome {
@@ -210,6 +214,7 @@ export class Attempt {
       this.#deps.onRunawayEnd(this);
       return;
     }
+    this.#stopIfLate();
     const decided = this.#decided(error);
     const cause = this.#cause;
     if (cause === undefined) this.#end(decided ?? { kind: "failed", failure: describeFailure(error) });

@@ -45,7 +45,8 @@ export type EnqueueStep = (request: EnqueueRequest, next: () => Promise<Enqueued
 /** What enqueuing needs of the client. */
 export interface EnqueueDeps extends NewJobDeps {
   readonly store: Pick<Store, "enqueue" | "userTx">;
-  readonly gather: Gather;
+  /** Jobs without a unique key, and those with one. */
+  readonly gather: { readonly plain: Gather; readonly keyed: Gather };
   readonly kinds: KindCache;
   readonly around: {
     readonly enqueues: readonly EnqueueStep[];
@@ -145,10 +146,11 @@ export class Enqueuer {
 
   #write(prepared: NewJob | Promise<NewJob>, tx: object | undefined): Promise<EnqueueResult> {
     if (tx !== undefined) return this.#writeTo(tx, [prepared]).then((outcomes) => outcomes[0] as Enqueued);
-    return prepared instanceof Promise ? prepared.then(this.#add) : this.#deps.gather.add(prepared);
+    return prepared instanceof Promise ? prepared.then(this.#add) : this.#add(prepared);
   }
 
-  readonly #add = (job: NewJob): Promise<Enqueued> => this.#deps.gather.add(job);
+  readonly #add = (job: NewJob): Promise<Enqueued> =>
+    (job.unique === null ? this.#deps.gather.plain : this.#deps.gather.keyed).add(job);
 
   async #writeAll(
     prepared: readonly (NewJob | Promise<NewJob>)[],
@@ -157,7 +159,12 @@ export class Enqueuer {
     // Not behind an await: a SQLite transaction must be written to before the call returns.
     const written =
       tx === undefined
-        ? this.#allReady(prepared, (jobs) => this.#deps.gather.addAll(jobs))
+        ? this.#allReady(prepared, (jobs) =>
+            (jobs.every((job) => job.unique === null)
+              ? this.#deps.gather.plain
+              : this.#deps.gather.keyed
+            ).addAll(jobs),
+          )
         : this.#writeTo(tx, prepared);
     return [...(await written)];
   }

@@ -20,6 +20,8 @@ export interface ClientEnv {
   readonly hostId: string;
   readonly cpus: number;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Ends the process, with the exit code that is set. Left out: it cannot be ended from here. */
+  readonly exit?: () => void;
 }
 
 /** This process. */
@@ -31,6 +33,7 @@ export function processEnv(): Omit<ClientEnv, "clock" | "random"> {
     hostId: `${host}-${bootId()}`,
     cpus: availableParallelism(),
     env: process.env,
+    exit: () => process.exit(),
   };
 }
 

@@ -82,6 +82,8 @@ export type ErrorCode =
   | "STATEMENT_TIMEOUT"
   /** The database stayed locked by others for longer than we try. */
   | "DATABASE_BUSY"
+  /** Postgres: somebody's open transaction holds what this needs (a unique key, mostly). */
+  | "LOCK_TIMEOUT"
   /** The user or password was refused, or a right is missing. */
   | "PERMISSION_DENIED"
   /** The schema was made by a newer version of Holdfast. */

@@ -5,6 +5,9 @@
  *             ▲                   │
  *             └── gathers while ──┘   one batch in flight at a time, so the client's own order is kept
  *
+ * A client has two of these: jobs with a unique key go their own way, because a key that a user's open transaction
+ * holds makes their statement wait, and nothing else may wait with it.
+ *
  * A lone enqueue goes in the same turn (a microtask: calls made side by side are together in the first batch).
  * After a flight that others waited for, the next one leaves in the next turn of the event loop instead, so that
  * whoever was answered by this flight and enqueues again joins it; without that, 100 callers settle into batches of
@@ -192,6 +195,7 @@ function mayBeOneJobsFault(error: unknown): boolean {
   return (
     !isHoldfastError(error) ||
     error.code === "STORE_FAILED" ||
+    error.code === "LOCK_TIMEOUT" ||
     error.code === "INTERNAL" ||
     error.code.startsWith("INPUT_") ||
     error.code.startsWith("BAD_")

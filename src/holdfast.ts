@@ -119,7 +119,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #env: ClientEnv;
   readonly #events: Emitter;
   readonly #retry: Retry;
-  readonly #gather: Gather;
+  readonly #gather: { readonly plain: Gather; readonly keyed: Gather };
   readonly #enqueuer: Enqueuer;
   readonly #kinds: KindCache;
   readonly #results: Results;
@@ -143,11 +143,13 @@ export class Holdfast implements AsyncDisposable {
     const retry = this.#retry;
     const checkOpen = (): void => this.#checkOpen();
     const shared = { store, retry, checkOpen };
-    this.#gather = new Gather({
-      write: (jobs) => retry.repeatable(() => store.enqueue(jobs)),
-      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
-      nextTurn: (fn) => void setImmediate(fn),
-    });
+    const gather = () =>
+      new Gather({
+        write: (jobs) => retry.repeatable(() => store.enqueue(jobs)),
+        committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+        nextTurn: (fn) => void setImmediate(fn),
+      });
+    this.#gather = { plain: gather(), keyed: gather() };
     this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds()), env.clock);
     this.#enqueuer = new Enqueuer({
       store,
@@ -163,7 +165,12 @@ export class Holdfast implements AsyncDisposable {
     });
     ({ enqueue: this.enqueue, enqueueMany: this.enqueueMany } = this.#enqueuer.boundTo(null));
     const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-    this.jobs = new Jobs({ ...shared, cancelHere: (id, reason) => this.#cancelHere(id, reason), nextTurn });
+    this.jobs = new Jobs({
+      ...shared,
+      events,
+      cancelHere: (id, reason) => this.#cancelHere(id, reason),
+      nextTurn,
+    });
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, warn });
     this.holds = new Holds(shared);
@@ -323,7 +330,7 @@ export class Holdfast implements AsyncDisposable {
     this.#results.close(closedError());
     await Promise.allSettled([...this.#workersHere].map((worker) => worker.stop()));
     this.#closed = true;
-    await this.#gather.idle();
+    await Promise.all([this.#gather.plain.idle(), this.#gather.keyed.idle()]);
     await Promise.allSettled(this.#settling);
     await this.#store.close();
   }

@@ -167,6 +167,8 @@ export interface ClaimedJob {
   /** Already counts this attempt. */
   readonly attempt: number;
   readonly crashes: number;
+  /** A handler of it has run before, whether or not that attempt was given back. */
+  readonly begun: boolean;
   /** Null: the definition's, else the default. */
   readonly maxAttempts: number | null;
   readonly timeoutMs: number | null;

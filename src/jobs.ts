@@ -7,6 +7,7 @@
  * Not here: why a job is not running (why.ts), waiting for a result (result.ts).
  */
 import { UsageError } from "./errors.ts";
+import type { Emitter } from "./events.ts";
 import { checkBulkFilter, checkFilter, checkIdText, FILTER_OPTIONS, type JobQuery } from "./filter.ts";
 import type { Job, JobState } from "./job.ts";
 import { isId } from "./policy/id.ts";
@@ -41,6 +42,7 @@ export interface JobsDeps {
   readonly store: Store;
   readonly retry: Retry;
   readonly checkOpen: () => void;
+  readonly events: Pick<Emitter, "has" | "emit">;
   /** Aborts the job if a worker of this process runs it. */
   readonly cancelHere: (id: string, reason: string) => void;
   /** Gives way to the event loop. */
@@ -152,6 +154,7 @@ export class Jobs {
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, CancelOutcome>> => {
       const outcomes = await this.#deps.retry.once(() => this.#deps.store.cancel(ids, cancelReason));
       await this.#tellHolders(outcomes);
+      await this.#tellCancelled(outcomes);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.cancel", act);
@@ -265,6 +268,21 @@ export class Jobs {
     }
     for (let end = newestFirst.length; end > 0; end -= batchSize)
       yield newestFirst.slice(Math.max(0, end - batchSize), end);
+  }
+
+  /** Jobs that had not started end here and now, and no worker tells of them. */
+  async #tellCancelled(outcomes: ReadonlyMap<string, CancelOutcome>): Promise<void> {
+    const { events, store } = this.#deps;
+    if (!events.has("job.cancelled")) return;
+    const ids = [...outcomes].filter(([, outcome]) => outcome === "cancelled").map(([id]) => id);
+    if (ids.length === 0) return;
+    try {
+      const { jobs } = await store.list({ ids }, { limit: ids.length, cursor: null });
+      for (const { id, name, queue } of jobs)
+        events.emit("job.cancelled", { id, name, queue, reason: cancelReason });
+    } catch {
+      // They are cancelled all the same, and the caller must hear that rather than of the listeners' bad luck.
+    }
   }
 
   /** Running jobs whose stop was asked for: in this process at once, elsewhere by waking who holds them. */

@@ -319,7 +319,7 @@ export class LeaseSession {
 
 // "Start by then" is about the first start: a retry or a job whose worker died has started.
 function tooLate(job: ClaimedJob): boolean {
-  return job.deadlineAt !== null && job.startedAt > job.deadlineAt && job.attempt <= 1 && job.crashes === 0;
+  return job.deadlineAt !== null && job.startedAt > job.deadlineAt && !job.begun;
 }
 
 function needsBackoff(outcome: Outcome): boolean {

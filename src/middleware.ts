@@ -64,7 +64,7 @@ export class MiddlewareChain {
       }
     }
     if (middleware.enqueue !== undefined)
-      this.enqueues.push((request, next) => middleware.enqueue!(request, next));
+      this.enqueues.push(async (request, next) => handedBack(await middleware.enqueue!(request, next)));
     if (middleware.run !== undefined) this.runs.push((attempt, next) => middleware.run!(attempt, next));
   }
 
@@ -77,6 +77,16 @@ export class MiddlewareChain {
   run(attempt: RunRequest, innermost: () => Promise<unknown>): Promise<unknown> {
     return wrap(this.runs, attempt, innermost);
   }
+}
+
+/** TypeScript sees to it; JavaScript forgets the `return`. */
+function handedBack(result: Enqueued | undefined | null): Enqueued {
+  if (typeof result === "object" && result !== null) return result;
+  throw new UsageError(
+    "BAD_OPTION",
+    `A middleware's enqueue must give back what next() gives; got ${shown(result)}. Write: return next().`,
+    { details: { option: "enqueue" } },
+  );
 }
 
 function wrap<Request, Result>(

@@ -229,8 +229,15 @@ function computed<T>(compute: () => T, what: string, name: string): T {
 
 function checkId(id: unknown): string {
   const lower = typeof id === "string" ? id.toLowerCase() : id;
-  if (typeof lower === "string" && isId(lower)) return lower;
-  throw new UsageError("BAD_OPTION", `id must be a UUID; got ${shown(id)}.`, { details: { option: "id" } });
+  // Lists, retention and partitions go by the time that is in an id, so a random one would be out of place for ever.
+  if (typeof lower === "string" && isId(lower) && lower[14] === "7") return lower;
+  throw new UsageError(
+    "BAD_OPTION",
+    `id must be a UUID of version 7, which carries its time; got ${shown(id)}.`,
+    {
+      details: { option: "id" },
+    },
+  );
 }
 
 // Any text: it is stored as JSON, which holds NUL and halves of surrogate pairs.

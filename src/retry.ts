@@ -24,6 +24,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 // Postgres: serialization_failure, deadlock_detected, lock_not_available. Ours: SQLite's BUSY and LOCKED.
 const conflictCodes: ReadonlySet<string> = new Set([
   "DATABASE_BUSY",
+  "LOCK_TIMEOUT",
   "40001",
   "40P01",
   "55P03",

@@ -31,7 +31,12 @@ export type Outcome =
       /** Null: the backoff says. */ readonly delayMs: number | null;
       readonly reason: string;
     }
-  | { readonly kind: "released"; readonly delayMs: number; readonly reason: string | null }
+  | {
+      readonly kind: "released";
+      readonly delayMs: number;
+      readonly reason: string | null;
+      /** The handler never ran. */ readonly unstarted?: true;
+    }
   | {
       readonly kind: "cancelled";
       readonly reason: string;
@@ -66,6 +71,8 @@ export type Transition =
       readonly crashes: number;
       /** Goes up by one for `Throttled`; the queue may cool down on it. */
       readonly throttled: boolean;
+      /** A handler of it has run: a deadline to start by is met for good. */
+      readonly begun: boolean;
     };
 
 /** The limits that apply to one job. */
@@ -140,7 +147,10 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
         throttled: true,
       });
     case "released":
-      return again(job, outcome.delayMs, { attempt: givenBack(job) });
+      return again(job, outcome.delayMs, {
+        attempt: givenBack(job),
+        begun: outcome.unstarted === true ? job.begun : true,
+      });
     case "cancelled":
       return end(job, "cancelled", {
         errors: withFailure(job, { message: outcome.reason, stack: null }, env),
@@ -221,7 +231,7 @@ function end(
 function again(
   job: ClaimedJob,
   delayMs: number,
-  change: { errors?: string; attempt?: number; crashes?: number; throttled?: boolean },
+  change: { errors?: string; attempt?: number; crashes?: number; throttled?: boolean; begun?: boolean },
 ): Transition {
   return {
     move: "again",
@@ -232,5 +242,6 @@ function again(
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     throttled: change.throttled ?? false,
+    begun: change.begun ?? true,
   };
 }

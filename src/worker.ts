@@ -71,6 +71,8 @@ export interface WorkerDeps extends SettingsEnv {
   readonly loopDelay?: () => number;
   /** After a worker with `signals` has stopped, by a signal or otherwise: closes the client, so that the process can end. */
   readonly onSignalled?: () => Promise<void>;
+  /** Ends the process, where a handler that ignores its signal would keep it alive after that. */
+  readonly exit?: () => void;
 }
 
 const graceMs = 500;
@@ -111,6 +113,7 @@ export class Worker {
   #calmWaiters: (() => void)[] = [];
   #unlisten: (() => void) | undefined;
   #offSignals: (() => void) | undefined;
+  #retired = false;
   readonly #loopDelay: LoopDelay;
   #overloaded = false;
   /** What ends the worker, if it is a fault. */
@@ -255,8 +258,7 @@ export class Worker {
       await this.#calm(graceMs);
       this.#runner.abandonAll();
     }
-    // Ends in any case: when the database stays away, the lease passes and everything gathered is given up as lost.
-    while (this.#settler.pending > 0) await this.#calm();
+    await this.#settleRest();
     await this.#maintenance.stop();
     this.#live.stop();
     this.#runner.stop();
@@ -264,6 +266,29 @@ export class Worker {
     await this.#tenancy.close();
     this.#loopDelay.stop();
     this.#offSignals?.();
+  }
+
+  /**
+   * Waits until everything is settled, for one lease at most. When the database stays away, the lease passes before
+   * that and everything gathered is given up as lost; when only the settles stall, nothing else would end this.
+   */
+  async #settleRest(): Promise<void> {
+    const { clock, log } = this.#deps;
+    if (this.#settler.pending === 0) return;
+    let late = false;
+    const timer = clock.after(this.#settings.leaseMs, () => {
+      late = true;
+      this.#tellCalm();
+    });
+    while (this.#settler.pending > 0 && !late) await this.#calm();
+    timer.cancel();
+    if (this.#settler.pending === 0) return;
+    log.error(
+      { worker: this.id, jobs: this.#settler.pending },
+      "outcomes could not be written for a whole lease and are given up: their jobs run again",
+    );
+    // The session is closed next, which orphans what it holds: somebody else takes it over at once.
+    if (this.#tenancy.session !== null) this.#settler.dropSession(this.#tenancy.session);
   }
 
   /** A fault that no waiting can mend: names it, and ends the worker as gracefully as it can be. */
@@ -283,7 +308,20 @@ export class Worker {
   /** Ends by itself. A worker that owns its process (`signals`) also lets the client go, so that the process can end. */
   #retire(reason: string): void {
     const stopped = this.#shutDown(reason, this.#settings.shutdownMs);
-    if (this.#settings.signals) void stopped.then(() => this.#deps.onSignalled?.());
+    if (!this.#settings.signals || this.#retired) return;
+    this.#retired = true;
+    void stopped.then(() => this.#letGo());
+  }
+
+  /** Nothing of ours keeps the process alive now. A handler that ignores its signal would, for as long as it likes. */
+  async #letGo(): Promise<void> {
+    await this.#deps.onSignalled?.();
+    if (this.runaways === 0) return;
+    this.#deps.log.warn(
+      { worker: this.id, runaways: this.runaways },
+      `the process ends although ${this.runaways} handler(s) that ignored their signal still run`,
+    );
+    this.#deps.exit?.();
   }
 
   #leaveNow(): Promise<void> {
@@ -415,6 +453,7 @@ export class Worker {
         middleware,
         maxOutputBytes: maxPayloadBytes,
         now: () => clock.now(),
+        monotonic: () => clock.monotonic(),
         context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor },
       },
       onHungry: () => this.#claimer.claim(),

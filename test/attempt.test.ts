@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import * as v from "valibot";
-import { type Attempt, type AttemptDeps, runAttempt } from "../src/attempt.ts";
+import { Attempt, type AttemptDeps } from "../src/attempt.ts";
 import { Dead, Release, RetryAfter, Throttled } from "../src/decision.ts";
 import type { Handler } from "../src/definition.ts";
 import type { ClaimedJob } from "../src/job.ts";
@@ -18,6 +18,7 @@ const claimed: ClaimedJob = {
   input: '{"n":1}',
   attempt: 2,
   crashes: 0,
+  begun: false,
   maxAttempts: null,
   timeoutMs: null,
   errors: null,
@@ -47,6 +48,9 @@ function start(
     input?: unknown;
     middleware?: MiddlewareChain;
     progress?: (text: string) => boolean;
+    /** By the monotonic clock, which `monotonic` reads; the attempt starts at 0. */
+    deadlineAt?: number;
+    monotonic?: () => number;
   } = {},
 ): Started {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
@@ -56,6 +60,7 @@ function start(
     middleware: given.middleware ?? new MiddlewareChain(),
     maxOutputBytes: 1_000,
     now: () => 10_000,
+    monotonic: given.monotonic ?? (() => 0),
     context: {
       store: { progress: (_session, _id, _token, text) => Promise.resolve(given.progress?.(text) ?? true) },
       log: silentLogger,
@@ -70,8 +75,10 @@ function start(
     },
     onRunawayEnd: () => void (runaways += 1),
   };
-  const definition = { attempts: 5, input: (given.input ?? null) as never, run };
-  const attempt = runAttempt({ ...claimed, ...given.job }, definition, deps);
+  const definition = { attempts: 5, timeoutMs: 5_000, input: (given.input ?? null) as never, run };
+  const attempt = new Attempt({ ...claimed, ...given.job }, definition, deps);
+  attempt.deadlineAt = given.deadlineAt ?? Infinity;
+  attempt.start();
   return { attempt, outcome: promise, outcomes, runawayEnds: () => runaways };
 }
 
@@ -263,6 +270,29 @@ describe("[E4] the context", () => {
 });
 
 describe("stopping an attempt", () => {
+  test("[D14] a handler that blocks the event loop past its timeout has failed, however it ends", async () => {
+    const timedOut = {
+      kind: "failed",
+      failure: { message: "timeout after 5s", stack: null, code: "TIMEOUT" },
+    };
+    const endingAt = (ms: number, end: () => unknown): Promise<Outcome> => {
+      let now = 0;
+      const run = (): unknown => {
+        now = ms;
+        return end();
+      };
+      return start(run, { deadlineAt: 5_000, monotonic: () => now }).outcome;
+    };
+    const dies = (): never => {
+      throw new Dead("no such user");
+    };
+    expect(await endingAt(4_999, () => 1)).toEqual({ kind: "succeeded", output: "1" });
+    expect(await endingAt(5_000, () => 1)).toEqual(timedOut);
+    expect(await endingAt(60_000, async () => 1)).toEqual(timedOut);
+    expect(await endingAt(4_999, dies)).toMatchObject({ kind: "dead" });
+    expect(await endingAt(5_000, dies)).toEqual(timedOut);
+  });
+
   const waits: Handler<never, unknown> = (_input, ctx) =>
     new Promise((_resolve, reject) =>
       ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason as Error)),

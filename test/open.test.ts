@@ -101,6 +101,12 @@ onPostgres((target) => {
       code: "DATABASE_UNREACHABLE",
       message: expect.stringContaining("does not exist") as string,
     });
+    const stranger = new URL(url);
+    stranger.username = "no_such_role";
+    stranger.password = "hunter2";
+    const error: unknown = await open(String(stranger), { logger: quiet }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: "PERMISSION_DENIED" });
+    expect(JSON.stringify(error) + String(error)).not.toContain("hunter2");
   });
 });
 

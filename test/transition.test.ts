@@ -26,6 +26,7 @@ function job(change: Partial<ClaimedJob> = {}): ClaimedJob {
     input: "{}",
     attempt: 1,
     crashes: 0,
+    begun: false,
     maxAttempts: null,
     timeoutMs: null,
     errors: null,

@@ -16,6 +16,8 @@ import { cutOff, loadPg, rowTypes, type PgClient, type PgPool, type PgPoolClient
 export const HOT_DEADLINE_MS = 5_000;
 export const DEADLINE_MS = 30_000;
 const CONNECT_MS = 5_000;
+/** A lock that somebody holds for long (a user's open transaction) is reported as what it is, not as a lost connection. */
+const BEGIN = "begin isolation level read committed; set local lock_timeout = '1s'";
 
 /** A statement ready to send. */
 export interface Prepared {
@@ -169,11 +171,7 @@ export class Connections {
     const deadlineMs = lane === "general" ? DEADLINE_MS : HOT_DEADLINE_MS;
     let broken: unknown = null;
     try {
-      await this.send(
-        client,
-        { text: "begin isolation level read committed", name: "", values: [] },
-        deadlineMs,
-      );
+      await this.send(client, { text: BEGIN, name: "", values: [] }, deadlineMs);
       const result = await body((statement) => this.send(client, statement, deadlineMs));
       await this.send(client, { text: "commit", name: "", values: [] }, deadlineMs);
       return result;

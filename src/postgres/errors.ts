@@ -38,10 +38,24 @@ export function isConflict(error: unknown): boolean {
   return code === "40001" || code === "40P01" || code === "55P03";
 }
 
+/** A row with this key is already there. Looks through our own error at its cause. */
+export function isDuplicate(error: unknown): boolean {
+  return sqlState(error) === "23505" || (error instanceof HoldfastError && sqlState(error.cause) === "23505");
+}
+
 /** A pooler between us and the server does not keep named statements. */
 export function isStatementLost(error: unknown): boolean {
   const code = sqlState(error);
   return code === "26000" || code === "08P01" || code === "42P05";
+}
+
+/** An error in the user's own transaction: it is theirs that is read-only, and their connection is left alone. */
+export function toUserTxError(error: unknown): unknown {
+  if (sqlState(error) !== "25006") return toStoreError(error);
+  return new StoreError("READ_ONLY", "The transaction in `tx` is read-only: no job can be written in it.", {
+    cause: error,
+    details: { sqlState: "25006" },
+  });
 }
 
 export function toStoreError(error: unknown): unknown {
@@ -50,6 +64,12 @@ export function toStoreError(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error);
   const fail = (code: ErrorCode, text: string) =>
     new StoreError(code, text, { cause: error, details: { sqlState: state } });
+  if (state === "55P03") {
+    return fail(
+      "LOCK_TIMEOUT",
+      "Somebody's open transaction holds what this needs: a unique key, or a table that is being changed.",
+    );
+  }
   if (isConflict(error)) return fail("DATABASE_BUSY", `Postgres reported a conflict (${state}): ${message}.`);
   if (isConnectionError(error)) {
     if (state === "25006")
@@ -86,7 +106,7 @@ export function toStoreError(error: unknown): unknown {
       );
     case "28000":
     case "28P01":
-      return fail("DATABASE_UNREACHABLE", `Postgres refused the role or password: ${message}.`);
+      return fail("PERMISSION_DENIED", `Postgres refused the role or password: ${message}.`);
     case "3D000":
       return fail("DATABASE_UNREACHABLE", `The database in the URL does not exist: ${message}.`);
     default:

@@ -29,7 +29,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
         line int not null, rank int not null, attempt int not null default 0, crashes int not null default 0, throttles int not null default 0,
-        errors text, progress text,
+        begun bool not null default false, errors text, progress text,
         constraint lease_is_whole check ((token is null) = (session is null))
       ) with (fillfactor = 42, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,

@@ -21,6 +21,8 @@ export interface PgClient {
   removeAllListeners(): unknown;
   connect(): Promise<unknown>;
   end(): Promise<void>;
+  /** Since pg 8.23: I(dle), in T(ransaction), E(rror in one); null before the server has said. */
+  getTransactionStatus?(): string | null;
   /** pg's own, and public by long use; absent in its native variant. */
   readonly connection?: { readonly stream?: { destroy(): void } };
 }
@@ -88,4 +90,13 @@ export function isClient(value: unknown): value is PgClient {
   return (
     typeof client["query"] === "function" && typeof client["on"] === "function" && !("totalCount" in client)
   );
+}
+
+/** Whether the server's last word was that no transaction is open; false where pg cannot say. */
+export function isIdle(client: PgClient): boolean {
+  try {
+    return client.getTransactionStatus?.() === "I";
+  } catch {
+    return false; // pg's native variant, over a library that does not know of it yet
+  }
 }

@@ -64,9 +64,12 @@ export const STATEMENTS = [
   "addLines",
   "findLines",
   "namesOfLines",
+  "insertNew",
   "insertJobs",
   "takeKeys",
   "findKeys",
+  "takeStaleKeys",
+  "findJobs",
   "replaceQueued",
   // claim
   "claim",
@@ -80,6 +83,7 @@ export const STATEMENTS = [
   "bury",
   "refile",
   // settle
+  "done",
   "end",
   "again",
   "endOrphans",

@@ -23,6 +23,8 @@ export interface Driver {
   transaction<T>(script: () => Script<T>, lane?: Lane): Promise<T>;
   /** Runs a script inside the user's own transaction. At once, when `tx.sync`. */
   inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T>;
+  /** Whether an insert failed because its row is already there. */
+  isDuplicate(error: unknown): boolean;
   userTx(handle: unknown): UserTx | Promise<UserTx>;
   /** Upkeep that is the dialect's own. */
   tidy(): Promise<void>;

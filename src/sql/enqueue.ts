@@ -7,13 +7,30 @@
  * Keys are a table with a primary key, so two processes cannot both win. Two jobs of one batch with one key never reach
  * the database: the batch settles that by itself first, in order, as if they had come one after the other.
  */
+import { StoreError } from "../errors.ts";
 import type { Enqueued, NewJob } from "../job.ts";
-import type { Row, RowList, Script } from "./catalogue.ts";
+import type { Call, RowList, Script } from "./catalogue.ts";
 
 /** A job to insert or to rewrite, with its line. */
 export interface PlacedJob {
   readonly job: NewJob;
   readonly line: number;
+}
+
+/** Whether `insertNew` can write it: nothing but what a plain job has. */
+export function isPlain(job: NewJob): boolean {
+  return (
+    job.unique === null &&
+    job.lane === null &&
+    job.context === null &&
+    job.parentId === null &&
+    job.deadlineAt === null
+  );
+}
+
+/** The one statement that plain jobs with new ids need. */
+export function insertNew(placed: readonly PlacedJob[], now: number | null): Call {
+  return { name: "insertNew", params: { now, rows: placed.map(jobRow) } };
 }
 
 export function* enqueueScript(placed: readonly PlacedJob[], now: number | null): Script<Enqueued[]> {
@@ -24,10 +41,7 @@ export function* enqueueScript(placed: readonly PlacedJob[], now: number | null)
     return outcomes;
   }
   const standing = standIns(placed, outcomes);
-  const losers = yield* takeKeys(
-    [...standing.values()].filter(({ job }) => job.unique !== null),
-    now,
-  );
+  const losers = yield* takeKeys(yield* keysToTake(standing), now);
   const replaced: { place: number; holder: string; item: PlacedJob }[] = [];
   placed.forEach(({ job }, place) => {
     const item = standing.get((outcomes[place] as Enqueued).id);
@@ -80,34 +94,61 @@ function standIns(placed: readonly PlacedJob[], outcomes: Enqueued[]): Map<strin
   return standing;
 }
 
-/** Takes the keys that are free. Answers with the jobs that found theirs taken, and by whom. */
-function* takeKeys(keyed: readonly PlacedJob[], now: number | null): Script<Map<string, string>> {
-  let wanted = keyed;
+/**
+ * The keys that this batch must take. A job that is there already (sent again, or an id given twice) takes none: its
+ * key was taken with it, and one taken now would never be freed.
+ */
+function* keysToTake(standing: ReadonlyMap<string, PlacedJob>): Script<KeyRow[]> {
+  const keyed = [...standing.values()].flatMap(({ job: { id, unique } }) =>
+    unique === null ? [] : [{ scope: unique.scope, key: unique.key, id, forMs: unique.forMs }],
+  );
+  const there = yield* idsOf({ name: "findJobs", params: { ids: keyed.map(({ id }) => id) } });
+  return keyed.filter(({ id }) => !there.has(id));
+}
+
+type KeyRow = { scope: string; key: string; id: string; forMs: number | null };
+
+/**
+ * Takes the keys that are free, and those whose holder has ended and whose time is over. Answers with the jobs that
+ * found theirs taken, and by whom.
+ */
+export function* takeKeys(wanted: readonly KeyRow[], now: number | null): Script<Map<string, string>> {
   const losers = new Map<string, string>();
-  // A holder may end between the two statements; then the key is free, and one more try takes it.
-  for (let round = 0; round < 5 && wanted.length > 0; round += 1) {
-    const rows: RowList = wanted.map(({ job }) => ({
-      scope: job.unique?.scope ?? "",
-      key: job.unique?.key ?? "",
-      id: job.id,
-      forMs: job.unique?.forMs ?? null,
-    }));
-    const won = new Set((yield { name: "takeKeys", params: { now, rows } }).map((row) => String(row["id"])));
-    const lost = rows.filter((row) => !won.has(String(row["id"])));
-    if (lost.length === 0) break;
-    const holders = new Map(
-      (yield { name: "findKeys", params: { rows: lost } }).map((row: Row) => [
-        `${String(row["scope"])}\n${String(row["key"])}`,
-        String(row["id"]),
-      ]),
-    );
-    for (const row of lost) {
-      const holder = holders.get(`${String(row["scope"])}\n${String(row["key"])}`);
-      if (holder !== undefined) losers.set(String(row["id"]), holder);
+  let open = wanted;
+  // A holder may end between two statements; then one more round takes its key.
+  for (let round = 0; round < 5 && open.length > 0; round += 1) {
+    const won = yield* idsOf({ name: "takeKeys", params: { now, rows: open } });
+    open = open.filter(({ id }) => !won.has(id));
+    if (open.length === 0) break;
+    const holders = new Map<string, { id: string; stale: boolean }>();
+    for (const row of yield { name: "findKeys", params: { now, rows: open } }) {
+      const stale = row["stale"] === true || row["stale"] === 1;
+      holders.set(`${String(row["scope"])}\n${String(row["key"])}`, { id: String(row["id"]), stale });
     }
-    wanted = wanted.filter(({ job }) => !won.has(job.id) && !losers.has(job.id));
+    const stale = open.filter((row) => holders.get(placeOf(row))?.stale === true);
+    const taken =
+      stale.length === 0 ? new Set() : yield* idsOf({ name: "takeStaleKeys", params: { now, rows: stale } });
+    for (const row of open) {
+      const holder = holders.get(placeOf(row));
+      if (holder !== undefined && !holder.stale && holder.id !== row.id) losers.set(row.id, holder.id);
+    }
+    open = open.filter(
+      (row) => !taken.has(row.id) && !losers.has(row.id) && holders.get(placeOf(row))?.id !== row.id,
+    );
   }
-  return losers;
+  if (open.length === 0) return losers;
+  throw new StoreError(
+    "DATABASE_BUSY",
+    `The unique key ${JSON.stringify(open[0]?.key)} changed hands too often to be taken.`,
+  );
+}
+
+function placeOf({ scope, key }: { scope: string; key: string }): string {
+  return `${scope}\n${key}`;
+}
+
+function* idsOf(call: Call): Script<Set<string>> {
+  return new Set((yield call).map((row) => String(row["id"])));
 }
 
 function* rewrite(

@@ -11,6 +11,7 @@ import { isId } from "../policy/id.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../store.ts";
 import type { Params, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
+import { takeKeys } from "./enqueue.ts";
 import { job, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 export class Jobs {
@@ -61,7 +62,7 @@ export class Jobs {
       key: filter.key ?? null,
       since: filter.since ?? null,
       until: filter.until ?? null,
-      search: filter.search?.toLowerCase() ?? null,
+      search: filter.search === undefined ? null : needle(filter.search),
     };
   }
 
@@ -151,12 +152,10 @@ export class Jobs {
         else if (keys.has(`${key.scope}\n${key.key}`)) outcomes.set(id, "superseded");
         else keys.set(`${key.scope}\n${key.key}`, { ...key, id });
       }
-      const won =
-        keys.size === 0 ? [] : yield { name: "takeKeys", params: { now, rows: [...keys.values()] } };
-      const free = new Set(won.map((row) => text(row, "id")));
+      const taken = yield* takeKeys([...keys.values()], now);
       for (const { id } of keys.values()) {
-        if (free.has(id)) revivable.push(id);
-        else outcomes.set(id, "superseded");
+        if (taken.has(id)) outcomes.set(id, "superseded");
+        else revivable.push(id);
       }
       const revived =
         revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
@@ -173,6 +172,13 @@ export class Jobs {
     });
     return new Set(rows.map((row) => text(row, "id")));
   }
+}
+
+/** As the text stands in JSON, and with ASCII letters in lower case: all that both databases agree on. */
+function needle(search: string): string {
+  return JSON.stringify(search)
+    .slice(1, -1)
+    .replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 function* askHolders(running: readonly Row[], reason: string, now: number | null): Script<void> {

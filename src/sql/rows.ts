@@ -65,6 +65,7 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     input: text(row, "input"),
     attempt: number(row, "attempt"),
     crashes: number(row, "crashes"),
+    begun: flag(row, "begun"),
     maxAttempts: maybeNumber(row, "max_attempts"),
     timeoutMs: maybeNumber(row, "timeout_ms"),
     errors: maybeText(row, "errors"),

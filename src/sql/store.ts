@@ -24,7 +24,7 @@ import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
 import { claimedJobs, cursorLevels, lookedBack, scopeParams, unknownLines } from "./claim.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
-import { enqueueScript } from "./enqueue.ts";
+import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Jobs } from "./jobs.ts";
 import { Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
@@ -67,23 +67,36 @@ export class SqlStore implements Store {
     if (unknown.length > 0) return this.#learnLines(unknown).then(() => this.enqueue(jobs));
     const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
     const now = this.#driver.now();
-    // Plain jobs are one statement, and one statement needs no begin and commit around it.
-    if (jobs.every((job) => job.unique === null)) {
-      const script = enqueueScript(placed, now);
-      return this.#driver
-        .write(script.next().value as Call)
-        .then((rows) => script.next(rows).value as Enqueued[]);
-    }
+    if (jobs.every(isPlain)) return this.#enqueueNew(placed, now);
     return this.#driver.transaction(() => enqueueScript(placed, now));
+  }
+
+  /**
+   * Ids are new unless a batch is sent again because its answer was lost. Then the database says that they are there,
+   * and the statement that passes over those that are writes the rest.
+   */
+  async #enqueueNew(placed: readonly PlacedJob[], now: number | null): Promise<Enqueued[]> {
+    try {
+      await this.#driver.write(insertNew(placed, now));
+    } catch (error) {
+      if (!this.#driver.isDuplicate(error)) throw error;
+      return this.#driver.transaction(() => enqueueScript(placed, now));
+    }
+    return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
   }
 
   userTx(handle: unknown): Promise<UserTx> | UserTx {
     return this.#driver.userTx(handle);
   }
 
-  /** Lines are made in the transaction too: on SQLite another connection could not, while the user's holds the lock. */
+  /**
+   * Lines are made on a connection of our own: one made in the user's transaction would keep everybody else from that
+   * kind until it ends. On SQLite they are made in it, because no other connection can write while it is open.
+   */
   #enqueueInTx(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
     const lines = this.#lines;
+    const missing = tx.sync ? [] : lines.unknown(jobs);
+    if (missing.length > 0) return this.#learnLines(missing).then(() => this.#enqueueInTx(jobs, tx));
     const now = this.#driver.now();
     const script = function* (): Script<Enqueued[]> {
       const unknown = lines.unknown(jobs);
@@ -224,6 +237,15 @@ export class SqlStore implements Store {
     // In id order, so that two batches with the same jobs cannot deadlock.
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
+    if (names.end === "end" && ended.length === transitions.length && ended.every(isDone)) {
+      const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
+      return ids(
+        await this.#driver.write(
+          { name: "done", params: { ...fence, now: this.#driver.now(), rows, spent } },
+          "settle",
+        ),
+      );
+    }
     const again = sorted.filter((transition) => transition.move === "again");
     const now = this.#driver.now();
     const calls: Call[] = [];
@@ -358,6 +380,11 @@ export class SqlStore implements Store {
   }
 }
 
+/** Nothing to free and nothing to drop: what becomes of most jobs. */
+function isDone(transition: Transition & { move: "end" }): boolean {
+  return transition.state === "done" && transition.keep && !transition.keyed;
+}
+
 function ids(rows: readonly Row[]): Set<string> {
   return new Set(rows.map((row) => text(row, "id")));
 }
@@ -368,6 +395,15 @@ function endRow(transition: Transition & { move: "end" }): RowList[number] {
 }
 
 function againRow(transition: Transition & { move: "again" }): RowList[number] {
-  const { id, token, delayMs, errors, attempt, crashes, throttled } = transition;
-  return { id, token, delay: Math.round(delayMs), errors, attempt, crashes, throttled: throttled ? 1 : 0 };
+  const { id, token, delayMs, errors, attempt, crashes, throttled, begun } = transition;
+  return {
+    id,
+    token,
+    delay: Math.round(delayMs),
+    errors,
+    attempt,
+    crashes,
+    throttled: throttled ? 1 : 0,
+    begun,
+  };
 }

@@ -24,7 +24,7 @@ import {
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
-import { isBusy, toStoreError } from "./errors.ts";
+import { isBusy, isDuplicate, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
 import { type Handle, inTransaction, isForeign, isHandle, openLike, SqliteSession } from "./handle.ts";
 import { migrations } from "./migrations.ts";
@@ -69,6 +69,7 @@ export function sqliteTables(schema: string): Tables {
 export class SqliteDriver implements Driver {
   readonly dialect = "sqlite";
   readonly counters: StoreCounters = newCounters();
+  readonly isDuplicate: (error: unknown) => boolean = isDuplicate;
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
   #session: SqliteSession;

@@ -35,6 +35,18 @@ function primaryCode(error: unknown): number | null {
   return null;
 }
 
+/** A row with this key is already there: SQLITE_CONSTRAINT_PRIMARYKEY or _UNIQUE. Looks through our own error at its cause. */
+export function isDuplicate(error: unknown): boolean {
+  const { errcode, code, cause } = (error ?? {}) as { errcode?: unknown; code?: unknown; cause?: unknown };
+  if (error instanceof HoldfastError) return isDuplicate(cause);
+  return (
+    errcode === 1555 ||
+    errcode === 2067 ||
+    code === "SQLITE_CONSTRAINT_PRIMARYKEY" ||
+    code === "SQLITE_CONSTRAINT_UNIQUE"
+  );
+}
+
 /** Somebody else holds the lock: try again in a moment. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCode(error);

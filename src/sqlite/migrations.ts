@@ -23,7 +23,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        errors text, progress text,
+        begun integer not null default 0, errors text, progress text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
       `create table ${t.history} (

@@ -50,7 +50,7 @@ export function statements(t: Tables): Statements {
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
       where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.started_at, r.errors,
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors,
         j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
       where changes() > 0 and c.token = last_insert_rowid()`,
@@ -73,7 +73,7 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
-        errors = :rows.errors, throttles = throttles + :rows.throttled
+        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun
       where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
   ];
 
@@ -104,6 +104,13 @@ export function statements(t: Tables): Statements {
     addLines: `insert into ${t.line} (queue, name) values (:rows.queue, :rows.name) on conflict (queue, name) do nothing`,
     findLines: `select id, queue, name from ${t.line} where queue = :rows.queue and name = :rows.name`,
     namesOfLines: `select id, queue, name from ${t.line} where id in (select value from json_each(:ids))`,
+    // Plain jobs whose ids nobody has seen.
+    insertNew: [
+      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
+        values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.extras)`,
+      `insert into ${t.ready} (id, line, rank, run_at)
+        values (:rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)))`,
+    ],
     insertJobs: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
         values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
@@ -115,16 +122,24 @@ export function statements(t: Tables): Statements {
         on conflict (id) do nothing returning id`,
     ],
     takeKeys: `
-      insert into ${t.unique_key} as u (scope, key, id, expires_at) values (:rows.scope, :rows.key, :rows.id, :now + :rows.forMs)
-      on conflict (scope, key) do update set id = excluded.id, expires_at = excluded.expires_at
-      where u.id = excluded.id or (u.expires_at <= :now and not exists (select 1 from ${t.ready} r where r.id = u.id))
+      insert into ${t.unique_key} (scope, key, id, expires_at) values (:rows.scope, :rows.key, :rows.id, :now + :rows.forMs)
+      on conflict (scope, key) do nothing returning id`,
+    findKeys: `
+      select u.scope, u.key, u.id,
+        coalesce(u.expires_at <= :now, true) and not exists (select 1 from ${t.ready} r where r.id = u.id) as stale
+      from ${t.unique_key} u where u.scope = :rows.scope and u.key = :rows.key`,
+    takeStaleKeys: `
+      update ${t.unique_key} set id = :rows.id, expires_at = :now + :rows.forMs
+      where scope = :rows.scope and key = :rows.key and coalesce(expires_at <= :now, true)
+        and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)
       returning id`,
-    findKeys: `select scope, key, id from ${t.unique_key} where scope = :rows.scope and key = :rows.key`,
+    findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,
     replaceQueued: [
-      `update ${t.ready} set rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) where id = :rows.id and token is null`,
-      `update ${t.job} set input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
+      `update ${t.ready} set line = :rows.line, rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))
+        where id = :rows.id and token is null and not begun`,
+      `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
-        where id = :rows.id and exists (select 1 from ${t.ready} r where r.id = :rows.id and r.token is null) returning id`,
+        where id = :rows.id and exists (select 1 from ${t.ready} r where r.id = :rows.id and r.token is null and not r.begun) returning id`,
     ],
 
     claim: [
@@ -174,7 +189,7 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.started_at, r.errors, l.queue, l.name,
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, l.queue, l.name,
         j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
@@ -205,6 +220,15 @@ export function statements(t: Tables): Statements {
           select value from json_each(${t.claim}.ids) union all select value from json_each(excluded.ids)) o)
       returning token`,
 
+    // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
+    done: [
+      `insert into ${t.history} (${historyColumns})
+        select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+          :rows.output, r.errors, r.progress
+        from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and ${alive}`,
+      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id`,
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+    ],
     end: end(() => alive),
     again: again(() => alive),
     endOrphans: end(orphaned),
@@ -268,8 +292,8 @@ export function statements(t: Tables): Statements {
       select h.id, j.key, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id in (select value from json_each(:ids)) order by h.id desc`,
     revive: [
-      `insert into ${t.ready} (id, line, rank, run_at, errors)
-        select id, line, rank, :now, errors from ${t.history} where id in (select value from json_each(:ids))`,
+      `insert into ${t.ready} (id, line, rank, run_at, begun, errors)
+        select id, line, rank, :now, 1, errors from ${t.history} where id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
     runNow: `

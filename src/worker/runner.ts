@@ -243,7 +243,7 @@ export class Runner {
       return;
     }
     // By the database's clock: `startedAt` is the claim's instant. A job that has run before did start in time.
-    if (job.deadlineAt !== null && job.startedAt > job.deadlineAt && job.attempt <= 1 && job.crashes === 0) {
+    if (job.deadlineAt !== null && job.startedAt > job.deadlineAt && !job.begun) {
       this.#settle(
         job,
         { kind: "cancelled", reason: "deadline passed before it was started", unstarted: true },
@@ -330,7 +330,7 @@ export class Runner {
   }
 
   #release(job: ClaimedJob, reason: string, delayMs = 0): void {
-    this.#settle(job, { kind: "released", delayMs, reason }, 0);
+    this.#settle(job, { kind: "released", delayMs, reason, unstarted: true }, 0);
   }
 
   #settle(job: ClaimedJob, outcome: Outcome, heldMs: number): void {

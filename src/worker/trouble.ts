@@ -19,6 +19,7 @@ const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "DATABASE_UNREACHABLE",
   "STATEMENT_TIMEOUT",
   "DATABASE_BUSY",
+  "LOCK_TIMEOUT",
   // A failover makes the old primary read-only for a while, and a full disk is emptied by its operator: a worker
   // that waits is there when that is over (RELIABILITY.md P3, P9, S4).
   "READ_ONLY",
@@ -34,5 +35,8 @@ const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 export function troubleOf(error: unknown): Trouble {
   if (!isHoldfastError(error)) return "permanent";
   if (passing.has(error.code)) return "passing";
+  // Let in before and refused now: a password on its way from old to new, or whoever checks it is down.
+  if (error.code === "PERMISSION_DENIED" && String(error.details["sqlState"]).startsWith("28"))
+    return "passing";
   return error.code === "STORE_FAILED" ? "unclear" : "permanent";
 }

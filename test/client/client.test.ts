@@ -74,14 +74,23 @@ onEveryStore((target) => {
       expect(second.calls()).toBe(1);
     });
 
-    test("a commit whose answer was lost is sent again and is one job", async () => {
-      const unknown = new StoreError("CONNECTION_LOST", "the answer was lost");
-      const { hf, clock, fresh, calls } = await failing(target, "enqueue", [unknown], "after");
-      const results = Promise.all([hf.enqueue(plain, 1), hf.enqueue(plain, 2, { key: "k" })]);
-      expect((await advancing(clock, results)).map(({ status }) => status)).toEqual(["enqueued", "enqueued"]);
-      expect(calls()).toBe(2);
-      expect(await rows(fresh, "job")).toBe(2);
-    });
+    test.for([
+      ["plain", {}, {}],
+      ["keyed", { key: "a" }, { key: "b" }],
+    ] as const)(
+      "a commit of %s jobs whose answer was lost is sent again and is made once",
+      async ([, one, two]) => {
+        const unknown = new StoreError("CONNECTION_LOST", "the answer was lost");
+        const { hf, clock, fresh, calls } = await failing(target, "enqueue", [unknown], "after");
+        const results = Promise.all([hf.enqueue(plain, 1, one), hf.enqueue(plain, 2, two)]);
+        expect((await advancing(clock, results)).map(({ status }) => status)).toEqual([
+          "enqueued",
+          "enqueued",
+        ]);
+        expect(calls()).toBe(2);
+        expect(await rows(fresh, "job")).toBe(2);
+      },
+    );
 
     test("reads wait out a lost connection, and give up at the deadline", async () => {
       const lost = new StoreError("CONNECTION_LOST", "gone");
@@ -290,6 +299,15 @@ onEveryStore((target) => {
         },
       });
       expect(await refusal(hf.enqueue(plain, 1))).toMatchObject({ code: "ILLEGAL_MOVE" });
+    });
+
+    test("a middleware that forgets to return what next gives is told so, instead of its caller", async () => {
+      const { hf } = await fresh(target);
+      hf.use({ enqueue: (_request, next) => next() });
+      hf.use({ enqueue: (async (_request: unknown, next: () => unknown) => void (await next())) as never });
+      const forgot = { code: "BAD_OPTION", message: containing("return next()") };
+      expect(await refusal(hf.enqueue(plain, 1))).toMatchObject(forgot);
+      expect(await refusal(hf.enqueueMany([{ job: plain, input: 1 }]))).toMatchObject(forgot);
     });
   });
 

@@ -104,6 +104,29 @@ onEveryStore((target) => {
       }
     });
 
+    test("[E1] a job that is cancelled before it started is told of, and one that was asked to stop is not yet", async () => {
+      const { hf } = await fresh(target);
+      const heard: unknown[] = [];
+      const off = hf.on("job.cancelled", (event) => heard.push(event));
+      const running = (await hf.enqueue(plain, 1)).id;
+      const lease = await leaseOne(hf);
+      const ids: string[] = [];
+      for (let i = 0; i < 3; i++) ids.push(await jobIn(hf, "ready", { queue: "mail" }));
+      const told = (id: string) => ({ id, name: "plain", queue: "mail", reason: "cancelled by user" });
+      await hf.jobs.cancel(ids[0] ?? "");
+      expect(heard).toEqual([told(ids[0] ?? "")]);
+      await hf.jobs.cancel(ids[0] ?? "");
+      await hf.jobs.cancel(running);
+      expect(heard).toHaveLength(1);
+      await hf.jobs.cancel({ queue: "mail" });
+      expect(heard).toHaveLength(3);
+      expect(heard).toEqual(expect.arrayContaining(ids.map(told)));
+      off();
+      await jobIn(hf, "cancelled");
+      expect(heard).toHaveLength(3);
+      await lease.done();
+    });
+
     test("[E1] cancel and delete say deleted, cancel_requested or not_found", async () => {
       const { hf } = await fresh(target);
       const ready = await jobIn(hf, "ready");

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { defineJob, open, silentLogger } from "../../src/index.ts";
 import { type FreshStore, onEveryStore, onPostgres, onSqlite } from "../support/stores.ts";
-import { connect, fresh, refusal, rows } from "./support.ts";
+import { connect, containing, fresh, refusal, rows } from "./support.ts";
 
 const job = defineJob({ name: "mail", input: z.object({ to: z.string() }), run: async () => {} });
 
@@ -169,6 +169,49 @@ onPostgres((target) => {
     await client.query("commit");
     client.release();
     expect(await rows(store, "job")).toBe(1);
+  });
+
+  // SQLite's handles have always told whether a transaction is open on them.
+  test("[A5] a client on which nobody said begin is refused, before and after a transaction", async () => {
+    const { hf, store } = await fresh(target);
+    const tx = await transaction(store);
+    const refused = { code: "TX_UNSUPPORTED", message: containing("Begin first") };
+    expect(await refusal(hf.enqueue(job, { to: "a" }, { tx: tx.handle }))).toMatchObject(refused);
+    await tx.begin();
+    await hf.enqueue(job, { to: "b" }, { tx: tx.handle });
+    await hf.enqueue(job, { to: "c" }, { tx: tx.handle });
+    await tx.commit();
+    expect(await refusal(hf.enqueue(job, { to: "d" }, { tx: tx.handle }))).toMatchObject(refused);
+    const begun = tx.begin();
+    await hf.enqueue(job, { to: "e" }, { tx: tx.handle });
+    await begun;
+    await tx.rollback();
+    expect(await rows(store, "job")).toBe(2);
+  });
+
+  test("a pg that cannot say whether a transaction is open is taken at its word", async () => {
+    const { hf, store } = await fresh(target);
+    const tx = await transaction(store);
+    Object.assign(tx.handle, { getTransactionStatus: undefined });
+    await hf.enqueue(job, { to: "a" }, { tx: tx.handle });
+    expect(await rows(store, "job")).toBe(1);
+  });
+
+  test("a read-only transaction is told as such, and no connection is given up for it", async () => {
+    const { hf, store } = await fresh(target);
+    const lost: unknown[] = [];
+    hf.on("connection.lost", (event) => lost.push(event));
+    const client = new pg.Client({ connectionString: store.url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query("begin read only");
+    expect(await refusal(hf.enqueue(job, { to: "a" }, { tx: client }))).toMatchObject({ code: "READ_ONLY" });
+    await client.query("rollback");
+    await client.query("begin");
+    await hf.enqueue(job, { to: "b" }, { tx: client });
+    await client.query("commit");
+    expect(await rows(store, "job")).toBe(1);
+    expect(lost).toEqual([]);
   });
 
   test("a client on the user's own pool leaves it open", async () => {

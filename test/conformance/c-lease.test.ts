@@ -538,5 +538,6 @@ function again(job: { id: string; token: number; attempt: number }): Transition 
     attempt: attempt - 1,
     crashes: 0,
     throttled: false,
+    begun: true,
   };
 }

@@ -83,6 +83,17 @@ onEveryStore((target) => {
     });
   });
 
+  test("[F10] after SIGTERM the process ends with 0 although a handler ignores its signal, and its job is given back", async () => {
+    const cluster = await Cluster.on(await target.fresh());
+    const child = await cluster.worker({ queues: { default: 1 }, shutdown: "200ms" });
+    const { id } = await cluster.hf.enqueue("deaf", { ms: 600_000 });
+    await waitFor(() => cluster.starts(id).length === 1, { what: "it to start" });
+    child.kill("SIGTERM");
+    await child.message("stopped");
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+    expect(await cluster.hf.jobs.get(id)).toMatchObject({ state: "ready", attempt: 0, crashes: 0 });
+  });
+
   test("[F11] a worker that is stopped from afar ends its process with 0 after its current job", async () => {
     const cluster = await Cluster.on(await target.fresh());
     const child = await cluster.worker({ queues: { default: 1 }, name: "far" });

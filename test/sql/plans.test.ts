@@ -12,7 +12,7 @@ import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { backlog, fillBacklog } from "./backlog.ts";
 
-const hot = ["insertJobs", "claim", "sweep", "peek", "end", "again", "renew"] as const;
+const hot = ["insertNew", "insertJobs", "claim", "sweep", "peek", "done", "end", "again", "renew"] as const;
 const batch = 50;
 
 interface Node {
@@ -202,7 +202,10 @@ function onPostgresPlans(filled: Filled): void {
         noWholeTable(ended);
         expect(rowsRead(ended, /^ready/)).toBeLessThanOrEqual(25);
         expect(rowsRead(ended, /^(job|history)/)).toBe(0);
-        const back = moves(rows.slice(25)).map((row) => ({ ...row, delay: 0, throttled: 0 }));
+        const done = await explain("done", { now, session, rows: end, spent: [] });
+        noWholeTable(done);
+        expect(rowsRead(done, /^ready/)).toBeLessThanOrEqual(25);
+        const back = moves(rows.slice(25)).map((row) => ({ ...row, delay: 0, throttled: 0, begun: true }));
         const again = await explain("again", { now, session, rows: back, spent });
         noWholeTable(again);
         expect(rowsRead(again, /^ready/)).toBeLessThanOrEqual(25);
@@ -214,6 +217,12 @@ function onPostgresPlans(filled: Filled): void {
           ...newRow,
           id: `019b76da-9000-7000-8000-${n.toString(16).padStart(12, "0")}`,
         }));
+        noWholeTable(
+          await explain("insertNew", {
+            now,
+            rows: rows.map((row) => ({ ...row, id: row.id.replace(/^0/, "1") })),
+          }),
+        );
         const inserted = await explain("insertJobs", { now, rows });
         noWholeTable(inserted);
         expect(rowsRead(inserted, /^(ready|job|history)/)).toBe(0);
@@ -277,7 +286,7 @@ function onSqlitePlans(filled: Filled): void {
   });
 
   test("[B8] a settle finds its jobs by their ids", () => {
-    for (const name of ["end", "again"] as const) {
+    for (const name of ["done", "end", "again"] as const) {
       const onReady = plans
         .get(name)!
         .map(({ detail }) => detail)

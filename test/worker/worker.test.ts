@@ -679,6 +679,65 @@ describe("stopping", () => {
     expect(await b.real.workers()).toEqual([]);
   });
 
+  test("[F10] a worker that owns its process ends it, after closing, where a handler ignores its signal", async () => {
+    const order: string[] = [];
+    const run = async (options: object): Promise<void> => {
+      const worker = b.work(
+        [kind("deaf", () => new Promise(() => undefined)), kind("quick", () => undefined)],
+        { queues: { default: 2 }, shutdown: "1s", ...options },
+        { onSignalled: async () => void order.push("closed"), exit: () => void order.push("ended") },
+      );
+      await worker.ready;
+      await turns();
+      await b.real.stopWorkers("all");
+      await b.clock.advance("30s");
+      await worker.stopped;
+      await turns();
+    };
+    await b.enqueue("quick");
+    await run({ signals: true });
+    expect(order).toEqual(["closed"]);
+    await b.enqueue("deaf");
+    await run({ signals: false });
+    expect(order).toEqual(["closed"]);
+    await run({ signals: true });
+    expect(order).toEqual(["closed", "closed", "ended"]);
+    const warning = b.lines.find(({ message }) => message.startsWith("the process ends although"));
+    expect(warning).toMatchObject({ level: "warn", details: { runaways: 1 } });
+  });
+
+  test.each([
+    ["are never answered", () => new Promise<never>(() => undefined)],
+    ["fail again and again", () => Promise.reject(new StoreError("STATEMENT_TIMEOUT", "too slow"))],
+  ])(
+    "when settles %s and the lease is renewed all the while, stop gives up after one lease",
+    async (_, settle) => {
+      let runs = 0;
+      const job = kind("job", () => void (runs += 1));
+      const worker = b.work([job], { queues: { default: 1 }, lease: "30s" });
+      await worker.ready;
+      b.store.settle = settle;
+      const id = await b.enqueue("job");
+      await turns();
+      expect(runs).toBe(1);
+      let stopped = false;
+      const stopping = worker.stop({ timeout: "5s" }).then(() => (stopped = true));
+      await b.clock.advance("29s");
+      expect(stopped).toBe(false);
+      await b.clock.advance("2s");
+      expect(stopped).toBe(true);
+      await stopping;
+      expect(b.lines.filter(({ level }) => level === "error")).toMatchObject([{ details: { jobs: 1 } }]);
+      expect(await b.real.workers()).toEqual([]);
+      expect(b.clock.pending).toBe(0);
+      b.restore("settle");
+      await b.work([job]).ready;
+      await b.clock.advance("10s");
+      expect(runs).toBe(2);
+      expect((await b.get(id)).state).toBe("done");
+    },
+  );
+
   test("jobs claimed ahead go back at once", async () => {
     const door = gate();
     const worker = b.work(
@@ -697,6 +756,23 @@ describe("stopping", () => {
 });
 
 describe("outages", () => {
+  test("[F12] a worker whose password is refused at a reconnect waits, one that lacks a right ends", async () => {
+    const refused = (sqlState: string): StoreError =>
+      new StoreError("PERMISSION_DENIED", "refused", { details: { sqlState } });
+    const worker = b.work([kind("job", () => undefined)]);
+    await worker.ready;
+    b.store.claim = () => Promise.reject(refused("28P01"));
+    const id = await b.enqueue("job");
+    await b.clock.advance("10s");
+    b.restore("claim");
+    await b.clock.advance("10s");
+    expect((await b.get(id)).state).toBe("done");
+    b.store.claim = () => Promise.reject(refused("42501"));
+    await b.enqueue("job");
+    await b.clock.advance("10s");
+    await expect(worker.stopped).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+  });
+
   test("[F12] a lost database makes it wait a second and go on", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;

@@ -65,6 +65,17 @@ const blocks = defineJob({
     return ctx.token;
   },
 });
+const deaf = defineJob({
+  name: "deaf",
+  maxCrashes,
+  timeout,
+  run: async (input: { ms: number }, ctx) => {
+    note("start", ctx);
+    const until = Date.now() + input.ms;
+    while (Date.now() < until) await sleep(10); // what keeps the process alive, whatever its signal says
+    note("end", ctx);
+  },
+});
 const kills = defineJob({
   name: "kill",
   maxCrashes: 3,
@@ -87,7 +98,7 @@ hf.on("lease.lost", ({ id, token }) => {
 });
 hf.on("error", ({ error, during }) => say("error", { during, error: String(error) }));
 hf.on("connection.lost", () => say("connection.lost"));
-const worker = hf.work([nap, blocks, kills], { signals: true, ...spec.work });
+const worker = hf.work([nap, blocks, deaf, kills], { signals: true, ...spec.work });
 await worker.ready;
 say("ready", { id: worker.id });
 void worker.stopped
