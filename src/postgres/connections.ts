@@ -123,7 +123,8 @@ export class Connections {
       );
     }
     const config = clientConfig(target, options.applicationName);
-    const pool = (max: number) => new pg.Pool({ ...config, max, idleTimeoutMillis: 30_000 });
+    const pool = (max: number) =>
+      new pg.Pool({ ...config, max, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
     return new Connections(
       { general: pool(options.poolSize), hot: pool(3) },
       true,

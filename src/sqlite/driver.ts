@@ -86,6 +86,7 @@ export class SqliteDriver implements Driver {
   #fileCheckedAt = -Infinity;
   #lastNow = 0;
   #dataVersion = 0;
+  #versionPragma: ReturnType<Handle["prepare"]> | null = null;
   #watchTimer: Timer | null = null;
   #closed = false;
 
@@ -272,6 +273,7 @@ export class SqliteDriver implements Driver {
     leftOpen.push(this.#session.handle);
     this.#session = new SqliteSession(own, this.#catalogue);
     this.#renewalTarget = null;
+    this.#versionPragma = null;
     this.#dataVersion = this.#readDataVersion();
     this.#options.onWarning(
       `A better-sqlite3 handle is open on ${this.#path} in this process: Holdfast changes to that library, and renews leases on the main thread. ` +
@@ -364,8 +366,10 @@ export class SqliteDriver implements Driver {
     );
   }
 
+  /** Prepared once, because it is looked at 160 times a second. */
   #readDataVersion(): number {
-    const [row] = this.#session.handle.prepare("pragma data_version").all() as { data_version: number }[];
+    this.#versionPragma ??= this.#session.handle.prepare("pragma data_version");
+    const [row] = this.#versionPragma.all() as { data_version: number }[];
     return row?.data_version ?? 0;
   }
 
