@@ -3,7 +3,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "holdfast";
 import { describe, expect, test } from "vitest";
-import { isSafeVersion } from "../src/sqlite/driver.ts";
+import { isSafeVersion } from "../src/sqlite/connection.ts";
 import { networkFileSystem } from "../src/sqlite/file.ts";
 import { temporaryDirectory } from "./support/guard.ts";
 import { onEveryStore, onPostgres } from "./support/stores.ts";

@@ -9,7 +9,6 @@
  * stops the event loop (639 ms seen with 4 processes; ≤ 15 ms this way). A promise resolves after the commit.
  */
 import { performance } from "node:perf_hooks";
-import type { DatabaseSync } from "node:sqlite";
 import type { Clock, Timer } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { StateError, StoreError, UsageError } from "../errors.ts";
@@ -24,20 +23,17 @@ import {
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import { BUSY_DEADLINE_MS, checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isBusy, isDuplicate, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
 import { type Handle, inTransaction, isForeign, isHandle, openLike, SqliteSession } from "./handle.ts";
 import { migrations } from "./migrations.ts";
 import { statements } from "./statements.ts";
 
-/** How long a write waits for the lock before DATABASE_BUSY reaches the caller. */
-const BUSY_DEADLINE_MS = 30_000;
 /** How often the change counter is looked at; a job enqueued by another process starts after half of this on average. */
 const WATCH_EVERY_MS = 6;
 /** How often the file is compared with the one that was opened. */
 const FILE_CHECK_EVERY_MS = 1_000;
-/** The WAL is cut back to this after a checkpoint, and watched beyond it. */
-export const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteOptions {
   readonly schema: string;
@@ -441,70 +437,6 @@ export class SqliteDriver implements Driver {
 
 /** Connections that must outlive their use, see `#changeLibrary`. */
 const leftOpen: Handle[] = [];
-
-function configure(handle: Handle, durability: "full" | "normal"): void {
-  handle.exec("pragma journal_mode = wal");
-  handle.exec(`pragma synchronous = ${durability}`);
-  handle.exec(`pragma journal_size_limit = ${WAL_LIMIT_BYTES}`);
-}
-
-/** Opens a file (null: memory) with the settings that every connection of ours has. */
-export async function openFile(path: string | null, durability: "full" | "normal"): Promise<Handle> {
-  const sqlite = await loadSqlite();
-  let handle: Handle;
-  try {
-    handle = new sqlite.DatabaseSync(path ?? ":memory:", { timeout: 0 });
-  } catch (error) {
-    throw toStoreError(error, path ?? ":memory:");
-  }
-  const since = performance.now();
-  for (;;) {
-    try {
-      configure(handle, durability);
-      return handle;
-    } catch (error) {
-      // Switching to WAL needs the file alone for a moment; a dozen first boots at once meet here.
-      if (!isBusy(error) || performance.now() - since > BUSY_DEADLINE_MS) {
-        handle.close();
-        throw toStoreError(error, path ?? ":memory:");
-      }
-      await new Promise<void>((resolve) => void systemClock.after(2 + (performance.now() % 7), resolve));
-    }
-  }
-}
-
-/** Node 22 warns that its SQLite is experimental; that one warning is kept off our users' terminals. */
-async function loadSqlite(): Promise<{ DatabaseSync: typeof DatabaseSync }> {
-  const emit = process.emitWarning.bind(process);
-  process.emitWarning = (warning: string | Error, ...rest: never[]) => {
-    if (!String(warning).includes("SQLite is an experimental feature")) emit(warning, ...rest);
-  };
-  try {
-    return await import("node:sqlite");
-  } finally {
-    process.emitWarning = emit;
-  }
-}
-
-/** SQLite 3.7.0–3.51.2 can corrupt a WAL that several connections write and checkpoint: exactly our use. */
-export function isSafeVersion(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
-  if (major !== 3) return major > 3;
-  if (minor === 50) return patch >= 7;
-  return minor > 51 || (minor === 51 && patch >= 3);
-}
-
-function checkVersion(handle: Handle, unsafe: boolean): void {
-  const [row] = handle.prepare("select sqlite_version() as version").all() as { version: string }[];
-  const version = row?.version ?? "unknown";
-  if (unsafe || isSafeVersion(version)) return;
-  throw new StoreError(
-    "SQLITE_TOO_OLD",
-    `SQLite ${version} can corrupt a database that several connections write to (fixed in 3.51.3). ` +
-      `Take Node 22.23, 24.21 or newer, or a newer better-sqlite3; { unsafeSqlite: true } opens it all the same.`,
-    { details: { version } },
-  );
-}
 
 function rollBack(handle: Handle): void {
   try {

@@ -2,7 +2,8 @@
 import { performance } from "node:perf_hooks";
 import { sleep, systemClock } from "../clock.ts";
 import { readRenewal, renewCall, type RenewalConnection } from "../sql/renewal.ts";
-import { openFile, sqliteTables } from "./driver.ts";
+import { openFile } from "./connection.ts";
+import { sqliteTables } from "./driver.ts";
 import { isBusy, toStoreError } from "./errors.ts";
 import { FileWatch } from "./file.ts";
 import { SqliteSession } from "./handle.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { defineJob } from "holdfast";
 import { pruneOnce } from "../../src/maintenance/pruner.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { WAL_LIMIT_BYTES } from "../../src/sqlite/driver.ts";
+import { WAL_LIMIT_BYTES } from "../../src/sqlite/connection.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { client, type TestClient } from "./client.ts";
 
