@@ -8,8 +8,8 @@
  *              │   └── cancel ──────┴────── cancel ───┼──────────────▶ cancelled│
  *   waiting ───┘                                      └─────────────────────────┘
  *
- * A job that has not ended has a row in `ready`; its state is read off that row (`liveState`). A job that has
- * ended has a row in `history` instead. No job has both, because one statement deletes the one and inserts the other.
+ * A job that has not ended has a row in `ready`; the statements read its state off that row: a token means running, else
+ * the due instant says. A job that has ended has a row in `history` instead. No job has both, because one statement deletes the one and inserts the other.
  *
  * Not here: what an attempt's outcome makes of a job (transition.ts), how rows are written (sql/).
  */
@@ -34,9 +34,6 @@ export const JOB_STATES: readonly JobState[] = [
   "cancelled",
 ];
 
-/** The states that end a job. */
-export const END_STATES: readonly EndState[] = ["done", "dead", "cancelled"];
-
 /** Which state may follow which. An ended job only comes back when somebody asks for it (`jobs.retry`). */
 export const LEGAL_MOVES: Readonly<Record<JobState, readonly JobState[]>> = {
   scheduled: ["ready", "cancelled"],
@@ -50,13 +47,6 @@ export const LEGAL_MOVES: Readonly<Record<JobState, readonly JobState[]>> = {
 
 /** `run_at` of a job that waits for something other than time. */
 export const WAITING_AT: number = LATEST_INSTANT;
-
-/** The state of a job that has not ended, read off its row. */
-export function liveState(row: { token: number | null; runAt: number }, now: number): JobState {
-  if (row.token !== null) return "running";
-  if (row.runAt >= WAITING_AT) return "waiting";
-  return row.runAt > now ? "scheduled" : "ready";
-}
 
 /** A job as `hf.jobs.get(id)` gives it. */
 export interface Job<Input = unknown, Output = unknown> {

@@ -42,11 +42,6 @@ export function isLost(error: unknown): boolean {
   return isHoldfastError(error) && lostCodes.has(error.code);
 }
 
-/** Whether trying again can help. */
-export function isTransient(error: unknown): boolean {
-  return isLost(error) || isConflict(error);
-}
-
 function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
   let link: unknown = error;
   // A driver's own code may sit below ours; a circle of causes must not hold us.

@@ -92,6 +92,7 @@ export interface JobFilter {
   readonly search?: string;
 }
 
+/** One page of `hf.jobs.list`. */
 export interface JobPage {
   readonly jobs: readonly Job[];
   /** Hand it back for the next page; null at the end. */
@@ -113,6 +114,7 @@ export interface QueueSettings {
   readonly slots: number | null;
 }
 
+/** A queue as `hf.queues.list()` gives it. */
 export interface QueueState {
   readonly name: string;
   readonly paused: boolean;
@@ -134,6 +136,7 @@ export interface QueueCounts {
   readonly waiting: number;
 }
 
+/** A living worker, or a holder of leases, as `hf.workers.list()` gives it. */
 export interface WorkerState {
   /** Session number: the handle for `workers.stop`. */
   readonly session: number;
@@ -153,6 +156,7 @@ export interface WorkerState {
   readonly jobs: readonly string[];
 }
 
+/** A named stop, as `hf.holds.list()` gives it. */
 export interface Hold {
   readonly name: string;
   /** Null: every queue. */
@@ -161,8 +165,11 @@ export interface Hold {
   readonly setAt: Date;
 }
 
+/** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
+/** What became of a delete: a running job is only asked to stop. */
 export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+/** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found";
 
 /** A transaction of the user's own, recognised and wrapped by the dialect. */
@@ -275,6 +282,7 @@ export interface KindInfo {
   readonly lane: boolean;
 }
 
+/** How many ended jobs were forgotten, by state, and how many days were dropped whole. */
 export interface PruneReport {
   readonly done: number;
   readonly dead: number;

@@ -13,7 +13,13 @@
  * Not here: how an attempt comes to its outcome (attempt.ts), how a transition is written (sql/).
  */
 import type { ClaimedJob, EndState } from "./job.ts";
-import { type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./policy/backoff.ts";
+import {
+  asBackoff,
+  type Backoff,
+  type BackoffFunction,
+  backoffMs,
+  DEFAULT_BACKOFF,
+} from "./policy/backoff.ts";
 import { MAX_DELAY_MS } from "./policy/duration.ts";
 import { appendFailure, type Failure } from "./policy/failure.ts";
 
@@ -120,7 +126,7 @@ export function policyFor(
   const extras = job.extras;
   return {
     maxAttempts: job.maxAttempts ?? definition?.attempts ?? DEFAULT_ATTEMPTS,
-    backoff: extras?.backoff ?? definition?.backoff ?? queueBackoff ?? DEFAULT_BACKOFF,
+    backoff: asBackoff(extras?.backoff) ?? definition?.backoff ?? asBackoff(queueBackoff) ?? DEFAULT_BACKOFF,
     maxCrashes: extras?.maxCrashes ?? definition?.maxCrashes ?? DEFAULT_CRASHES,
     countCrashes: extras?.countCrashes ?? definition?.countCrashes ?? "crash",
     keep: extras?.keep ?? definition?.keep ?? true,

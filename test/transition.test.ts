@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { END_STATES, type ClaimedJob } from "../src/job.ts";
+import { LEGAL_MOVES, type ClaimedJob } from "../src/job.ts";
 import { exponential, fixed } from "../src/policy/backoff.ts";
 import { MAX_DELAY_MS } from "../src/policy/duration.ts";
 import { decodeFailures } from "../src/policy/failure.ts";
@@ -211,8 +211,10 @@ describe("decide", () => {
           expect(transition.attempt).toBeGreaterThanOrEqual(0);
           expect(transition.attempt).toBeLessThanOrEqual(attempt);
           expect(transition.crashes - crashes).toBe(each.kind === "lost" ? 1 : 0);
-          if (transition.move === "end") expect(END_STATES).toContain(transition.state);
-          else {
+          const later = transition.move === "again" && transition.delayMs > 0;
+          const state = transition.move === "end" ? transition.state : later ? "scheduled" : "ready";
+          expect(LEGAL_MOVES.running).toContain(state);
+          if (transition.move === "again") {
             expect(Number.isInteger(transition.delayMs)).toBe(true);
             expect(transition.delayMs).toBeGreaterThanOrEqual(0);
             expect(transition.delayMs).toBeLessThanOrEqual(MAX_DELAY_MS);
@@ -260,4 +262,19 @@ describe("policyFor", () => {
       backoff: { kind: "exponential", baseMs: 60_000, maxMs: 3_600_000 },
     });
   });
+
+  test.each([{ kind: "x" }, { kind: "fixed", ms: "soon", jitter: 0 }, 5, null])(
+    "a row's backoff that is none (%j) gives way to the definition's",
+    (spoilt) => {
+      const given = job({ extras: { backoff: spoilt as never } });
+      const definition = {
+        attempts: 3,
+        backoff: fixed("7s"),
+        maxCrashes: 5,
+        countCrashes: "crash",
+        keep: true,
+      } as const;
+      expect(policyFor(given, definition, spoilt as never).backoff).toEqual(fixed("7s"));
+    },
+  );
 });

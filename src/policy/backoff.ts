@@ -169,34 +169,6 @@ export function checkBackoff(value: unknown, what: string): Backoff | BackoffFun
 }
 
 /**
- * The backoff as JSON text for a settings column. Functions cannot be stored: null.
- *
- * @example
- * encodeBackoff(fixed("1s")); // '{"kind":"fixed","ms":1000,"jitter":0}'
- */
-export function encodeBackoff(backoff: Backoff): string;
-export function encodeBackoff(backoff: Backoff | BackoffFunction): string | null;
-export function encodeBackoff(backoff: Backoff | BackoffFunction): string | null {
-  return typeof backoff === "function" ? null : JSON.stringify(backoff);
-}
-
-/**
- * The backoff that a settings column holds; null for none, and for one that cannot be read (the caller's default
- * then applies: a damaged setting must not stop a queue).
- *
- * @example
- * decodeBackoff(row.backoff) ?? DEFAULT_BACKOFF;
- */
-export function decodeBackoff(text: string | null): Backoff | null {
-  if (text === null) return null;
-  try {
-    return asBackoff(JSON.parse(text)) ?? null;
-  } catch {
-    return null;
-  }
-}
-
-/**
  * A queue's backoff from its two knobs: `base` (60 s) and `max` (1,800 s), each clamped to 1 s … 1 day, doubling,
  * ± 20 %.
  *
@@ -221,8 +193,11 @@ function clampKnob(ms: number): number {
   return Math.min(Math.max(ms, 1_000), 86_400_000);
 }
 
-// A fresh object with the known fields only, each in range; undefined for anything else.
-function asBackoff(value: unknown): Backoff | undefined {
+/**
+ * A backoff as it comes out of a row: a fresh object with the known fields only, each in range; undefined for anything
+ * else, so that a row that somebody spoilt falls back to the next rule instead of a delay of NaN.
+ */
+export function asBackoff(value: unknown): Backoff | undefined {
   if (!isPlainObject(value)) return undefined;
   const { kind, baseMs, maxMs, ms, factor, jitter } = value;
   switch (kind) {

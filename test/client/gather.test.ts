@@ -2,25 +2,10 @@ import { describe, expect, test } from "vitest";
 import { StoreError, UsageError } from "../../src/errors.ts";
 import { Gather } from "../../src/gather.ts";
 import type { Enqueued, NewJob } from "../../src/job.ts";
+import { newJob } from "../support/new-job.ts";
 
 function job(id: string, input = "{}"): NewJob {
-  return {
-    id,
-    name: "n",
-    queue: "q",
-    priority: 0,
-    input,
-    delayMs: null,
-    runAt: null,
-    maxAttempts: null,
-    timeoutMs: null,
-    unique: null,
-    lane: null,
-    context: null,
-    parentId: null,
-    deadlineAt: null,
-    extras: null,
-  };
+  return newJob(id, { input });
 }
 
 /** A store that commits when the test says so, or at once. */

@@ -54,12 +54,24 @@ onPostgres((target) => {
 });
 
 onEveryStore((target) => {
-  async function start(): Promise<{ hf: Holdfast; clock: FakeClock }> {
+  async function start(): Promise<{ hf: Holdfast; clock: FakeClock; fresh: FreshStore }> {
     const fresh = await target.fresh();
     const clock = new FakeClock();
-    return { hf: await open(fresh.url, { ...fresh.options, clock, logger: quiet }), clock };
+    return { hf: await open(fresh.url, { ...fresh.options, clock, logger: quiet }), clock, fresh };
   }
   const job = defineJob({ name: "n", run: (_input: unknown) => {} });
+
+  test("a job that has ended leaves no key behind", async () => {
+    const { hf, fresh } = await start();
+    const worker = hf.work([job], { queues: ["default"] });
+    await hf.enqueue(job, 1, { key: "done" });
+    await worker.idle();
+    const { id } = await hf.enqueue(job, 1, { key: "cancelled", delay: "1h" });
+    expect(await fresh.query(`select key from ${fresh.table("unique_key")}`)).toEqual([{ key: "cancelled" }]);
+    await hf.jobs.cancel(id);
+    expect(await fresh.query(`select key from ${fresh.table("unique_key")}`)).toEqual([]);
+    await hf.close();
+  });
 
   test("an id that is sent again takes no key", async () => {
     const { hf } = await start();

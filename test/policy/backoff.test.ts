@@ -5,9 +5,7 @@ import {
   type Backoff,
   backoffMs,
   checkBackoff,
-  decodeBackoff,
   DEFAULT_BACKOFF,
-  encodeBackoff,
   exponential,
   fixed,
   immediately,
@@ -165,36 +163,5 @@ describe("making and checking", () => {
       baseMs: 86_400_000,
       maxMs: 86_400_000,
     });
-  });
-});
-
-describe("storage", () => {
-  test("a backoff comes back as it was stored", () => {
-    fc.assert(
-      fc.property(anyBackoff, (backoff) => {
-        const { jitter, ...rest } = { jitter: 0, ...backoff };
-        expect(decodeBackoff(encodeBackoff(backoff))).toEqual(
-          "jitter" in backoff ? { ...rest, jitter: jitter + 0 } : rest,
-        );
-      }),
-    );
-  });
-
-  test("a function is not stored", () => {
-    expect(encodeBackoff(() => 5)).toBeNull();
-  });
-
-  test.each([
-    null,
-    "",
-    "{",
-    "5",
-    "null",
-    "[]",
-    '{"kind":"x"}',
-    '{"kind":"fixed","ms":-1,"jitter":0}',
-    '{"kind":"fixed","ms":1e99,"jitter":0}',
-  ])("%s gives none, and no error", (text) => {
-    expect(decodeBackoff(text)).toBeNull();
   });
 });

@@ -1,10 +1,11 @@
 /** The claim's row is what orphans are found by: it must outlive every job that is held under its token. */
 import { expect, test } from "vitest";
-import type { ClaimedJob, NewJob } from "../../src/job.ts";
+import type { ClaimedJob } from "../../src/job.ts";
 import { idFactory } from "../../src/policy/id.ts";
 import { openStore } from "../../src/sql/open.ts";
 import type { ClaimScope, Store, Transition } from "../../src/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 
 const scope: ClaimScope = { queues: new Map([["q", 10]]), names: ["n"], limit: 10, order: "highest-first" };
@@ -60,26 +61,6 @@ function open(store: Store): Promise<number> {
     version: "0",
   } as const;
   return store.openSession(info);
-}
-
-function newJob(id: string): NewJob {
-  return {
-    id,
-    name: "n",
-    queue: "q",
-    priority: 0,
-    input: "null",
-    delayMs: null,
-    runAt: null,
-    maxAttempts: null,
-    timeoutMs: null,
-    unique: null,
-    lane: null,
-    context: null,
-    parentId: null,
-    deadlineAt: null,
-    extras: null,
-  };
 }
 
 function done(job: ClaimedJob): Transition {

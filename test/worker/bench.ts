@@ -2,6 +2,7 @@
  * A worker on a test bench: a real store (in memory, or on every database), a clock that the test moves, and a door
  * into every verb of the store, so that a test can make the database fail, wait or lie.
  */
+import { newJob as plainJob } from "../support/new-job.ts";
 import type { Clock } from "../../src/clock.ts";
 import { type AnyJob, defineJob, type Handler } from "../../src/definition.ts";
 import { Emitter, type EventName, type HoldfastEvents } from "../../src/events.ts";
@@ -147,24 +148,7 @@ export async function benchOn<C extends Clock>(
 }
 
 export function newJob(id: string, name: string, input: unknown, given: Partial<NewJob> = {}): NewJob {
-  return {
-    id,
-    name,
-    queue: "default",
-    priority: 0,
-    input: JSON.stringify(input),
-    delayMs: null,
-    runAt: null,
-    maxAttempts: null,
-    timeoutMs: null,
-    unique: null,
-    lane: null,
-    context: null,
-    parentId: null,
-    deadlineAt: null,
-    extras: null,
-    ...given,
-  };
+  return plainJob(id, { name, queue: "default", input: JSON.stringify(input), ...given });
 }
 
 /** A store whose verbs a test can replace: what is set on it is what a worker calls. */
