@@ -5,6 +5,10 @@
  *             ▲                   │
  *             └── gathers while ──┘   one batch in flight at a time, so the client's own order is kept
  *
+ * The jobs of an `enqueueMany` are a transaction of their own, so two of those may be in flight side by side where the
+ * store can write two at once: while one is written the other is made ready. Single jobs wait for them, and they
+ * for single jobs.
+ *
  * A client has two of these: jobs with a unique key go their own way, because a key that a user's open transaction
  * holds makes their statement wait, and nothing else may wait with it.
  *
@@ -31,6 +35,8 @@ export interface GatherDeps {
   committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[]): void;
   /** Calls back in the next turn of the event loop. */
   nextTurn(fn: () => void): void;
+  /** How many groups may be in flight at once. */
+  readonly groupsAtOnce: number;
 }
 
 interface Single {
@@ -52,8 +58,10 @@ type Waiting = Single | Group;
 export class Gather {
   readonly #deps: GatherDeps;
   #waiting: Waiting[] = [];
-  /** A flush is under way or about to be. */
-  #busy = false;
+  /** A departure is due in this turn or the next. */
+  #leaving = false;
+  #singlesFly = false;
+  #groupsFly = 0;
   #idle: (() => void)[] = [];
 
   constructor(deps: GatherDeps) {
@@ -64,7 +72,7 @@ export class Gather {
   add(job: NewJob): Promise<Enqueued> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject });
-      if (!this.#busy) this.#leaveSoon();
+      if (this.#mayLeave()) this.#leaveBy(queueMicrotask);
     });
   }
 
@@ -72,38 +80,49 @@ export class Gather {
   addAll(jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ jobs, resolve, reject });
-      if (!this.#busy) this.#leaveSoon();
+      if (this.#mayLeave()) this.#leaveBy(queueMicrotask);
     });
   }
 
   /** Resolves when nothing waits and nothing is in flight. */
   idle(): Promise<void> {
-    if (!this.#busy) return Promise.resolve();
+    if (this.#waiting.length === 0 && !this.#flying) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  #leaveSoon(): void {
-    this.#busy = true;
-    queueMicrotask(this.#leave);
+  get #flying(): boolean {
+    return this.#singlesFly || this.#groupsFly > 0;
+  }
+
+  #mayLeave(): boolean {
+    const first = this.#waiting[0];
+    if (this.#leaving || first === undefined || this.#singlesFly) return false;
+    return this.#groupsFly === 0 || ("jobs" in first && this.#groupsFly < this.#deps.groupsAtOnce);
+  }
+
+  #leaveBy(later: (fn: () => void) => void): void {
+    this.#leaving = true;
+    later(this.#leave);
   }
 
   readonly #leave = (): void => {
+    this.#leaving = false;
     const first = this.#waiting[0];
     if (first !== undefined && "jobs" in first) {
       this.#waiting.shift();
+      this.#groupsFly += 1;
       void this.#flyGroup(first);
     } else {
+      this.#singlesFly = true;
       void this.#flySingles(this.#takeSingles());
     }
+    if (this.#mayLeave()) this.#leaveBy(queueMicrotask);
   };
 
   // Called before the promises of a flight settle: who enqueues on being answered, and alone, leaves at once.
   #landed(): void {
-    if (this.#waiting.length > 0) {
-      this.#deps.nextTurn(this.#leave);
-      return;
-    }
-    this.#busy = false;
+    if (this.#mayLeave()) this.#leaveBy((fn) => this.#deps.nextTurn(fn));
+    if (this.#waiting.length > 0 || this.#flying) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -132,6 +151,7 @@ export class Gather {
     try {
       outcomes = await this.#deps.write(group.jobs);
     } catch (error) {
+      this.#groupsFly -= 1;
       this.#landed();
       group.reject(error);
       return;
@@ -139,6 +159,7 @@ export class Gather {
     try {
       this.#deps.committed(group.jobs, outcomes);
     } finally {
+      this.#groupsFly -= 1;
       this.#landed();
       group.resolve(outcomes);
     }
@@ -152,12 +173,14 @@ export class Gather {
       outcomes = await this.#deps.write(jobs);
     } catch (error) {
       await this.#refused(batch, error);
+      this.#singlesFly = false;
       this.#landed();
       return;
     }
     try {
       this.#deps.committed(jobs, outcomes);
     } finally {
+      this.#singlesFly = false;
       this.#landed();
       answer(batch, outcomes);
     }

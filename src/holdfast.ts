@@ -148,6 +148,7 @@ export class Holdfast implements AsyncDisposable {
         write: (jobs) => retry.repeatable(() => store.enqueue(jobs)),
         committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
         nextTurn: (fn) => void setImmediate(fn),
+        groupsAtOnce: store.dialect === "postgres" ? 2 : 1,
       });
     this.#gather = { plain: gather(), keyed: gather() };
     this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds()), env.clock);

@@ -25,12 +25,13 @@ import {
 import { count, newCounters, runAsync, type Driver, type Lane } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { isDuplicate, sqlState, toStoreError, toUserTxError } from "./errors.ts";
 import { encode, Listener, Notifier } from "./listen.ts";
 import { migrations } from "./migrations.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
-import { isClient, isIdle, type PgClient, type PgPool } from "./pg.ts";
+import { isClient, isIdle, isNative, type PgClient, type PgPool } from "./pg.ts";
 import { statements } from "./statements.ts";
 
 /** As `server_version_num` counts: Postgres 14. */
@@ -72,9 +73,10 @@ export class Compiler {
     this.#statements = statements(postgresTables(schema));
   }
 
-  prepare(call: Call): Prepared {
+  /** `binary`: arrays as bytes. libpq's own driver, which a user's transaction may be on, takes text alone. */
+  prepare(call: Call, binary = true): Prepared {
     const { text, name, parsed } = this.#compile(call.name);
-    return { text, name, values: values(parsed, call.params) };
+    return { text, name, values: values(parsed, call.params, binary) };
   }
 
   #compile(name: StatementName): Compiled {
@@ -107,30 +109,14 @@ function number(parsed: Parsed): { text: string; parsed: Parsed } {
   return { text, parsed: { pieces: [], slots } };
 }
 
-function values(parsed: Parsed, params: Params): unknown[] {
+function values(parsed: Parsed, params: Params, binary: boolean): unknown[] {
   return bind(parsed, params, (value, slot) => {
-    if (slot.column !== null) return arrayText(column(value as RowList, slot.column));
-    return Array.isArray(value) ? arrayText(value as readonly (string | number)[]) : value;
+    if (slot.column === null && !Array.isArray(value)) return value;
+    const items =
+      slot.column === null ? (value as readonly Element[]) : column(value as RowList, slot.column);
+    return (binary && slot.array !== null ? arrayBytes(slot.array, items) : null) ?? arrayText(items);
   });
 }
-
-/**
- * An array as Postgres writes it. Ours, because pg's own asks every element what it is and replaces in it twice, and a
- * batch of 1,000 jobs has thousands of them.
- */
-export function arrayText(items: readonly (string | number | boolean | null)[]): string {
-  let text = "{";
-  for (let i = 0; i < items.length; i += 1) {
-    const item = items[i] as string | number | boolean | null;
-    if (i > 0) text += ",";
-    if (typeof item !== "string") text += item === null ? "null" : String(item);
-    else text += MUST_ESCAPE.test(item) ? `"${item.replace(TO_ESCAPE, "\\$&")}"` : `"${item}"`;
-  }
-  return `${text}}`;
-}
-
-const MUST_ESCAPE = /["\\]/;
-const TO_ESCAPE = /["\\]/g;
 
 export class PostgresDriver implements Driver {
   readonly dialect = "postgres";
@@ -257,7 +243,8 @@ export class PostgresDriver implements Driver {
   inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T> {
     return runAsync(script(), (call) => {
       count(this.counters, call.name);
-      return this.#inTx(tx as PostgresTx, this.#compiler.prepare(call));
+      const { client } = tx as PostgresTx;
+      return this.#inTx(tx as PostgresTx, this.#compiler.prepare(call, !isNative(client)));
     });
   }
 

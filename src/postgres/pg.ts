@@ -92,6 +92,11 @@ export function isClient(value: unknown): value is PgClient {
   );
 }
 
+/** Whether this client is pg's variant over libpq. */
+export function isNative(client: PgClient): boolean {
+  return "native" in client;
+}
+
 /** Whether the server's last word was that no transaction is open; false where pg cannot say. */
 export function isIdle(client: PgClient): boolean {
   try {

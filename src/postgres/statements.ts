@@ -23,6 +23,13 @@ export function statements(t: Tables): Statements {
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > ${NOW})`;
 
+  /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. */
+  const rest = (row: string) => `case when ${row}.crashes > 0 or ${row}.begun
+          or num_nonnulls(${row}.errors, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras) > 0
+        then json_build_object('crashes', ${row}.crashes, 'begun', ${row}.begun, 'errors', ${row}.errors, 'timeout_ms', j.timeout_ms,
+          'key', j.key, 'lane', j.lane, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)::text
+      end as rest`;
+
   /** The lines in scope, each with its group (whose limit it shares) and that limit. */
   const scope = `
     scope as materialized (
@@ -71,7 +78,8 @@ export function statements(t: Tables): Statements {
       insert into ${t.claim} (token, session, ids)
       select token, :session::bigint, array_agg(id) from taken group by token
     )
-    select c.*, j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras
+    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, j.input, j.created_at, j.max_attempts,
+      ${rest("c")}
     from (select * from taken order by id offset 0) c
     join (
       select * from ${t.job} where id = any(array(select id from taken))
@@ -153,6 +161,15 @@ export function statements(t: Tables): Statements {
       select l.id, l.queue, l.name from unnest(:rows.queue::text[], :rows.name::text[]) as w (queue, name)
       join ${t.line} l on l.queue = w.queue and l.name = w.name`,
     namesOfLines: `select id, queue, name from ${t.line} where id = any(:ids::int[])`,
+    // Plain jobs whose ids nobody has seen and that differ in nothing but their input: what a busy client sends most.
+    insertAlike: `
+      with added as (
+        insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
+        select id, :line::int, ${NOW}, input, :maxAttempts::int, :timeout::bigint
+        from unnest(:rows.id::uuid[], :rows.input::text[]) as n (id, input)
+      )
+      insert into ${t.ready} (id, line, rank, run_at)
+      select id, :line::int, :rank::int, ${NOW} from unnest(:rows.id::uuid[]) as n (id)`,
     // Plain jobs whose ids nobody has seen. `on conflict` would cost each of them 2.5 µs and 48 bytes of WAL.
     insertNew: `
       with n as materialized (
@@ -215,10 +232,12 @@ export function statements(t: Tables): Statements {
         lane = n.lane, context = n.context, extras = n.extras
       from n where j.id = n.id and n.id in (select id from queued) returning j.id`,
 
+    // `(select :levels…)` hides the arrays' lengths from the planner. Knowing them, it finds a plan for these very values
+    // cheaper than the one for all, and plans each claim anew: 2 ms, a quarter of a claim of 600.
     claim: `
       with level as materialized (
-        select l.* from unnest(:levels.line::int[], :levels.rank::int[], :levels.queue::text[], :levels.group::text[], :levels.limit::int[],
-          :levels.runAt::bigint[], :levels.id::uuid[]) as l (line, rank, queue, grp, n, from_at, from_id)
+        select l.* from unnest((select :levels.line::int[]), (select :levels.rank::int[]), (select :levels.queue::text[]), (select :levels.group::text[]),
+          (select :levels.limit::int[]), (select :levels.runAt::bigint[]), (select :levels.id::uuid[])) as l (line, rank, queue, grp, n, from_at, from_id)
         where ${alive} and ${open("l.queue")}
       ),${take}`,
     sweep: `
@@ -267,8 +286,8 @@ export function statements(t: Tables): Statements {
       ), uncancelled as (delete from ${t.cancel} where session = :session::bigint)
       update ${t.session} set lease_until = least(lease_until, ${NOW}), closed_at = coalesce(closed_at, ${NOW}) where id = :session::bigint`,
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, l.queue, l.name,
-        j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.created_at, j.max_attempts, ${rest("r")},
+        l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join lateral unnest(c.ids) as o (id)
@@ -299,6 +318,18 @@ export function statements(t: Tables): Statements {
       on conflict (token) do update set ids = ${t.claim}.ids || excluded.ids
       returning token`,
 
+    // Of one claim and without output, what most jobs come to: nothing to join, since a token alone makes the pairs.
+    doneAlike: `
+      with gone as (
+        delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint and ${alive}
+        returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress
+      ),
+      kept as (
+        insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
+        select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, errors, progress from gone
+      ),
+      spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
+      select id from gone`,
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: `
       with t as materialized (

@@ -64,6 +64,7 @@ export const STATEMENTS = [
   "addLines",
   "findLines",
   "namesOfLines",
+  "insertAlike",
   "insertNew",
   "insertJobs",
   "takeKeys",
@@ -83,6 +84,7 @@ export const STATEMENTS = [
   "bury",
   "refile",
   // settle
+  "doneAlike",
   "done",
   "end",
   "again",
@@ -135,6 +137,8 @@ export interface Slot {
   readonly param: string;
   /** A column of a list of rows. */
   readonly column: string | null;
+  /** The type of its elements, where a cast says that it is an array: `::uuid[]`. */
+  readonly array: string | null;
 }
 
 /** Cuts `:name` and `:name.column` out of a statement; leaves `::casts` and quoted text alone. */
@@ -142,11 +146,11 @@ export function parse(text: string): Parsed {
   const pieces: string[] = [];
   const slots: Slot[] = [];
   let from = 0;
-  for (const match of text.matchAll(/'[^']*'|::|:([a-zA-Z]+)(?:\.([a-zA-Z]+))?/g)) {
+  for (const match of text.matchAll(/'[^']*'|::|:([a-zA-Z]+)(?:\.([a-zA-Z]+))?(?=(?:::([a-z]+)\[\])?)/g)) {
     const param = match[1];
     if (param === undefined) continue;
     pieces.push(text.slice(from, match.index));
-    slots.push({ param, column: match[2] ?? null });
+    slots.push({ param, column: match[2] ?? null, array: match[3] ?? null });
     from = match.index + match[0].length;
   }
   pieces.push(text.slice(from));

@@ -30,7 +30,28 @@ export function isPlain(job: NewJob): boolean {
 
 /** The one statement that plain jobs with new ids need. */
 export function insertNew(placed: readonly PlacedJob[], now: number | null): Call {
-  return { name: "insertNew", params: { now, rows: placed.map(jobRow) } };
+  const [first] = placed;
+  if (first === undefined || !placed.every((item) => isLike(item, first)))
+    return { name: "insertNew", params: { now, rows: placed.map(jobRow) } };
+  const { maxAttempts, timeoutMs: timeout, priority } = first.job;
+  const rows = placed.map(({ job: { id, input } }) => ({ id, input }));
+  return {
+    name: "insertAlike",
+    params: { now, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows },
+  };
+}
+
+/** Whether two plain jobs, due at once, differ in nothing but id and input. */
+function isLike({ job, line }: PlacedJob, first: PlacedJob): boolean {
+  return (
+    line === first.line &&
+    job.priority === first.job.priority &&
+    job.maxAttempts === first.job.maxAttempts &&
+    job.timeoutMs === first.job.timeoutMs &&
+    job.delayMs === null &&
+    job.runAt === null &&
+    job.extras === null
+  );
 }
 
 export function* enqueueScript(placed: readonly PlacedJob[], now: number | null): Script<Enqueued[]> {

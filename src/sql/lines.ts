@@ -12,11 +12,12 @@ export interface LineName {
 }
 
 export class Lines {
-  readonly #ids = new Map<string, number>();
+  /** By queue, then by name: no key needs to be put together for each job. */
+  readonly #ids = new Map<string, Map<string, number>>();
   readonly #names = new Map<number, LineName>();
 
-  id(line: LineName): number | undefined {
-    return this.#ids.get(key(line));
+  id({ queue, name }: LineName): number | undefined {
+    return this.#ids.get(queue)?.get(name);
   }
 
   name(id: number): LineName | undefined {
@@ -26,7 +27,8 @@ export class Lines {
   learn(rows: readonly Row[]): void {
     for (const row of rows) {
       const line = { queue: String(row["queue"]), name: String(row["name"]) };
-      this.#ids.set(key(line), Number(row["id"]));
+      const names = this.#ids.get(line.queue) ?? new Map<string, number>();
+      this.#ids.set(line.queue, names.set(line.name, Number(row["id"])));
       this.#names.set(Number(row["id"]), line);
     }
   }
@@ -35,8 +37,7 @@ export class Lines {
   unknown(lines: readonly LineName[]): LineName[] {
     const missing = new Map<string, LineName>();
     for (const line of lines) {
-      const at = key(line);
-      if (!this.#ids.has(at)) missing.set(at, { queue: line.queue, name: line.name });
+      if (this.id(line) === undefined) missing.set(key(line), { queue: line.queue, name: line.name });
     }
     return [...missing.values()];
   }

@@ -53,8 +53,23 @@ function extras(row: Row): JobExtras | null {
   return json(maybeText(row, "extras")) as JobExtras | null;
 }
 
+/** What `rest` stands for where it is null. */
+const PLAIN: Row = {
+  crashes: 0,
+  begun: false,
+  errors: null,
+  timeout_ms: null,
+  key: null,
+  lane: null,
+  context: null,
+  parent_id: null,
+  deadline_at: null,
+  extras: null,
+};
+
 /** A claimed or orphaned job. `session` and where it comes from are the caller's to know. */
 export function claimedJob(row: Row, session: number, line: { queue: string; name: string }): ClaimedJob {
+  const rest = row["rest"] === null ? PLAIN : (JSON.parse(text(row, "rest")) as Row);
   return {
     id: text(row, "id"),
     token: number(row, "token"),
@@ -64,20 +79,20 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     priority: -number(row, "rank") || 0,
     input: text(row, "input"),
     attempt: number(row, "attempt"),
-    crashes: number(row, "crashes"),
-    begun: flag(row, "begun"),
+    crashes: number(rest, "crashes"),
+    begun: flag(rest, "begun"),
     maxAttempts: maybeNumber(row, "max_attempts"),
-    timeoutMs: maybeNumber(row, "timeout_ms"),
-    errors: maybeText(row, "errors"),
-    keyed: row["key"] !== null,
-    lane: maybeText(row, "lane"),
-    context: context(row),
-    parentId: maybeText(row, "parent_id"),
+    timeoutMs: maybeNumber(rest, "timeout_ms"),
+    errors: maybeText(rest, "errors"),
+    keyed: rest["key"] !== null,
+    lane: maybeText(rest, "lane"),
+    context: context(rest),
+    parentId: maybeText(rest, "parent_id"),
     createdAt: number(row, "created_at"),
     runAt: number(row, "run_at"),
     startedAt: number(row, "started_at"),
-    deadlineAt: maybeNumber(row, "deadline_at"),
-    extras: row["extras"] === null ? null : extras(row),
+    deadlineAt: maybeNumber(rest, "deadline_at"),
+    extras: extras(rest),
     cancelReason: maybeText(row, "cancel_reason"),
   };
 }

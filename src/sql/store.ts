@@ -238,12 +238,8 @@ export class SqlStore implements Store {
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
     if (names.end === "end" && ended.length === transitions.length && ended.every(isDone)) {
-      const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
       return ids(
-        await this.#driver.write(
-          { name: "done", params: { ...fence, now: this.#driver.now(), rows, spent } },
-          "settle",
-        ),
+        await this.#driver.write(doneCall(ended, { ...fence, now: this.#driver.now(), spent }), "settle"),
       );
     }
     const again = sorted.filter((transition) => transition.move === "again");
@@ -383,6 +379,16 @@ export class SqlStore implements Store {
 /** Nothing to free and nothing to drop: what becomes of most jobs. */
 function isDone(transition: Transition & { move: "end" }): boolean {
   return transition.state === "done" && transition.keep && !transition.keyed;
+}
+
+function doneCall(ended: readonly (Transition & { move: "end" })[], params: Params): Call {
+  const token = ended[0]?.token ?? null;
+  if (ended.every((transition) => transition.token === token && transition.output === null))
+    return { name: "doneAlike", params: { ...params, token, ids: ended.map(({ id }) => id) } };
+  return {
+    name: "done",
+    params: { ...params, rows: ended.map(({ id, token, output }) => ({ id, token, output })) },
+  };
 }
 
 function ids(rows: readonly Row[]): Set<string> {

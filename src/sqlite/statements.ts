@@ -20,6 +20,13 @@ export function statements(t: Tables): Statements {
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > :now)`;
 
+  /** What few jobs have, as one column: a row of 20 costs a claim more than everything else about it. */
+  const rest = `case when r.crashes > 0 or r.begun
+          or coalesce(r.errors, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras) is not null
+        then json_object('crashes', r.crashes, 'begun', r.begun, 'errors', r.errors, 'timeout_ms', j.timeout_ms,
+          'key', j.key, 'lane', j.lane, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
+      end as rest`;
+
   /** The lines in scope, each with its group (whose limit it shares) and that limit. */
   const scope = `
     scope as materialized (
@@ -50,8 +57,7 @@ export function statements(t: Tables): Statements {
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
       where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors,
-        j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.created_at, j.max_attempts, ${rest}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
       where changes() > 0 and c.token = last_insert_rowid()`,
   ];
@@ -104,6 +110,12 @@ export function statements(t: Tables): Statements {
     addLines: `insert into ${t.line} (queue, name) values (:rows.queue, :rows.name) on conflict (queue, name) do nothing`,
     findLines: `select id, queue, name from ${t.line} where queue = :rows.queue and name = :rows.name`,
     namesOfLines: `select id, queue, name from ${t.line} where id in (select value from json_each(:ids))`,
+    // Plain jobs whose ids nobody has seen and that differ in nothing but their input.
+    insertAlike: [
+      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
+        values (:rows.id, :line, :now, :rows.input, :maxAttempts, :timeout)`,
+      `insert into ${t.ready} (id, line, rank, run_at) values (:rows.id, :line, :rank, :now)`,
+    ],
     // Plain jobs whose ids nobody has seen.
     insertNew: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
@@ -189,8 +201,8 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, l.queue, l.name,
-        j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.created_at, j.max_attempts, ${rest},
+        l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o
@@ -220,6 +232,14 @@ export function statements(t: Tables): Statements {
           select value from json_each(${t.claim}.ids) union all select value from json_each(excluded.ids)) o)
       returning token`,
 
+    // Of one claim and without output, what most jobs come to.
+    doneAlike: [
+      `insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
+        select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, r.errors, r.progress
+        from json_each(:ids) o cross join ${t.ready} r on r.id = o.value where r.token = :token and ${alive}`,
+      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token = :token and ${alive} returning id`,
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+    ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: [
       `insert into ${t.history} (${historyColumns})

@@ -23,6 +23,7 @@ function store(options: { refuses?: (jobs: readonly NewJob[]) => Error | undefin
     },
     committed: (jobs) => committed.push(...jobs.map(({ id }) => id)),
     nextTurn: (fn) => void setImmediate(fn),
+    groupsAtOnce: 1,
   });
   return { gather, batches, committed, landings };
 }
@@ -82,6 +83,7 @@ describe("gathering", () => {
     const gather = new Gather({
       write: async (jobs) => jobs.map(({ id }): Enqueued => ({ status: "enqueued", id })),
       committed: () => {},
+      groupsAtOnce: 1,
       nextTurn: (fn) => {
         turns += 1;
         setImmediate(fn);
