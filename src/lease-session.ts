@@ -98,6 +98,7 @@ export class LeaseSession {
       onSettled: (settlements) => this.#settled(settlements),
       onLost: (jobs) => this.#lostAll(jobs),
       onFatal: (error) => this.#failAll(error),
+      onFewer: () => undefined,
       onEmpty: () => this.#empty(),
     });
   }

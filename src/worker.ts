@@ -434,6 +434,7 @@ export class Worker {
       onSettled: (settlements) => this.#settled(settlements),
       onLost: (jobs) => this.#report.lost(jobs),
       onFatal: (error) => this.#fail(error, "settling"),
+      onFewer: () => this.#claimer.settled(),
       onEmpty: () => this.#tellCalm(),
     });
   }
@@ -527,6 +528,7 @@ export class Worker {
       pollMs: this.#settings.pollMs,
       claimable: () => this.#tenancy.claimable,
       overloaded: () => this.#isOverloaded(),
+      unsettled: () => this.#settler.pending,
       onClaimed: (jobs, session) => {
         // A session that was lost while the claim was on its way took these with it.
         if (session === this.#tenancy.session) this.#runner.accept(jobs);

@@ -10,8 +10,8 @@
  *           looking (peek) ──▶ asleep until min(next due, next session's end, poll)
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
- * Invariants: one statement is in flight at a time, and what happens meanwhile is remembered; only large claims go two
- * at a time, so that the database works while what the first one brought is run; an idle worker sends
+ * Invariants: one statement is in flight at a time (two claims at once brought nothing, see docs/performance.md), and
+ * what happens meanwhile is remembered; nothing is claimed while a thousand outcomes wait to be written; an idle worker sends
  * one cheap read per poll and nothing else; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
  * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).
@@ -21,11 +21,11 @@ import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
-import { claimLimits, type Pool } from "./pool.ts";
+import { claimLimits, MOST_AHEAD, type Pool } from "./pool.ts";
 import { troubleOf } from "./trouble.ts";
 
 export interface ClaimerDeps {
-  readonly store: Pick<Store, "claim" | "peek" | "listening" | "dialect">;
+  readonly store: Pick<Store, "claim" | "peek" | "listening">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -38,6 +38,8 @@ export interface ClaimerDeps {
   readonly claimable: () => number | null;
   /** True: the process has too much to do already. */
   readonly overloaded: () => boolean;
+  /** How many outcomes wait to be written. */
+  readonly unsettled: () => number;
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
   /** Before each look: a chance to read what changes seldom. */
   readonly onLook: () => void;
@@ -48,27 +50,12 @@ export interface ClaimerDeps {
 
 type Todo = "claim" | "look";
 
-/** A claim on its way. */
-interface Sent {
-  readonly number: number;
-  readonly session: number;
-  readonly queues: ReadonlyMap<string, number>;
-  readonly limit: number;
-  readonly promised: boolean;
-  readonly jobs: Promise<ClaimedJob[]>;
-}
-
 const listeningPollMs = 5_000;
 const outageMs = 1_000;
 const overloadMs = 250;
 // A worker that gets one job every few milliseconds would otherwise look after each of them.
 const looksApartMs = 100;
 const mostUnclear = 5;
-// Two claims at a time share the jobs between them as they come: nothing that runs side by side can tell, but jobs
-// that run one after the other could. And below this size a claim costs less than its round trip.
-const sideBySide = 8;
-const largeClaim = 500;
-
 /** Claims for all queues of a worker. */
 export class Claimer {
   readonly #deps: ClaimerDeps;
@@ -79,12 +66,7 @@ export class Claimer {
   #timerAt = Infinity;
   readonly #stop = new AbortController();
 
-  /** The claim that is awaited, and the one that was sent after it. */
-  #awaited: Sent | null = null;
-  #ahead: Sent | null = null;
-  /** The last claim was large and got all that it asked for. */
-  #plenty = false;
-
+  #heldBack = false;
   #lookedAt = -Infinity;
   #reapNotBefore = -Infinity;
   /** The claim that comes next was promised work by a look. */
@@ -119,6 +101,13 @@ export class Claimer {
       if (level.queue === queue && level.rank === -priority) return this.claim();
     }
     this.#cursor.lookedBackAt = -Infinity;
+    this.claim();
+  }
+
+  /** Outcomes have been written. */
+  settled(): void {
+    if (!this.#heldBack || this.#deps.unsettled() >= MOST_AHEAD) return;
+    this.#heldBack = false;
     this.claim();
   }
 
@@ -160,7 +149,6 @@ export class Claimer {
 
   #ask(todo: Todo): void {
     if (this.#stop.signal.aborted) return;
-    if (this.#awaited !== null && todo === "claim") this.#sendAhead();
     if (this.#todo !== "claim") this.#todo = todo;
     this.#busy ??= this.#run().finally(() => {
       this.#busy = undefined;
@@ -172,9 +160,8 @@ export class Claimer {
 
   async #run(): Promise<void> {
     await Promise.resolve(); // so that `#busy` is set before anything here can ask again
-    // A claim that was sent ahead is awaited even when the claimer stops: what it brings must be given back.
-    while (this.#ahead !== null || (this.#todo !== null && !this.#stop.signal.aborted)) {
-      const todo = this.#ahead === null ? this.#todo : "claim";
+    while (this.#todo !== null && !this.#stop.signal.aborted) {
+      const todo = this.#todo;
       this.#todo = null;
       try {
         if (todo === "claim") await this.#claim();
@@ -187,85 +174,48 @@ export class Claimer {
   }
 
   async #claim(): Promise<void> {
-    const sent = this.#ahead ?? this.#send();
-    this.#ahead = null;
-    if (sent === null) return;
-    this.#awaited = sent;
-    this.#sendAhead();
-    let jobs: ClaimedJob[];
-    try {
-      jobs = await sent.jobs;
-    } finally {
-      this.#awaited = null;
-      for (const [queue, room] of sent.queues) this.#reserve(queue, -room);
+    const { store, pools, names, order } = this.#deps;
+    const session = this.#deps.claimable();
+    if (session === null) return;
+    if (this.#deps.overloaded()) {
+      this.#arm(overloadMs, "claim");
+      return;
     }
-    this.#finished = sent.number;
+    if (this.#deps.unsettled() >= MOST_AHEAD) {
+      // Jobs end faster than their ends are written; claiming on would only fill the memory. `settled` asks again.
+      this.#heldBack = true;
+      return;
+    }
+    const queues = claimLimits(pools);
+    this.#begun += 1;
+    const number = this.#begun;
+    if (queues.size === 0) {
+      this.#finished = number;
+      // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
+      if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
+      return;
+    }
+    let limit = 0;
+    for (const room of queues.values()) limit += room;
+    const promised = this.#promised;
+    this.#promised = false;
+    const jobs = await store.claim(session, { queues, names, limit, order }, this.#cursor);
+    this.#finished = number;
     this.#claimed += jobs.length;
-    this.#plenty = sent.limit >= largeClaim && jobs.length === sent.limit;
     if (jobs.length > 0) {
       this.#fruitless = 0;
-      this.#deps.onClaimed(jobs, sent.session);
-    } else if (sent.promised) {
+      this.#deps.onClaimed(jobs, session);
+    } else if (promised) {
       this.#fruitless = Math.min(this.#fruitless + 1, 16);
       this.#claimNotBefore =
         this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.#fruitless - 1));
     }
-    if (this.#ahead !== null) this.#todo = "claim";
-    if (jobs.length === 0) this.lookSoon();
+    if (this.#mayHaveMore(queues, jobs)) this.#todo = "claim";
+    else if (jobs.length === 0) this.lookSoon();
     // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
-    else if (jobs.length < sent.limit) this.#todo ??= "look";
+    else if (jobs.length < limit) this.#todo ??= "look";
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
     else if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
-    if (this.#mayHaveMore(sent.queues, jobs)) this.#todo = "claim";
-  }
-
-  /** Sends a claim for what the pools have room for; null when there is none, or nothing may be claimed now. */
-  #send(): Sent | null {
-    const { store, pools, names, order } = this.#deps;
-    const session = this.#deps.claimable();
-    if (session === null) return null;
-    if (this.#deps.overloaded()) {
-      this.#arm(overloadMs, "claim");
-      return null;
-    }
-    const pipelined = this.#pipelined();
-    const queues = claimLimits(pools, pipelined ? largeClaim : Infinity);
-    this.#begun += 1;
-    const number = this.#begun;
-    if (queues.size === 0) {
-      if (this.#awaited === null) this.#finished = number;
-      // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
-      if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
-      return null;
-    }
-    let limit = 0;
-    for (const [queue, room] of queues) {
-      limit += room;
-      this.#reserve(queue, room);
-    }
-    const promised = this.#promised;
-    this.#promised = false;
-    const jobs = store.claim(session, { queues, names, limit, order }, this.#cursor);
-    jobs.catch(() => undefined); // told to whoever awaits it, which may be later
-    return { number, session, queues, limit, promised, jobs };
-  }
-
-  /** While a large claim is on its way, the next one may follow it. */
-  #sendAhead(): void {
-    if (this.#ahead !== null || this.#awaited === null || !this.#plenty) return;
-    if (!this.#stop.signal.aborted && this.#pipelined() && claimLimits(this.#deps.pools, largeClaim).size > 0)
-      this.#ahead = this.#send();
-  }
-
-  #pipelined(): boolean {
-    if (this.#deps.store.dialect !== "postgres") return false;
-    for (const pool of this.#deps.pools.values()) if (pool.slots > 0 && pool.slots < sideBySide) return false;
-    return true;
-  }
-
-  #reserve(queue: string, jobs: number): void {
-    const pool = this.#deps.pools.get(queue);
-    if (pool !== undefined) pool.reserved += jobs;
   }
 
   /** A queue that gave all it was asked for may have more; one that gave less has not. */
@@ -320,7 +270,7 @@ export class Claimer {
    * put a timer off for ever, and this worker would stand idle beside a full queue.
    */
   #workIsDue(): void {
-    if (claimLimits(this.#deps.pools, Infinity).size === 0) return; // a free slot asks
+    if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
     const waitMs = this.#fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
     if (waitMs > 0) {
       this.#arm(waitMs, "look");

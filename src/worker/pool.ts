@@ -32,8 +32,6 @@ export class Pool {
   /** Of the queue, from its live settings. */
   backoff: Backoff | null = null;
   running = 0;
-  /** Asked for by claims that are on their way. */
-  reserved = 0;
 
   // A ring would save the compaction below; the buffer holds a thousand at most and is emptied in order.
   #buffer: Buffered[] = [];
@@ -84,17 +82,15 @@ export class Pool {
   room(aheadLeft: number): number {
     const slots = this.slots;
     if (slots === 0) return 0;
-    const held = this.buffered + this.reserved;
-    const now = Math.max(0, this.free - held);
-    return now + Math.max(0, Math.min(this.#ahead(slots) - held, aheadLeft));
+    const now = Math.max(0, this.free - this.buffered);
+    return now + Math.max(0, Math.min(this.#ahead(slots) - this.buffered, aheadLeft));
   }
 
   /** Whether a claim is worth its round trip: a slot stands empty, or half of what was claimed ahead is used up. */
   get hungry(): boolean {
     const slots = this.slots;
     if (slots === 0) return false;
-    const held = this.buffered + this.reserved;
-    return this.free > held || held * 2 < this.#ahead(slots) || (held > 0 && held * 2 === this.#ahead(slots));
+    return this.free > this.buffered || this.buffered * 2 < this.#ahead(slots);
   }
 
   #ahead(slots: number): number {
@@ -174,22 +170,20 @@ export class Pool {
   }
 }
 
-/** What a claim may take from each pool, `most` in all; empty when none is hungry. */
-export function claimLimits(pools: ReadonlyMap<string, Pool>, most: number): Map<string, number> {
+/** What a claim may take from each pool; empty when none is hungry. */
+export function claimLimits(pools: ReadonlyMap<string, Pool>): Map<string, number> {
   const limits = new Map<string, number>();
   let aheadLeft = MOST_AHEAD;
   let hungry = false;
   for (const pool of pools.values()) {
-    aheadLeft -= pool.buffered + pool.reserved;
+    aheadLeft -= pool.buffered;
     hungry ||= pool.hungry;
   }
   if (!hungry) return limits;
-  let left = most;
   for (const pool of pools.values()) {
-    const room = Math.min(left, pool.room(Math.max(0, aheadLeft)));
-    if (room <= 0) continue;
+    const room = pool.room(Math.max(0, aheadLeft));
+    if (room === 0) continue;
     limits.set(pool.queue, room);
-    left -= room;
     aheadLeft -= Math.max(0, room - pool.free);
   }
   return limits;

@@ -37,6 +37,8 @@ export interface SettlerDeps {
   readonly onLost: (jobs: readonly ClaimedJob[]) => void;
   /** Settling cannot go on: trying again will not help. */
   readonly onFatal: (error: unknown) => void;
+  /** Fewer are gathered or in flight than before. */
+  readonly onFewer: () => void;
   /** Nothing is gathered or in flight any more. */
   readonly onEmpty: () => void;
 }
@@ -94,6 +96,7 @@ export class Settler {
     // Tokens of a dead session need not be given back: whoever takes its jobs over clears them away.
     this.#outstanding.clear();
     if (lost.length > 0) this.#deps.onLost(lost.map(({ job }) => job));
+    this.#deps.onFewer();
     this.#tellIfEmpty();
   }
 
@@ -109,6 +112,7 @@ export class Settler {
         this.#deps.onFatal(error);
       }
       this.#inFlight = 0;
+      this.#deps.onFewer();
     }
     this.#tellIfEmpty();
   }
