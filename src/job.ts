@@ -167,7 +167,6 @@ export interface ClaimedJob {
   readonly lane: string | null;
   readonly context: string | null;
   readonly parentId: string | null;
-  readonly createdAt: number;
   readonly runAt: number;
   readonly startedAt: number;
   readonly deadlineAt: number | null;

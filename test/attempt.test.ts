@@ -26,7 +26,6 @@ const claimed: ClaimedJob = {
   lane: null,
   context: "why",
   parentId: null,
-  createdAt: 0,
   runAt: 0,
   startedAt: 0,
   deadlineAt: null,

@@ -34,7 +34,6 @@ function job(change: Partial<ClaimedJob> = {}): ClaimedJob {
     lane: null,
     context: null,
     parentId: null,
-    createdAt: 0,
     runAt: 0,
     startedAt: 0,
     deadlineAt: null,

@@ -88,7 +88,6 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     lane: maybeText(rest, "lane"),
     context: context(rest),
     parentId: maybeText(rest, "parent_id"),
-    createdAt: number(row, "created_at"),
     runAt: number(row, "run_at"),
     startedAt: number(row, "started_at"),
     deadlineAt: maybeNumber(rest, "deadline_at"),

@@ -238,9 +238,7 @@ export class SqlStore implements Store {
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
     if (names.end === "end" && ended.length === transitions.length && ended.every(isDone)) {
-      return ids(
-        await this.#driver.write(doneCall(ended, { ...fence, now: this.#driver.now(), spent }), "settle"),
-      );
+      return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
     }
     const again = sorted.filter((transition) => transition.move === "again");
     const now = this.#driver.now();
@@ -266,6 +264,19 @@ export class SqlStore implements Store {
     };
     const moved = await this.#driver.transaction(both, "settle");
     return this.#coolDown(again, ids(moved));
+  }
+
+  async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
+    const token = ended[0]?.token ?? null;
+    if (ended.every((transition) => transition.token === token && transition.output === null)) {
+      const all = ended.map(({ id }) => id);
+      const call: Call = { name: "doneAlike", params: { ...params, token, ids: all } };
+      const moved = new Set(all);
+      for (const row of await this.#driver.write(call, "settle")) moved.delete(text(row, "id"));
+      return moved;
+    }
+    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
+    return ids(await this.#driver.write({ name: "done", params: { ...params, rows } }, "settle"));
   }
 
   /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
@@ -379,16 +390,6 @@ export class SqlStore implements Store {
 /** Nothing to free and nothing to drop: what becomes of most jobs. */
 function isDone(transition: Transition & { move: "end" }): boolean {
   return transition.state === "done" && transition.keep && !transition.keyed;
-}
-
-function doneCall(ended: readonly (Transition & { move: "end" })[], params: Params): Call {
-  const token = ended[0]?.token ?? null;
-  if (ended.every((transition) => transition.token === token && transition.output === null))
-    return { name: "doneAlike", params: { ...params, token, ids: ended.map(({ id }) => id) } };
-  return {
-    name: "done",
-    params: { ...params, rows: ended.map(({ id, token, output }) => ({ id, token, output })) },
-  };
 }
 
 function ids(rows: readonly Row[]): Set<string> {

@@ -66,7 +66,11 @@ interface Prepared {
   readonly statement: Statement;
   /** The list that the statement runs over, row by row; null for a statement that runs once. */
   readonly list: string | null;
+  /** The same for several rows at once, where that is possible: half of what a row costs is the call. */
+  readonly several: Statement | null;
 }
+
+const ROWS_AT_ONCE = 10;
 
 /** Runs catalogue calls on one handle, synchronously. */
 export class SqliteSession {
@@ -97,7 +101,13 @@ export class SqliteSession {
     const prepared = (typeof entry === "string" ? [entry] : entry).map((text) => {
       const parsed = parse(text);
       const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
-      return { parsed, list, statement: this.handle.prepare(parsed.pieces.join("?")) };
+      const sql = parsed.pieces.join("?");
+      const row = list === null ? undefined : /^[^]* values (\([^]*\))\s*$/.exec(sql)?.[1];
+      const several =
+        row === undefined || !sql.trimStart().startsWith("insert")
+          ? null
+          : this.handle.prepare(sql + `, ${row}`.repeat(ROWS_AT_ONCE - 1));
+      return { parsed, list, statement: this.handle.prepare(sql), several };
     });
     this.#prepared.set(name, prepared);
     return prepared;
@@ -116,13 +126,25 @@ function runOne(one: Prepared, params: Params): Row[] {
   const columns = slots.flatMap((slot, index) =>
     slot.column === null ? [] : [{ index, name: slot.column }],
   );
-  const rows: Row[] = [];
-  for (const item of list) {
+  const fill = (item: RowList[number]): void => {
     for (const { index, name } of columns) {
       const value = item[name];
       if (value === undefined) throw new TypeError(`a row lacks the column ${name}`);
       values[index] = value === true ? 1 : value === false ? 0 : value;
     }
+  };
+  const rows: Row[] = [];
+  let next = 0;
+  for (; one.several !== null && next + ROWS_AT_ONCE <= list.length; next += ROWS_AT_ONCE) {
+    const all: unknown[] = [];
+    for (let i = next; i < next + ROWS_AT_ONCE; i += 1) {
+      fill(list[i] as RowList[number]);
+      for (const value of values) all.push(value);
+    }
+    execute(one.several, all);
+  }
+  for (; next < list.length; next += 1) {
+    fill(list[next] as RowList[number]);
     for (const row of execute(one.statement, values)) rows.push(row);
   }
   return rows;

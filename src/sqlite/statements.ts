@@ -42,22 +42,32 @@ export function statements(t: Tables): Statements {
       select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
-  /** Files a claim of the next jobs of all levels; `limit` here is the largest of any group, `place` keeps each to its own. */
+  /**
+   * Files a claim of the next jobs of all levels; `limit` here is the largest of any group, `place` keeps each to its own.
+   * A single level, as a busy worker mostly has, needs no places: then the index alone answers.
+   */
   const fileClaim = `
       select :session, json_group_array(id) from (
         select id from (
+          select c.id from ${t.ready} c
+          where (select count(*) from level) = 1 and c.line = (select line from level) and c.rank = (select rank from level)
+            and c.token is null and c.run_at <= :now and (c.run_at, c.id) > ((select from_at from level), (select from_id from level))
+          order by c.run_at, c.id limit coalesce((select n from level), 0)
+        )
+        union all
+        select id from (
           select r.id, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.id) as place
           from level l cross join ${t.ready} r
-          where r.id in (
+          where (select count(*) from level) > 1 and r.id in (
             select c.id from ${t.ready} c
             where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and (c.run_at, c.id) > (l.from_at, l.from_id)
             order by c.run_at, c.id limit :most)
-        ) where place <= n order by place
+        ) where place <= n
       ) having count(*) > 0`;
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
       where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.created_at, j.max_attempts, ${rest}
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
       where changes() > 0 and c.token = last_insert_rowid()`,
   ];
@@ -201,7 +211,7 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.created_at, j.max_attempts, ${rest},
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.max_attempts, ${rest},
         l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
@@ -232,12 +242,14 @@ export function statements(t: Tables): Statements {
           select value from json_each(${t.claim}.ids) union all select value from json_each(excluded.ids)) o)
       returning token`,
 
-    // Of one claim and without output, what most jobs come to.
+    // Of one claim and without output, what most jobs come to. It answers with those that were not its to end.
     doneAlike: [
       `insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
         select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, r.errors, r.progress
         from json_each(:ids) o cross join ${t.ready} r on r.id = o.value where r.token = :token and ${alive}`,
-      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token = :token and ${alive} returning id`,
+      `select o.value as id from json_each(:ids) o where changes() < json_array_length(:ids)
+        and not exists (select 1 from ${t.ready} r where r.id = o.value and r.token = :token and ${alive})`,
+      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token = :token and ${alive}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
