@@ -286,7 +286,9 @@ class Purse {
     this.#used = 0;
     this.#visitedAt = askedAt;
     const request = { wants, chunk: chunk >= 2 ? chunk : 0, holder: this.#holder, chunkMs, unused };
-    const take = await retry.repeatable(() => store.takeBudget(this.#name, request));
+    const visit = (): Promise<BudgetTake | null> => store.takeBudget(this.#name, request);
+    // Tokens of a visit whose answer was lost are gone: that is safe. Giving back is not worth waiting for.
+    const take = await (wants.length === 0 ? retry.once(visit) : retry.repeatable(visit));
     if (take === null) return null;
     this.#burst = take.burst;
     this.#left = take.chunk;

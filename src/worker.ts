@@ -45,6 +45,7 @@ import {
 } from "./worker/settings.ts";
 import { onSignals } from "./worker/signals.ts";
 import { Tenancy } from "./worker/tenancy.ts";
+import { troubleOf } from "./worker/trouble.ts";
 
 export type { WorkOptions };
 
@@ -610,13 +611,18 @@ export class Worker {
 
   /** False: one of them can never be put, and the worker ends for it. */
   async #putSchedules(): Promise<boolean> {
-    try {
-      for (const schedule of this.#settings.schedules ?? []) await this.#deps.scheduling?.put(schedule);
-      return true;
-    } catch (error) {
-      if (this.#stopping === undefined) this.#fail(error, "putting its schedules");
-      return false;
+    for (const schedule of this.#settings.schedules ?? []) {
+      while (this.#stopping === undefined) {
+        try {
+          await this.#deps.scheduling?.put(schedule);
+          break;
+        } catch (error) {
+          if (troubleOf(error) === "passing") continue; // the client has waited before it gave up
+          if (this.#stopping === undefined) this.#fail(error, `putting the schedule ${schedule.name}`);
+        }
+      }
     }
+    return this.#stopping === undefined;
   }
 
   /** Tells the database what these kinds need of an enqueue by name. */

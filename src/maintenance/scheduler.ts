@@ -4,7 +4,8 @@
  *   look (dueSchedules) ──due──▶ fire each ──▶ look ──nothing due──▶ asleep until min(next slot, a minute)
  *                                   └ another process is at it, or the database failed ──▶ look again in about a second
  *
- * Invariants: one look is under way at a time; a schedule that fails keeps no other from firing; a minute passes at
+ * Invariants: one look is under way at a time; a schedule that fails keeps no other from firing, and no worker from
+ * working: only a look that can never succeed ends it; a minute passes at
  * most without a look, whatever was lost on the way (a timer that was never set is how Temporal's schedules stopped
  * silently, temporalio/temporal#11869); nothing here rejects.
  * Not here: which slots fire (policy/schedule.ts), the transaction (sql/schedules.ts).
@@ -175,8 +176,7 @@ export class Scheduler {
       if (next.blocked.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
       if (left || error !== null) waitMs = Math.min(waitMs, retryMs * (0.5 + random()));
       this.#arm(waitMs);
-      if (error === null) this.#unclear = 0;
-      else this.#failed(error);
+      this.#unclear = 0;
     } catch (error) {
       this.#failed(error);
       this.#arm(retryMs * (0.75 + random() / 2));
@@ -187,8 +187,8 @@ export class Scheduler {
   #failed(error: unknown): void {
     const trouble = troubleOf(error);
     if (trouble === "unclear") this.#unclear += 1;
-    if (trouble === "permanent" || this.#unclear > mostUnclear * 12) {
-      if (this.#stopped) return;
+    if (this.#stopped) return;
+    if (trouble === "permanent" || this.#unclear > mostUnclear) {
       this.#stopped = true;
       this.#disarm();
       this.#deps.onFatal(error);

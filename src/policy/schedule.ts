@@ -12,6 +12,7 @@
  */
 import { shown, UsageError } from "../errors.ts";
 import { cronTiming, intervalTiming, type Timing } from "./cron.ts";
+import { MAX_DELAY_MS } from "./duration.ts";
 import { checkName } from "./name.ts";
 import { isPlainObject } from "./options.ts";
 
@@ -173,14 +174,38 @@ export function readSpec(spec: string, edits: string | null): ScheduleSpec {
   oneOf(checked.missed, MISSED, "missed");
   oneOf(checked.overlap, OVERLAP, "overlap");
   const { everyMs, jitterMs, priority, maxAttempts, timeoutMs } = checked;
-  if (typeof checked.input !== "string") throw bad("input", checked.input);
+  if (!isText(checked.input)) throw bad("input", checked.input);
   if ((typeof checked.cron === "string") === (typeof everyMs === "number")) throw bad("cron", checked.cron);
-  if (everyMs !== null && !(Number.isInteger(everyMs) && everyMs > 0)) throw bad("every", everyMs);
-  if (!(Number.isInteger(jitterMs) && jitterMs >= 0)) throw bad("jitter", jitterMs);
-  if (!Number.isInteger(priority)) throw bad("priority", priority);
-  for (const limit of [maxAttempts, timeoutMs])
-    if (limit !== null && !(Number.isInteger(limit) && limit > 0)) throw bad("attempts or timeout", limit);
+  if (everyMs !== null && !isWhole(everyMs, 1, MAX_DELAY_MS)) throw bad("every", everyMs);
+  if (!isWhole(jitterMs, 0, MAX_DELAY_MS)) throw bad("jitter", jitterMs);
+  if (!isWhole(priority, -1e9, 1e9)) throw bad("priority", priority);
+  if (maxAttempts !== null && !isWhole(maxAttempts, 1, 32_767)) throw bad("attempts", maxAttempts);
+  if (timeoutMs !== null && !isWhole(timeoutMs, 1, MAX_DELAY_MS)) throw bad("timeout", timeoutMs);
+  if (checked.lane !== null && !isText(checked.lane)) throw bad("lane", checked.lane);
+  if (checked.context !== null && typeof checked.context !== "string") throw bad("context", checked.context);
+  if (checked.extras !== null && !isPlainObject(checked.extras)) throw bad("extras", checked.extras);
+  if (checked.unique !== null && !isUnique(checked.unique)) throw bad("key", checked.unique);
   return checked;
+}
+
+function isUnique(unique: unknown): boolean {
+  if (!isPlainObject(unique)) return false;
+  const { scope, key, forMs, onConflict } = unique;
+  return (
+    isText(scope) &&
+    isText(key) &&
+    (forMs === null || isWhole(forMs, 0, MAX_DELAY_MS)) &&
+    ["keep", "replace", "debounce"].includes(onConflict as string)
+  );
+}
+
+function isWhole(value: unknown, min: number, max: number): boolean {
+  return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+}
+
+/** Text that both databases take: one that they refuse would fail at every tick, for ever. */
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0");
 }
 
 function record(text: string, what: string): Record<string, unknown> {

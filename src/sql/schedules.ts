@@ -10,6 +10,7 @@
  * the database's sake is rolled back and tried again, never disabled.
  * Not here: which slots fire (policy/schedule.ts), when to look (maintenance/scheduler.ts).
  */
+import { StoreError } from "../errors.ts";
 import type { Enqueued, JobExtras, NewJob } from "../job.ts";
 import { clampInstant } from "../policy/duration.ts";
 import { describeFailure } from "../policy/failure.ts";
@@ -68,7 +69,11 @@ export class Schedules {
       }
       const edits = maybeText(row, "edits");
       if (text(row, "spec") === written && row["fault"] === null) return;
-      yield* change(row, now, { spec: written, edits });
+      const fault = faultOf(written, edits);
+      if (fault === null) return yield* change(row, now, { spec: written, edits });
+      // Somebody has spoilt the edits by hand: that is no reason for the code that puts to fail.
+      yield rewritten(row, now, { spec: written, edits });
+      yield { name: "disableSchedule", params: { now, name, fault } };
     });
   }
 
@@ -104,8 +109,7 @@ export class Schedules {
 
   /** A job now, beside the slots; null: there is no such schedule. */
   async trigger(name: string, newId: () => string): Promise<Triggered | null> {
-    const spec = await this.#prepared(name);
-    if (spec === null) return null;
+    if ((await this.#prepared(name)) === null) return null;
     const driver = this.#driver;
     const lines = this.#lines;
     const at = driver.now();
@@ -143,22 +147,28 @@ export class Schedules {
     const blocked: { name: string; jobs: readonly string[] }[] = [];
     let nextAt: number | null = null;
     let now = 0;
+    let more = false;
     for (const row of rows) {
       now = number(row, "now");
       const next = maybeNumber(row, "next_at");
-      if (next !== null && next <= now) due.push(text(row, "name"));
+      const isDue = next !== null && next <= now;
+      if (isDue) due.push(text(row, "name"));
       else if (row["waiting_at"] !== null) blocked.push({ name: text(row, "name"), jobs: idsOf(row) });
       if (next !== null && next > now) nextAt = Math.min(nextAt ?? next, next);
+      // They come in order: behind one that is neither, nothing else is due.
+      more = rows.length === dueAtOnce && (isDue || row["waiting_at"] !== null);
     }
-    return { now, due, blocked, nextAt, more: rows.length === dueAtOnce };
+    return { now, due, blocked, nextAt, more };
   }
 
   /** Does what is due for one schedule. Null: nothing, or another process is at it. */
   async fire(name: string, newId: () => string): Promise<SlotReport | null> {
     try {
-      if ((await this.#prepared(name)) === null) return null;
-    } catch {
+      const row = await this.#prepared(name);
+      if (row === null || (await this.#stillBlocked(row))) return null;
+    } catch (error) {
       // It cannot be read: the transaction below finds the same, and says so in the row.
+      if (error instanceof StoreError) throw error;
     }
     const driver = this.#driver;
     const lines = this.#lines;
@@ -184,15 +194,23 @@ export class Schedules {
     });
   }
 
-  /** The schedule as it stands, with the line that its jobs need. */
-  async #prepared(name: string): Promise<ScheduleSpec | null> {
+  /** Not due, and what its waiting slot waits for has not ended: spares a transaction, which on SQLite others wait for. */
+  async #stillBlocked(row: Row): Promise<boolean> {
+    const nextAt = maybeNumber(row, "next_at");
+    if (row["waiting_at"] === null || (nextAt !== null && nextAt <= number(row, "now"))) return false;
+    const ids = idsOf(row);
+    return ids.length > 0 && (await this.#driver.read({ name: "liveJobs", params: { ids } })).length > 0;
+  }
+
+  /** The schedule's row, with the line that its jobs need made known. */
+  async #prepared(name: string): Promise<Row | null> {
     const params = { now: this.#driver.now(), name };
     const [row] = await this.#driver.read({ name: "scheduleRows", params });
     if (row === undefined) return null;
     const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
     const line = { queue: spec.queue, name: spec.job };
     if (this.#lines.id(line) === undefined) await this.#learn([line]);
-    return spec;
+    return row;
   }
 
   #changingKnown(name: string, body: (row: Row, now: number) => Script<void>): Promise<ScheduleRow | null> {
@@ -303,21 +321,45 @@ function* change(
   const anchorAt = before === null || before.everyMs !== spec.everyMs ? now : number(row, "anchor_at");
   // A last run in the future (somebody's clock was wrong) is waited for.
   const from = Math.max(now, maybeNumber(row, "last_run_at") ?? 0);
+  const call = rewritten(row, now, to);
+  const { params } = call;
   yield {
+    ...call,
+    params: {
+      ...params,
+      anchorAt,
+      nextAt: afresh ? timingOf(spec, anchorAt).next(to.afresh === true ? now : from) : params.nextAt,
+      waitingAt: to.afresh === true ? null : params.waitingAt,
+      paused: to.paused ?? params.paused,
+    },
+  };
+}
+
+/** The row with another definition, and all else as it is; a fault is gone. */
+function rewritten(row: Row, now: number, to: { spec: string; edits: string | null }) {
+  return {
     name: "setSchedule",
     params: {
       now,
       name: text(row, "name"),
       spec: to.spec,
       edits: to.edits,
-      anchorAt,
-      nextAt: afresh
-        ? timingOf(spec, anchorAt).next(to.afresh === true ? now : from)
-        : maybeNumber(row, "next_at"),
-      waitingAt: to.afresh === true ? null : maybeNumber(row, "waiting_at"),
-      paused: to.paused ?? row["paused_at"] !== null,
+      anchorAt: number(row, "anchor_at"),
+      nextAt: maybeNumber(row, "next_at"),
+      waitingAt: maybeNumber(row, "waiting_at"),
+      paused: row["paused_at"] !== null,
     },
-  };
+  } as const;
+}
+
+/** What is wrong with a definition; null: nothing. */
+function faultOf(spec: string, edits: string | null): string | null {
+  try {
+    timingOf(readSpec(spec, edits), 0);
+    return null;
+  } catch (error) {
+    return describeFailure(error).message;
+  }
 }
 
 function readable(row: Row): ScheduleSpec | null {

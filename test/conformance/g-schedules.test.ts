@@ -209,6 +209,63 @@ onEveryStore((target) => {
     expect(await get(hf, "b-json")).toMatchObject({ fault: null });
   });
 
+  test("[G2] rows spoilt in any part disable themselves; edits that were spoilt do not keep a worker from starting", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { hf } = client;
+    const { job, runs } = quickJob(world);
+    const fine = defineSchedule({ name: "fine", every: "10s", job, input: { n: 0 } });
+    const spoilt = defineSchedule({ name: "spoilt", every: "10s", job, input: { n: 1 } });
+    await hf.schedules.put(spoilt);
+    const table = world.fresh.table("schedule");
+    await world.fresh.query(`update ${table} set edits = '[]'`);
+    const parts: readonly [string, string][] = [
+      [`"priority":0`, `"priority":1e30`],
+      [`"lane":null`, `"lane":5`],
+      [`"unique":null`, `"unique":{"scope":1}`],
+      [`"context":null`, `"context":{}`],
+      [`"maxAttempts":null`, `"maxAttempts":-1`],
+      [`"jitterMs":0`, `"jitterMs":"x"`],
+      [`"input":"{`, `"input":"\\u0000{`],
+      [`"missed":"one"`, `"missed":"some"`],
+      [`"everyMs":10000`, `"everyMs":0`],
+    ];
+    for (const [i, [from, to]] of parts.entries()) {
+      await hf.schedules.put({ name: `part-${i}`, every: "10s", job, input: { n: 100 + i } });
+      await world.fresh.query(`update ${table} set spec = replace(spec, ?, ?) where name = ?`, [
+        from,
+        to,
+        `part-${i}`,
+      ]);
+    }
+    await client.work([job], { ...work, schedules: [spoilt, fine] });
+    await world.advance("21s");
+    expect(runs.map(({ n }) => n)).toEqual([0, 0]);
+    const faults = (await hf.schedules.list()).filter(({ fault }) => fault !== null).map(({ name }) => name);
+    expect(faults).toEqual([...parts.map((_, i) => `part-${i}`), "spoilt"]);
+    await hf.schedules.reset("spoilt");
+    await world.advance("11s");
+    expect(runs.map(({ n }) => n)).toContain(1);
+  });
+
+  test("[G3] hundreds of schedules are all fired, and cost nothing while they are not due", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const puts = Array.from({ length: 250 }, (_, i) =>
+      client.hf.schedules.put({ name: `s${i}`, every: "1h", job: "j", input: i }),
+    );
+    await Promise.all(puts);
+    const { job } = quickJob(world);
+    await client.work([job], work);
+    await world.advance("3s");
+    const idle = client.tap.count("dueSchedules");
+    await world.advance("30s", "1s");
+    expect(client.tap.count("dueSchedules") - idle).toBeLessThanOrEqual(1);
+    world.clock.set(world.clock.now() + 3_600_000 - 35_000);
+    await world.advance("65s", "1s");
+    expect(await client.hf.jobs.count({ name: "j" })).toBe(250);
+  });
+
   test("[G3] of many workers, one makes the job of a slot; a worker that dies in the middle leaves it to the next", async () => {
     const world = await newWorld(target);
     const { job, runs } = quickJob(world);
