@@ -222,7 +222,12 @@ export function checkEdit(
         },
       );
     const cron = change.every === undefined ? (change.cron ?? current.cron ?? undefined) : undefined;
-    Object.assign(edits, slotsOf({ ...change, cron }, current.timezone ?? "UTC", name));
+    const slots = slotsOf({ ...change, cron }, current.timezone ?? "UTC", name);
+    // Only what was changed: a pattern that was edited stays in the zone that the code says.
+    if (change.every !== undefined || change.cron !== undefined)
+      Object.assign(edits, { cron: slots.cron, everyMs: slots.everyMs });
+    if (change.every !== undefined || change.timezone !== undefined || current.cron === null)
+      edits["timezone"] = slots.timezone;
   }
   if (change.missed !== undefined) edits["missed"] = oneOf(change.missed, MISSED, "missed", name);
   if (change.overlap !== undefined) edits["overlap"] = oneOf(change.overlap, OVERLAP, "overlap", name);

@@ -339,7 +339,7 @@ function stateOf(row: ScheduleRow, workers: readonly WorkerState[]): ScheduleSta
   };
 }
 
-/** An edit of the slots writes all three of their parts; those that it leaves empty are not shown. */
+/** An edit of the slots also writes what it takes away; that is not shown. */
 function absent(name: string, spec: ScheduleSpec): boolean {
   return (
     (name === "every" && spec.everyMs === null) ||

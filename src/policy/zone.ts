@@ -33,6 +33,8 @@ const second = 1_000;
 const strideMs = 6 * 3_600_000;
 const mostRemembered = 8_192;
 
+/** More than the IANA has: names differ in case too. */
+const mostZones = 1_000;
 const zones = new Map<string, Zone>();
 
 /**
@@ -47,6 +49,7 @@ export function zoneOf(name: unknown, what: string): Zone {
   const known = zones.get(name);
   if (known !== undefined) return known;
   const zone = /^(UTC|Etc\/UTC)$/i.test(name) ? { ...utc, name } : loaded(name, what);
+  if (zones.size >= mostZones) zones.clear();
   zones.set(name, zone);
   return zone;
 }

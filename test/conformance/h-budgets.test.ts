@@ -1,7 +1,8 @@
 // Budgets: tokens for the whole cluster, one row each.
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/index.ts";
+import { type Clock, defineJob } from "../../src/index.ts";
 import { takeNow } from "../../src/sql/budgets.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";
 import { client, patient } from "./client.ts";
@@ -119,6 +120,26 @@ onEveryStore((target) => {
     expect(granted).toBeLessThanOrEqual(10_000 + 4);
     expect(granted).toBeGreaterThanOrEqual(9_900);
     expect(visits() - before).toBeLessThan(4_000);
+  });
+
+  test("a chunk is not granted from after its end, also when the process was too busy to give it back", async () => {
+    const fake = new FakeClock();
+    // A blocked event loop: the timer that gives a chunk back never comes.
+    const clock: Clock = {
+      ...fake,
+      system: false,
+      after: (ms, fn) => fake.after(ms === 500 ? 1e9 : ms, fn),
+    };
+    const { hf, store } = await client(target, { clock });
+    await hf.budgets.set("big", { limit: 10_000, per: "1h" });
+    for (let i = 0; i < 50; i++) await hf.budgets.take("big");
+    const visits = (): number => store.counters.byName.get("lockBudget") ?? 0;
+    const before = visits();
+    await hf.budgets.take("big");
+    expect(visits(), "a chunk is held").toBe(before);
+    await fake.advance("1s");
+    await hf.budgets.take("big");
+    expect(visits()).toBe(before + 1);
   });
 
   test("what a closed client held goes back", async () => {

@@ -1,6 +1,8 @@
 // Schedules, budgets and passes with real processes that are killed.
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import pg from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startPostgres } from "../support/postgres.ts";
 import { type NodeProcess, spawnNode, waitFor } from "../support/process.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import type { MortalSpec } from "./children/mortal.ts";
@@ -10,7 +12,7 @@ import { Cluster } from "./cluster.ts";
 const work = { queues: { default: 5 }, lease: "3s", heartbeat: "750ms" } as const;
 
 /** The slots that the jobs were made for, in seconds, in order; a job that lost its worker is due anew, its slot stays. */
-async function slotsOf(store: FreshStore): Promise<number[]> {
+async function slotsOf(store: Pick<FreshStore, "query" | "table">): Promise<number[]> {
   const rows = await store.query(`select extras from ${store.table("job")}`);
   return rows
     .map(({ extras }) => (JSON.parse(String(extras)) as { schedule: { at: number } }).schedule.at / 1_000)
@@ -137,5 +139,46 @@ onEveryStore((target) => {
       { what: "the dead one's lease to pass", deadlineMs: 20_000, everyMs: 100 },
     );
     expect(recovery).toBe(true);
+  });
+});
+
+describe("postgres 18", () => {
+  test("[lab-T4] a database that restarts at the tick: no slot is lost or doubled, and the workers live on", async () => {
+    await using server = await startPostgres(18);
+    const cluster = await Cluster.on({ url: server.url() });
+    await cluster.hf.schedules.put({
+      name: "tick",
+      cron: "* * * * * *",
+      missed: "all",
+      job: "nap",
+      input: { ms: 5 },
+    });
+    const workers = await Promise.all([1, 2, 3].map(() => cluster.worker(work)));
+    for (let restarts = 0; restarts < 3; restarts++) {
+      await sleep(1_000 + 1_000 - (Date.now() % 1_000) + Math.random() * 30);
+      await server.restartImmediate();
+    }
+    const restartedAt = Date.now() / 1_000;
+    const query = async (sql: string): Promise<Record<string, unknown>[]> => {
+      const client = new pg.Client({ connectionString: server.url() });
+      await client.connect();
+      try {
+        return (await client.query<Record<string, unknown>>(sql)).rows;
+      } finally {
+        await client.end();
+      }
+    };
+    const store = { query, table: (name: string) => `"holdfast"."${name}"` };
+    await waitFor(async () => ((await slotsOf(store)).at(-1) ?? 0) > restartedAt + 3, {
+      what: "slots after the last restart",
+      deadlineMs: 30_000,
+      everyMs: 200,
+    });
+    await cluster.hf.schedules.pause("tick");
+    expectEverySecondOnce(await slotsOf(store));
+    for (const worker of workers) {
+      expect(worker.running).toBe(true);
+      expect(worker.output).not.toMatch(/unhandled/i);
+    }
   });
 });

@@ -75,6 +75,19 @@ describe("a bucket", () => {
   });
 });
 
+test("[H1] while a chunk is out the row fills up only to what the chunk left, also after its end", () => {
+  const full = bucket({ limit: 1_000, burst: 100, tokens: 100 });
+  const { bucket: out, take: got } = takeFrom(
+    full,
+    { wants: [1], chunk: 50, holder: "a", chunkMs: 1_000, unused: 0 },
+    0,
+  );
+  expect(got.chunk).toBe(24);
+  expect(refill(out, 999).tokens).toBe(76); // its holder may spend 24 at this very moment
+  expect(refill(out, 1_001).tokens).toBeCloseTo(77); // and did so at the last one
+  expect(refill(out, 2_000).tokens).toBe(100);
+});
+
 /**
  * Processes that take, hold chunks, spend them, return them, or die with them, at times of their own; the row's clock
  * may go back. Whatever they do: in every window at most burst + limit × w / per.
@@ -83,7 +96,7 @@ test("[H1] in any window w at most burst + limit × w / per are granted, also wi
   const step = fc.record({
     after: fc.integer({ min: 0, max: 700 }),
     who: fc.integer({ min: 0, max: 3 }),
-    what: fc.constantFrom("take", "take", "take", "spend", "spend", "return", "die", "drain"),
+    what: fc.constantFrom("take", "take", "take-all", "spend", "spend-all", "return", "die", "drain"),
     n: fc.double({ min: 0.1, max: 6, noNaN: true }),
     chunk: fc.integer({ min: 0, max: 60 }),
   });
@@ -103,24 +116,21 @@ test("[H1] in any window w at most burst + limit × w / per are granted, also wi
         now += after;
         const purse = purses.get(who) ?? { left: 0, until: -1 };
         const usable = now < purse.until ? purse.left : 0;
-        if (what === "spend") {
-          if (usable < n) continue;
-          grants.push({ at: now, n });
-          purses.set(who, { ...purse, left: purse.left - n });
+        if (what === "spend" || what === "spend-all") {
+          const spent = what === "spend" ? n : usable;
+          if (usable < spent || spent === 0) continue;
+          grants.push({ at: now, n: spent });
+          purses.set(who, { ...purse, left: purse.left - spent });
         } else if (what === "die") purses.delete(who);
-        else if (what === "drain") b = drained(b, now);
+        else if (what === "drain") b = n > 5 ? drained(b, now) : b;
         else {
-          const wants = what === "take" ? [n] : [];
-          const want = {
-            wants,
-            chunk: what === "take" ? chunk : 0,
-            holder: `${who}`,
-            chunkMs,
-            unused: usable,
-          };
+          const wanted = what === "take-all" ? refill(b, now).tokens : n;
+          const wants = what === "return" || wanted === 0 ? [] : [wanted];
+          const more = what === "take" ? chunk : 0;
+          const want = { wants, chunk: more, holder: `${who}`, chunkMs, unused: usable };
           const { bucket: next, take: got } = takeFrom(b, want, now);
           b = next;
-          if (got.granted[0] === true) grants.push({ at: now, n });
+          if (got.granted[0] === true) grants.push({ at: now, n: wanted });
           purses.set(who, { left: got.chunk, until: now + chunkMs });
         }
       }
