@@ -7,6 +7,7 @@
  * Not here: when the signal aborts (attempt.ts), steps and sleeps (flow/, a later issue).
  */
 import type { Enqueue, EnqueueMany } from "./contract.ts";
+import { Throttled } from "./decision.ts";
 import { StateError } from "./errors.ts";
 import type { ClaimedJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
@@ -51,6 +52,16 @@ export interface JobContext {
    * @throws StateError LEASE_LOST when the attempt is no longer this handler's
    */
   progress(value: unknown): Promise<void>;
+  /** The schedule that made this job, and the slot for which it did; null for every other job. */
+  readonly schedule: { readonly name: string; readonly at: Date } | null;
+  /**
+   * Takes `n` tokens (default 1) of a budget. When there are not enough, it throws `Throttled`: let it pass, and the
+   * attempt is given back and runs again when there may be some.
+   *
+   * @throws Throttled the budget is empty, or unknown
+   * @throws UsageError BAD_OPTION `n` is not positive, or more than the budget can ever have
+   */
+  budget(name: string, n?: number): Promise<void>;
 }
 
 /** What every context of a worker shares. */
@@ -65,6 +76,11 @@ export interface ContextDeps {
     readonly enqueue: Enqueue;
     readonly enqueueMany: EnqueueMany;
   };
+  /** As `hf.budgets.take`. */
+  readonly budget: (
+    name: string,
+    n: number,
+  ) => Promise<{ readonly granted: boolean; readonly retryAfter: number }>;
 }
 
 /** The part of an attempt that its context shows. */
@@ -129,6 +145,16 @@ export class AttemptContext implements JobContext {
   }
   get enqueueMany(): EnqueueMany {
     return this.#bound.enqueueMany;
+  }
+
+  get schedule(): { readonly name: string; readonly at: Date } | null {
+    const made = this.#attempt.job.extras?.schedule;
+    return made === undefined ? null : { name: made.name, at: new Date(made.at) };
+  }
+
+  async budget(name: string, n = 1): Promise<void> {
+    const { granted, retryAfter } = await this.#deps.budget(name, n);
+    if (!granted) throw new Throttled(retryAfter, `the budget "${name}" is empty`);
   }
 
   get #bound(): ReturnType<ContextDeps["enqueueFor"]> {

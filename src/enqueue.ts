@@ -135,6 +135,11 @@ export class Enqueuer {
     }
   }
 
+  /** Checks a job as `enqueue` does, and gives its row without writing it: what a schedule keeps. */
+  prepare(job: AnyContract | string, input: unknown, options: EnqueueOptions): NewJob | Promise<NewJob> {
+    return this.#prepare(job, input, options, null);
+  }
+
   async #afterMiddleware(
     job: AnyContract | string,
     request: EnqueueRequest,

@@ -58,6 +58,10 @@ export type ErrorCode =
   | "NO_QUEUES"
   /** Lease and heartbeat do not fit together (0 < heartbeat < lease). */
   | "BAD_LEASE"
+  /** A cron pattern cannot be read, or no date matches it. */
+  | "BAD_CRON"
+  /** A time zone is not one that this runtime knows. */
+  | "BAD_TIMEZONE"
   // --- the thing is not in a state that allows it ----------------------------------------------------------
   /** The attempt is no longer leased to this holder; it may write nothing more. */
   | "LEASE_LOST"
@@ -71,6 +75,14 @@ export type ErrorCode =
   | "RESULT_TIMEOUT"
   /** The job's state does not allow this move. */
   | "ILLEGAL_MOVE"
+  /** No schedule has this name. */
+  | "SCHEDULE_NOT_FOUND"
+  /** A pass of this name is running, here or in another process. */
+  | "PASS_RUNNING"
+  /** A pass lost its right to run: its process did not renew it in time, and another may have taken over. */
+  | "PASS_LOST"
+  /** Too much failed in a row, so the pass was given up. */
+  | "PASS_ABORTED"
   /** The client or the worker has been closed. */
   | "CLOSED"
   // --- the operator must act, or wait --------------------------------------------------------------------

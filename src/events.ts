@@ -84,6 +84,28 @@ export interface UnservedEvent {
   readonly names: readonly string[];
 }
 
+/** A slot of a schedule made a job; told by the process that made it. */
+export interface ScheduleFiredEvent {
+  /** The schedule's. */
+  readonly name: string;
+  readonly slot: Date;
+  /** The job's. */
+  readonly id: string;
+}
+
+/** Slots of a schedule made no job: an earlier one had not ended, or nobody was there in time. */
+export interface ScheduleSlotsEvent {
+  readonly name: string;
+  /** How many. */
+  readonly slots: number;
+}
+
+/** A schedule cannot be read, so it was disabled; the others go on. */
+export interface ScheduleDisabledEvent {
+  readonly name: string;
+  readonly error: string;
+}
+
 /** Something that an operator should look at. */
 export interface WarningEvent {
   readonly message: string;
@@ -125,6 +147,10 @@ export interface HoldfastEvents {
   "worker.paused": WorkerEvent;
   "worker.resumed": WorkerEvent;
   "queue.unserved": UnservedEvent;
+  "schedule.fired": ScheduleFiredEvent;
+  "schedule.skipped": ScheduleSlotsEvent;
+  "schedule.missed": ScheduleSlotsEvent;
+  "schedule.disabled": ScheduleDisabledEvent;
   "connection.lost": ConnectionEvent;
   "connection.back": ConnectionEvent;
   warning: WarningEvent;
@@ -155,6 +181,10 @@ export const EVENT_NAMES: readonly EventName[] = [
   "worker.paused",
   "worker.resumed",
   "queue.unserved",
+  "schedule.fired",
+  "schedule.skipped",
+  "schedule.missed",
+  "schedule.disabled",
   "connection.lost",
   "connection.back",
   "warning",

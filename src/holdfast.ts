@@ -10,6 +10,7 @@
  * running while its worker stops may enqueue until it has ended.
  * Not here: what an enqueue is (enqueue.ts), the worker's loop (worker.ts), the database (sql/open.ts).
  */
+import { Budgets } from "./budgets.ts";
 import { systemClock } from "./clock.ts";
 import type { Enqueue, EnqueueMany, EnqueueResult } from "./contract.ts";
 import { type AnyJob, isJob } from "./definition.ts";
@@ -32,6 +33,7 @@ import { checkOptions } from "./policy/options.ts";
 import { Queues } from "./queues.ts";
 import { Results } from "./result.ts";
 import { Retry } from "./retry.ts";
+import { Schedules } from "./schedules.ts";
 import { openStore } from "./sql/open.ts";
 import { State } from "./state.ts";
 import { Counters, type Stats, stats } from "./stats.ts";
@@ -109,6 +111,10 @@ export class Holdfast implements AsyncDisposable {
   readonly queues: Queues;
   /** Named stops. */
   readonly holds: Holds;
+  /** Jobs by the clock. */
+  readonly schedules: Schedules;
+  /** Rates over the whole cluster. */
+  readonly budgets: Budgets;
   /** Durable values of your own. */
   readonly state: State;
   /** Workers of all processes. */
@@ -175,7 +181,18 @@ export class Holdfast implements AsyncDisposable {
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, warn });
     this.holds = new Holds(shared);
-    this.state = new State({ ...shared, maxPayloadBytes: settings.maxPayloadBytes });
+    const { clock } = env;
+    const newId = this.#newId;
+    const { maxPayloadBytes } = settings;
+    this.schedules = new Schedules({
+      ...shared,
+      maxPayloadBytes,
+      newId,
+      prepare: ({ job, input, options }) => this.#enqueuer.prepare(job, input, options),
+      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+    });
+    this.budgets = new Budgets({ ...shared, clock, newId, warn });
+    this.state = new State({ ...shared, clock, newId, maxPayloadBytes });
     this.workers = new Workers(shared);
     this.#results = new Results({
       clock: env.clock,
@@ -333,6 +350,7 @@ export class Holdfast implements AsyncDisposable {
     this.#closed = true;
     await Promise.all([this.#gather.plain.idle(), this.#gather.keyed.idle()]);
     await Promise.allSettled(this.#settling);
+    await this.budgets.close();
     await this.#store.close();
   }
 
@@ -345,6 +363,12 @@ export class Holdfast implements AsyncDisposable {
       events: this.#events,
       middleware: this.#middleware,
       enqueueFor: ({ id }) => this.#enqueuer.boundTo(id),
+      budget: (name, n) => this.budgets.takeFor(name, n),
+      scheduling: {
+        put: (schedule) => this.schedules.put(schedule),
+        newId: this.#newId,
+        committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+      },
       maxPayloadBytes,
       retention,
       order,

@@ -34,6 +34,16 @@ export type {
   EnqueueStatus,
 } from "./contract.ts";
 
+// Schedules: jobs by the clock.
+export { defineSchedule } from "./schedule.ts";
+export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
+export type { ScheduleEdit, Schedules, ScheduleState } from "./schedules.ts";
+export type { Missed, Overlap } from "./policy/schedule.ts";
+
+// Budgets: rates over the whole cluster. Passes: recurring work that knows whether it ended clean.
+export type { BudgetGrant, BudgetOptions, Budgets, BudgetState } from "./budgets.ts";
+export type { Pass, PassOptions, PassState } from "./pass.ts";
+
 // Working: the worker that `hf.work` starts, and leases for those who run their own loop.
 export { Worker } from "./worker.ts";
 export type { WorkOptions } from "./worker.ts";

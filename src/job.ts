@@ -105,6 +105,8 @@ export interface JobExtras {
   readonly backoff?: Backoff;
   /** False: nothing is kept of this job once it is done. */
   readonly keep?: boolean;
+  /** The schedule that made it, and for which slot (epoch milliseconds). */
+  readonly schedule?: { readonly name: string; readonly at: number };
 }
 
 /** A job as the store takes it: checked, encoded, with an id. */

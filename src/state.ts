@@ -2,15 +2,16 @@
  * `hf.state`: durable values of the user's own, by key, as JSON.
  *
  * Invariant: what `get` gives is what `set` was given, or an error said that JSON cannot hold it.
- * Not here: passes with their clean-exit flag (a later issue).
+ * Not here: how a pass runs (pass.ts).
  */
 import { encodeJson, decodeJson } from "./policy/json.ts";
+import { type Pass, type PassDeps, type PassOptions, type PassState, runPass } from "./pass.ts";
 import { checkText } from "./policy/name.ts";
 import type { Retry } from "./retry.ts";
 import type { Store } from "./store.ts";
 
 /** What `hf.state` needs of the client. */
-export interface StateDeps {
+export interface StateDeps extends PassDeps {
   readonly store: Store;
   readonly retry: Retry;
   readonly maxPayloadBytes: number;
@@ -64,5 +65,40 @@ export class State {
     this.#deps.checkOpen();
     const known = checkText(key, "The key of state.delete");
     return this.#deps.retry.once(() => this.#deps.store.deleteState(known));
+  }
+
+  /**
+   * Runs a recurring pass and remembers whether it ended clean; gives what the function returns. The next pass is told
+   * `recovery: true` after one that crashed, threw, reached a limit or was given up.
+   *
+   * @throws StateError PASS_RUNNING, PASS_ABORTED, PASS_LOST, and whatever the function throws
+   * @example
+   * await hf.state.pass("sync", async (pass) => {
+   *   for (const id of pass.recovery ? await allIds() : await changedIds()) await pass.try(() => sync(id));
+   * });
+   */
+  async pass<T>(name: string, work: (pass: Pass) => T | Promise<T>, options?: PassOptions): Promise<T> {
+    this.#deps.checkOpen();
+    return runPass(name, work, options, this.#deps);
+  }
+
+  /**
+   * Every pass that ever ran, with its flag.
+   *
+   * @example
+   * const unclean = (await hf.state.passes()).filter((pass) => !pass.clean && !pass.running);
+   */
+  async passes(): Promise<PassState[]> {
+    this.#deps.checkOpen();
+    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.passes());
+    return rows.map(({ name, clean, runs, heldUntil, startedAt, endedAt, reason, now }) => ({
+      name,
+      clean,
+      running: heldUntil !== null && heldUntil > now,
+      runs,
+      startedAt: startedAt === null ? null : new Date(startedAt),
+      endedAt: endedAt === null ? null : new Date(endedAt),
+      reason,
+    }));
   }
 }

@@ -11,6 +11,8 @@
  */
 import type { ClaimedJob, Enqueued, Job, JobState, NewJob } from "./job.ts";
 import type { Backoff } from "./policy/backoff.ts";
+import type { BudgetTake } from "./policy/budget.ts";
+import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
 import type { Transition } from "./transition.ts";
 
 export type { Transition };
@@ -254,6 +256,40 @@ export interface Store {
   setState(key: string, value: string): Promise<void>;
   deleteState(key: string): Promise<boolean>;
 
+  schedules(name: string | null): Promise<ScheduleRow[]>;
+  /** Adds a schedule, or changes its definition; an operator's edits and the slots that are due stay. */
+  putSchedule(name: string, spec: ScheduleSpec, firstRun: "seed" | "fire"): Promise<ScheduleRow>;
+  /** Null: there is none. What `edits` throws is thrown, and nothing is written. */
+  editSchedule(name: string, edits: (spec: ScheduleSpec) => ScheduleEdits): Promise<ScheduleRow | null>;
+  /** Gives up an operator's edits and a fault, and counts from now. */
+  resetSchedule(name: string): Promise<ScheduleRow | null>;
+  pauseSchedule(name: string, paused: boolean): Promise<ScheduleRow | null>;
+  removeSchedule(name: string): Promise<boolean>;
+  /** Makes a job now, without touching the slots. */
+  triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
+  /** What is due, and when the next slot is; one cheap read. */
+  dueSchedules(): Promise<DueSchedules>;
+  /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
+  fireSchedule(name: string, newId: () => string): Promise<SlotReport | null>;
+
+  budgets(): Promise<BudgetRow[]>;
+  /** `standard`: the code's own numbers, which do not touch those that an operator has tuned. */
+  setBudget(name: string, rate: BudgetRate, standard: boolean): Promise<void>;
+  /** Back to the code's numbers. False: there is none, or the code never gave any. */
+  resetBudget(name: string): Promise<boolean>;
+  removeBudget(name: string): Promise<boolean>;
+  drainBudget(name: string): Promise<boolean>;
+  /** Takes tokens for those who want some now, in their order, and a chunk for later, in one transaction; null: there is no such budget. */
+  takeBudget(name: string, request: BudgetRequest): Promise<BudgetTake | null>;
+
+  passes(): Promise<PassRow[]>;
+  /** Begins a pass unless somebody holds it; then `held` says until when. */
+  beginPass(name: string, holder: string, leaseMs: number): Promise<PassStart>;
+  /** False: it is held by another. */
+  renewPass(name: string, holder: string, leaseMs: number): Promise<boolean>;
+  /** False: it is held by another, and nothing was written. */
+  endPass(name: string, holder: string, clean: boolean, reason: string | null): Promise<boolean>;
+
   /** True for one caller in each period, over all processes: who wins does the duty. */
   duty(name: string, everyMs: number): Promise<boolean>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
@@ -274,6 +310,117 @@ export interface Store {
   readonly counters: StoreCounters;
   close(): Promise<void>;
 }
+
+/** A schedule as it is kept. Instants in epoch milliseconds. */
+export interface ScheduleRow {
+  readonly name: string;
+  /** Null: the row cannot be read. */
+  readonly spec: ScheduleSpec | null;
+  /** Which parts of it an operator has changed. */
+  readonly edited: readonly string[];
+  readonly nextAt: number | null;
+  /** A slot whose job is made when the previous one has ended. */
+  readonly waitingAt: number | null;
+  readonly anchorAt: number;
+  readonly createdAt: number;
+  readonly pausedAt: number | null;
+  /** Why it is disabled. */
+  readonly fault: string | null;
+  /** The slot of the latest job. */
+  readonly lastRunAt: number | null;
+  readonly lastJobId: string | null;
+  readonly fired: number;
+  readonly skipped: number;
+  readonly missed: number;
+  readonly now: number;
+}
+
+/** What there is to do for schedules, and when next. */
+export interface DueSchedules {
+  readonly now: number;
+  readonly due: readonly string[];
+  /** Schedules with a slot that waits until these jobs have ended. */
+  readonly blocked: readonly { readonly name: string; readonly jobs: readonly string[] }[];
+  readonly nextAt: number | null;
+  /** There may be more than are listed. */
+  readonly more: boolean;
+}
+
+/** A job that a slot came to. */
+export interface FiredSlot {
+  readonly slot: number;
+  readonly id: string;
+  readonly status: Enqueued["status"];
+  readonly job: NewJob;
+}
+
+/** What came of a schedule's due slots. */
+export interface SlotReport {
+  readonly fired: readonly FiredSlot[];
+  /** Slots without a job because an earlier one had not ended, or its key was taken. */
+  readonly skipped: number;
+  readonly missed: number;
+  /** A slot waits for the previous job to end. */
+  readonly waiting: boolean;
+  /** The row cannot be read: it is disabled now, and this is why. */
+  readonly fault: string | null;
+}
+
+/** What a trigger by hand came to. */
+export interface Triggered {
+  readonly job: NewJob;
+  readonly status: Enqueued["status"];
+  readonly id: string;
+}
+
+/** A budget's numbers. */
+export interface BudgetRate {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+/** A budget as it is kept. */
+export interface BudgetRow extends BudgetRate {
+  readonly name: string;
+  /** Its numbers are an operator's, not the code's. */
+  readonly tuned: boolean;
+  /** What could be taken now. */
+  readonly tokens: number;
+}
+
+/** What a process asks of a budget's row. */
+export interface BudgetRequest {
+  /** Needed now, by one caller each: all of it, or none. Empty: only gives back. */
+  readonly wants: readonly number[];
+  /** Wanted beside it, for later; 0: nothing. */
+  readonly chunk: number;
+  /** Whose chunk: one for each process and budget. */
+  readonly holder: string;
+  /** How long a chunk is good for. */
+  readonly chunkMs: number;
+  /** What is left of this holder's last chunk. */
+  readonly unused: number;
+}
+
+/** A pass as it is kept. Instants in epoch milliseconds. */
+export interface PassRow {
+  readonly name: string;
+  readonly clean: boolean;
+  readonly runs: number;
+  /** Somebody holds it until then. */
+  readonly heldUntil: number | null;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** Why the latest one was not clean. */
+  readonly reason: string | null;
+  readonly now: number;
+}
+
+/** What became of a wish to begin a pass. */
+export type PassStart =
+  | { readonly held: true; readonly heldUntil: number }
+  | { readonly held: false; readonly recovery: boolean; readonly run: number; readonly before: PassRow };
 
 export interface KindInfo {
   /** The definition computes a unique key from the input. */

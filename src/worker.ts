@@ -22,10 +22,12 @@ import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
 import { reapOnce } from "./maintenance/reaper.ts";
+import { Scheduler, type TickDeps } from "./maintenance/scheduler.ts";
 import type { MiddlewareChain } from "./middleware.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { describeFailure } from "./policy/failure.ts";
 import { checkOptions } from "./policy/options.ts";
+import type { Schedule } from "./schedule.ts";
 import type { ClaimScope, Store, Wake } from "./store.ts";
 import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
@@ -43,6 +45,7 @@ import {
 } from "./worker/settings.ts";
 import { onSignals } from "./worker/signals.ts";
 import { Tenancy } from "./worker/tenancy.ts";
+import { troubleOf } from "./worker/trouble.ts";
 
 export type { WorkOptions };
 
@@ -55,6 +58,11 @@ export interface WorkerDeps extends SettingsEnv {
   readonly events: Emitter;
   readonly middleware: MiddlewareChain;
   readonly enqueueFor: ContextDeps["enqueueFor"];
+  readonly budget: ContextDeps["budget"];
+  /** What firing schedules needs; without it, this worker fires none. */
+  readonly scheduling?: Pick<TickDeps, "newId" | "committed"> & {
+    readonly put: (schedule: Schedule) => Promise<unknown>;
+  };
   /** Limit of an output and of a progress value, in bytes of JSON. */
   readonly maxPayloadBytes: number;
   /** Where a queue does not say otherwise. */
@@ -103,6 +111,7 @@ export class Worker {
   readonly #settler: Settler;
   readonly #tenancy: Tenancy;
   readonly #maintenance: Maintenance;
+  readonly #scheduler: Scheduler | null;
   readonly #live: LiveSettings;
   readonly #report: Report;
 
@@ -142,6 +151,7 @@ export class Worker {
     this.#claimer = this.#makeClaimer();
     this.#live = this.#makeLiveSettings();
     this.#maintenance = this.#makeMaintenance();
+    this.#scheduler = this.#makeScheduler();
     void this.#start();
   }
 
@@ -219,8 +229,10 @@ export class Worker {
     await this.#tenancy.open();
     if (this.#stopping !== undefined) return;
     await this.#register();
+    if (!(await this.#putSchedules())) return;
     await this.#claimer.exhausted();
     if (this.#stopping !== undefined) return;
+    this.#scheduler?.look();
     this.#maintenance.start(workerDuties(this.#deps));
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
@@ -251,6 +263,7 @@ export class Worker {
 
   async #drain(timeoutMs: number): Promise<void> {
     this.#runner.drain();
+    await this.#scheduler?.stop();
     await this.#claimer.stop();
     if (this.#runner.running > 0) await this.#calm(timeoutMs);
     if (this.#runner.running > 0) {
@@ -374,12 +387,14 @@ export class Worker {
       case "settings":
         this.#live.changed();
         this.#claimer.look(); // a hold or a limit may have gone
+        this.#scheduler?.look();
         return;
       case "any":
         // Reads only. A renewal here would be a write that wakes the other processes, whose renewals would wake
         // this one: two idle workers on one file would never come to rest.
         this.#claimer.look();
         this.#live.mayHaveChanged();
+        this.#scheduler?.mayHaveChanged();
         return;
     }
   }
@@ -409,6 +424,9 @@ export class Worker {
 
   #settled(settlements: readonly Settlement[]): void {
     this.#report.settled(settlements);
+    if (this.#scheduler?.waits === true)
+      for (const { job, transition } of settlements)
+        if (transition.move === "end") this.#scheduler.ended(job.id);
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
@@ -440,7 +458,8 @@ export class Worker {
   }
 
   #makeRunner(): Runner {
-    const { store, clock, random, log, events, middleware, enqueueFor, maxPayloadBytes, hostId } = this.#deps;
+    const { store, clock, random, log, events, middleware, enqueueFor, budget, maxPayloadBytes, hostId } =
+      this.#deps;
     return new Runner({
       clock,
       random,
@@ -455,7 +474,7 @@ export class Worker {
         maxOutputBytes: maxPayloadBytes,
         now: () => clock.now(),
         monotonic: () => clock.monotonic(),
-        context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor },
+        context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor, budget },
       },
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
@@ -574,6 +593,38 @@ export class Worker {
       onError: (error, duty) => events.emit("error", { error, during: `the duty ${duty}` }),
       onFatal: (error, duty) => this.#fail(error, `the duty ${duty}`),
     });
+  }
+
+  #makeScheduler(): Scheduler | null {
+    const { store, clock, random, log, events, scheduling } = this.#deps;
+    if (scheduling === undefined || this.#settings.schedules === null) return null;
+    const { newId, committed } = scheduling;
+    return new Scheduler({
+      store,
+      clock,
+      random,
+      log,
+      events,
+      newId,
+      committed,
+      onFatal: (error) => this.#fail(error, "firing schedules"),
+    });
+  }
+
+  /** False: one of them can never be put, and the worker ends for it. */
+  async #putSchedules(): Promise<boolean> {
+    for (const schedule of this.#settings.schedules ?? []) {
+      while (this.#stopping === undefined) {
+        try {
+          await this.#deps.scheduling?.put(schedule);
+          break;
+        } catch (error) {
+          if (troubleOf(error) === "passing") continue; // the client has waited before it gave up
+          if (this.#stopping === undefined) this.#fail(error, `putting the schedule ${schedule.name}`);
+        }
+      }
+    }
+    return this.#stopping === undefined;
   }
 
   /** Tells the database what these kinds need of an enqueue by name. */

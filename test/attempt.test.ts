@@ -67,6 +67,7 @@ function start(
       hostId: "host-1",
       maxPayloadBytes: 1_000,
       enqueueFor: () => ({ enqueue: vi.fn() as never, enqueueMany: vi.fn() as never }),
+      budget: () => Promise.resolve({ granted: true, retryAfter: 0 }),
     },
     onEnd: (_attempt, outcome) => {
       outcomes.push(outcome);

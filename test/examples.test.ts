@@ -11,6 +11,7 @@ const outputs: Readonly<Record<string, RegExp>> = {
   "fake-time.ts": /a day has passed/,
   "hello.ts": /Hello, Ada!/,
   "own-loop.ts": /1² = 1, 2² = 4, 3² = 9/,
+  "schedule.ts": /reports: 2026-03-28T01:30:00.000Z, 2026-03-29T01:00:00.000Z/,
   "retries.ts": /done: fetched in attempt 3[^]*does not exist[^]*status 500/,
   "transaction.ts": /receipt for order 1\njobs: 1, orders: 1/,
   "unique.ts": /enqueued\ndebounced\ndebounced\nnotes: 30 words/,

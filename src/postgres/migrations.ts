@@ -63,6 +63,18 @@ export const migrations: readonly Migration[] = [
       `create table ${t.state} (key text primary key, value text not null, set_at bigint not null)`,
       `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, seen_at bigint not null)`,
       `create table ${t.duty} (name text primary key, next_at bigint not null)`,
+      `create table ${t.schedule} (
+        name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
+        created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text,
+        fired bigint not null default 0, skipped bigint not null default 0, missed bigint not null default 0)`,
+      `create index schedule_due on ${t.schedule} (next_at)`,
+      `create table ${t.budget} (
+        name text primary key, amount float8 not null, per_ms bigint not null, burst float8 not null, tuned bool not null,
+        standard text, tokens float8 not null, filled_at bigint not null, chunks text
+      ) with (fillfactor = 50)`,
+      `create table ${t.pass} (
+        name text primary key, clean bool not null, holder text, held_until bigint, runs bigint not null default 0,
+        started_at bigint, ended_at bigint, reason text)`,
       // Raw SQL: `insert into holdfast.enqueue (name, input) values (…)` is a job like any other.
       `create view ${part(schema, "enqueue")} as
         select null::uuid as id, null::text as name, null::json as input, null::text as queue, null::int as priority,

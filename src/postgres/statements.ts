@@ -152,6 +152,10 @@ export function statements(t: Tables): Statements {
         and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
           or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`;
 
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
+  const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
+
   return {
     addLines: `
       insert into ${t.line} (queue, name)
@@ -462,6 +466,55 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+
+    scheduleRows: `
+      select ${scheduleColumns}, ${NOW} as now from ${t.schedule} where :name::text is null or name = :name order by name`,
+    // What waits for its previous job comes first; then by the next slot, so that the first that is not due says when to look.
+    dueSchedules: `
+      select name, next_at, waiting_at, jobs, ${NOW} as now from ${t.schedule}
+      where paused_at is null and fault is null and (next_at is not null or waiting_at is not null)
+      order by waiting_at is null, next_at limit :limit::int`,
+    lockSchedule: `select ${scheduleColumns}, ${NOW} as now from ${t.schedule} where name = :name for update`,
+    // Whoever finds the row locked leaves the slot to its holder, and looks again a moment later.
+    claimSchedule: `
+      select ${scheduleColumns}, ${NOW} as now from ${t.schedule}
+      where name = :name and paused_at is null and fault is null and (next_at <= ${NOW} or waiting_at is not null)
+      for update skip locked`,
+    addSchedule: `
+      insert into ${t.schedule} (name, spec, next_at, anchor_at, created_at)
+      values (:name, :spec, :nextAt::bigint, :anchorAt::bigint, ${NOW})
+      on conflict (name) do nothing returning name`,
+    setSchedule: `
+      update ${t.schedule} set spec = :spec, edits = :edits, next_at = :nextAt::bigint, anchor_at = :anchorAt::bigint,
+        waiting_at = :waitingAt::bigint, paused_at = case when :paused::bool then coalesce(paused_at, ${NOW}) end, fault = null, fault_at = null
+      where name = :name returning name`,
+    advanceSchedule: `
+      update ${t.schedule} set next_at = :nextAt::bigint, waiting_at = :waitingAt::bigint,
+        last_run_at = coalesce(:lastRunAt::bigint, last_run_at), last_job_id = coalesce(:lastJobId::uuid, last_job_id), jobs = :jobs,
+        fired = fired + :fired::bigint, skipped = skipped + :skipped::bigint, missed = missed + :missed::bigint
+      where name = :name and next_at is not distinct from :expected::bigint returning name`,
+    disableSchedule: `
+      update ${t.schedule} set fault = :fault, fault_at = ${NOW} where name = :name and fault is null returning name`,
+    removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
+    liveJobs: `select id from ${t.ready} where id = any(:ids::uuid[])`,
+    budgetRows: `select ${budgetColumns}, ${NOW} as now from ${t.budget} order by name`,
+    lockBudget: `select ${budgetColumns}, ${NOW} as now from ${t.budget} where name = :name for update`,
+    addBudget: `
+      insert into ${t.budget} (name, amount, per_ms, burst, tuned, standard, tokens, filled_at)
+      values (:name, :amount::float8, :per::bigint, :burst::float8, :tuned::bool, :standard, :burst::float8, ${NOW})
+      on conflict (name) do nothing returning name`,
+    setBudget: `
+      update ${t.budget} set amount = :amount::float8, per_ms = :per::bigint, burst = :burst::float8, tuned = :tuned::bool, standard = :standard,
+        tokens = :tokens::float8, filled_at = :filledAt::bigint, chunks = :chunks
+      where name = :name returning name`,
+    removeBudget: `delete from ${t.budget} where name = :name returning name`,
+    passRows: `select ${passColumns}, ${NOW} as now from ${t.pass} order by name`,
+    lockPass: `select ${passColumns}, ${NOW} as now from ${t.pass} where name = :name for update`,
+    addPass: `insert into ${t.pass} (name, clean) values (:name, true) on conflict (name) do nothing returning name`,
+    setPass: `
+      update ${t.pass} set clean = :clean::bool, holder = :holder, held_until = :heldUntil::bigint, runs = :runs::bigint,
+        started_at = :startedAt::bigint, ended_at = :endedAt::bigint, reason = :reason
+      where name = :name returning name`,
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

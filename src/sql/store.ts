@@ -22,14 +22,17 @@ import type {
 } from "../store.ts";
 import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
 import { claimedJobs, cursorLevels, lookedBack, scopeParams, unknownLines } from "./claim.ts";
+import { Budgets } from "./budgets.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Jobs } from "./jobs.ts";
 import { Lines, resolveLines } from "./lines.ts";
+import { Passes } from "./passes.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
 import { claimedJob, maybeNumber, number, text } from "./rows.ts";
+import { Schedules } from "./schedules.ts";
 import { WAITING_AT } from "../job.ts";
 
 export class SqlStore implements Store {
@@ -41,6 +44,9 @@ export class SqlStore implements Store {
   readonly #jobs: Jobs;
   readonly #cluster: Cluster;
   readonly #retention: Retention;
+  readonly #schedules: Schedules;
+  readonly #budgets: Budgets;
+  readonly #passes: Passes;
 
   constructor(driver: Driver, clock: Clock = systemClock) {
     this.dialect = driver.dialect;
@@ -49,6 +55,9 @@ export class SqlStore implements Store {
     this.#jobs = new Jobs(driver, clock);
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
+    this.#schedules = new Schedules(driver, this.#lines, (lines) => this.#learnLines(lines));
+    this.#budgets = new Budgets(driver);
+    this.#passes = new Passes(driver);
   }
 
   get counters(): StoreCounters {
@@ -341,6 +350,37 @@ export class SqlStore implements Store {
   getState: Store["getState"] = (key) => this.#cluster.getState(key);
   setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
   deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
+
+  // Schedules, budgets, passes (a file each)
+
+  schedules: Store["schedules"] = (name) => this.#schedules.list(name);
+  putSchedule: Store["putSchedule"] = (name, spec, firstRun) =>
+    this.#told(this.#schedules.put(name, spec, firstRun));
+  editSchedule: Store["editSchedule"] = (name, edits) => this.#told(this.#schedules.edit(name, edits));
+  resetSchedule: Store["resetSchedule"] = (name) => this.#told(this.#schedules.reset(name));
+  pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
+  removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
+  triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
+  dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
+  fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
+  budgets: Store["budgets"] = () => this.#budgets.list();
+  setBudget: Store["setBudget"] = (name, rate, standard) => this.#budgets.set(name, rate, standard);
+  resetBudget: Store["resetBudget"] = (name) => this.#budgets.reset(name);
+  removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
+  drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
+  takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
+  passes: Store["passes"] = () => this.#passes.list();
+  beginPass: Store["beginPass"] = (name, holder, leaseMs) => this.#passes.begin(name, holder, leaseMs);
+  renewPass: Store["renewPass"] = (name, holder, leaseMs) => this.#passes.renew(name, holder, leaseMs);
+  endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
+
+  /** Every worker times the next slot: they must know of a change. */
+  #told<T>(changed: Promise<T>): Promise<T> {
+    return changed.then((result) => {
+      this.wake({ kind: "settings" });
+      return result;
+    });
+  }
 
   // Upkeep (retention.ts)
 

@@ -49,6 +49,17 @@ export const migrations: readonly Migration[] = [
       `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
       `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null) without rowid`,
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
+      `create table ${t.schedule} (
+        name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
+        created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text,
+        fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
+      `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
+      `create table ${t.budget} (
+        name text primary key not null, amount real not null, per_ms integer not null, burst real not null, tuned integer not null,
+        standard text, tokens real not null, filled_at integer not null, chunks text) without rowid`,
+      `create table ${t.pass} (
+        name text primary key not null, clean integer not null, holder text, held_until integer, runs integer not null default 0,
+        started_at integer, ended_at integer, reason text) without rowid`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,

@@ -116,6 +116,10 @@ export function statements(t: Tables): Statements {
         and (:until is null or j.created_at < :until)
         and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
 
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
+  const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
+
   return {
     addLines: `insert into ${t.line} (queue, name) values (:rows.queue, :rows.name) on conflict (queue, name) do nothing`,
     findLines: `select id, queue, name from ${t.line} where queue = :rows.queue and name = :rows.name`,
@@ -373,6 +377,51 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+
+    scheduleRows: `
+      select ${scheduleColumns}, :now as now from ${t.schedule} where :name is null or name = :name order by name`,
+    // What waits for its previous job comes first; then by the next slot, so that the first that is not due says when to look.
+    dueSchedules: `
+      select name, next_at, waiting_at, jobs, :now as now from ${t.schedule}
+      where paused_at is null and fault is null and (next_at is not null or waiting_at is not null)
+      order by waiting_at is null, next_at limit :limit`,
+    lockSchedule: `select ${scheduleColumns}, :now as now from ${t.schedule} where name = :name`,
+    claimSchedule: `
+      select ${scheduleColumns}, :now as now from ${t.schedule}
+      where name = :name and paused_at is null and fault is null and (next_at <= :now or waiting_at is not null)`,
+    addSchedule: `
+      insert into ${t.schedule} (name, spec, next_at, anchor_at, created_at) values (:name, :spec, :nextAt, :anchorAt, :now)
+      on conflict (name) do nothing returning name`,
+    setSchedule: `
+      update ${t.schedule} set spec = :spec, edits = :edits, next_at = :nextAt, anchor_at = :anchorAt, waiting_at = :waitingAt,
+        paused_at = case when :paused then coalesce(paused_at, :now) end, fault = null, fault_at = null
+      where name = :name returning name`,
+    advanceSchedule: `
+      update ${t.schedule} set next_at = :nextAt, waiting_at = :waitingAt, last_run_at = coalesce(:lastRunAt, last_run_at),
+        last_job_id = coalesce(:lastJobId, last_job_id), jobs = :jobs, fired = fired + :fired, skipped = skipped + :skipped,
+        missed = missed + :missed
+      where name = :name and next_at is :expected returning name`,
+    disableSchedule: `
+      update ${t.schedule} set fault = :fault, fault_at = :now where name = :name and fault is null returning name`,
+    removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
+    liveJobs: `select id from ${t.ready} where id in (select value from json_each(:ids))`,
+    budgetRows: `select ${budgetColumns}, :now as now from ${t.budget} order by name`,
+    lockBudget: `select ${budgetColumns}, :now as now from ${t.budget} where name = :name`,
+    addBudget: `
+      insert into ${t.budget} (name, amount, per_ms, burst, tuned, standard, tokens, filled_at)
+      values (:name, :amount, :per, :burst, :tuned, :standard, :burst, :now) on conflict (name) do nothing returning name`,
+    setBudget: `
+      update ${t.budget} set amount = :amount, per_ms = :per, burst = :burst, tuned = :tuned, standard = :standard, tokens = :tokens,
+        filled_at = :filledAt, chunks = :chunks
+      where name = :name returning name`,
+    removeBudget: `delete from ${t.budget} where name = :name returning name`,
+    passRows: `select ${passColumns}, :now as now from ${t.pass} order by name`,
+    lockPass: `select ${passColumns}, :now as now from ${t.pass} where name = :name`,
+    addPass: `insert into ${t.pass} (name, clean) values (:name, true) on conflict (name) do nothing returning name`,
+    setPass: `
+      update ${t.pass} set clean = :clean, holder = :holder, held_until = :heldUntil, runs = :runs, started_at = :startedAt,
+        ended_at = :endedAt, reason = :reason
+      where name = :name returning name`,
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

@@ -10,6 +10,7 @@ import { shown, UsageError } from "../errors.ts";
 import { type Duration, durationMs } from "../policy/duration.ts";
 import { checkName } from "../policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts";
+import { checkSchedules, type Schedule } from "../schedule.ts";
 
 /**
  * The options of `hf.work`.
@@ -20,6 +21,8 @@ import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts"
 export interface WorkOptions {
   /** The queues to serve, with the slots of this process for each; without a number, one slot per CPU. Else the environment's QUEUES ("mail=20,default"). */
   queues?: readonly string[] | Readonly<Record<string, number | { concurrency?: number }>>;
+  /** Schedules to put when it starts. False: this worker fires none, not even those of others. */
+  schedules?: readonly Schedule[] | false;
   /** How long this worker's jobs are safe without a heartbeat. Default 30 s. */
   lease?: Duration;
   /** How often the lease is renewed. Default 10 s, or a third of a shorter lease. */
@@ -42,6 +45,8 @@ export interface WorkOptions {
 export interface WorkerSettings {
   /** Queue name → slots. */
   readonly queues: ReadonlyMap<string, number>;
+  /** Null: this worker fires no schedules. */
+  readonly schedules: readonly Schedule[] | null;
   readonly leaseMs: number;
   readonly beatMs: number;
   readonly pollMs: number;
@@ -61,6 +66,7 @@ export interface SettingsEnv {
 
 const optionNames = [
   "queues",
+  "schedules",
   "lease",
   "heartbeat",
   "poll",
@@ -94,6 +100,7 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
   }
   return {
     queues: queuesOf(known.queues, given),
+    schedules: known.schedules === false ? null : checkSchedules(known.schedules ?? []),
     leaseMs,
     beatMs,
     pollMs: positive(known.poll ?? "500ms", "poll"),

@@ -26,6 +26,7 @@ onEveryStore((target) => {
         events,
         middleware: new MiddlewareChain(),
         enqueueFor: () => ({ enqueue: hf.enqueue, enqueueMany: hf.enqueueMany }),
+        budget: (name, n) => hf.budgets.take(name, n),
         maxPayloadBytes: 1_000,
         retention: { doneMs: 0, deadMs: 0 },
         workerId: "w",

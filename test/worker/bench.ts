@@ -103,6 +103,7 @@ export async function benchOn<C extends Clock>(
             enqueue: () => Promise.reject(new Error("not on the bench")),
             enqueueMany: () => Promise.reject(new Error("not on the bench")),
           }),
+          budget: () => Promise.reject(new Error("not on the bench")),
           maxPayloadBytes: 1_048_576,
           retention: { doneMs: 604_800_000, deadMs: 2_592_000_000 },
           workerId: `bench-worker-${started}`,

@@ -1,0 +1,217 @@
+/**
+ * Fires schedules: every worker times the next slot exactly, and the database lets one of them have it.
+ *
+ *   look (dueSchedules) ──due──▶ fire each ──▶ look ──nothing due──▶ asleep until min(next slot, a minute)
+ *                                   └ another process is at it, or the database failed ──▶ look again in about a second
+ *
+ * Invariants: one look is under way at a time; a schedule that fails keeps no other from firing, and no worker from
+ * working: only a look that can never succeed ends it; a minute passes at
+ * most without a look, whatever was lost on the way (a timer that was never set is how Temporal's schedules stopped
+ * silently, temporalio/temporal#11869); nothing here rejects.
+ * Not here: which slots fire (policy/schedule.ts), the transaction (sql/schedules.ts).
+ */
+import type { Clock, Timer } from "../clock.ts";
+import type { Emitter } from "../events.ts";
+import type { Enqueued, NewJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { describeFailure } from "../policy/failure.ts";
+import type { DueSchedules, SlotReport, Store } from "../store.ts";
+import { troubleOf } from "../worker/trouble.ts";
+
+export interface TickDeps {
+  readonly store: Pick<Store, "dueSchedules" | "fireSchedule">;
+  readonly newId: () => string;
+  readonly log: Logger;
+  readonly events: Pick<Emitter, "emit">;
+  /** Jobs were committed: counts them, and wakes who may run them. */
+  readonly committed: (jobs: readonly NewJob[], outcomes: readonly Enqueued[]) => void;
+}
+
+/** What one tick did. */
+export interface Tick {
+  readonly fired: number;
+  readonly skipped: number;
+  readonly missed: number;
+  /** Schedules that were found unreadable and are disabled now. */
+  readonly disabled: number;
+  /** Something is due that this tick could not do. */
+  readonly left: boolean;
+  /** The first error of the database, if any. */
+  readonly error: unknown;
+  /** What there is to wait for. */
+  readonly next: DueSchedules;
+}
+
+/**
+ * Fires everything that is due now.
+ *
+ * @example
+ * const { fired, next } = await tickOnce({ store, newId, log, events, committed });
+ */
+export async function tickOnce(deps: TickDeps): Promise<Tick> {
+  const total = { fired: 0, skipped: 0, missed: 0, disabled: 0 };
+  const first = await deps.store.dueSchedules();
+  const names = [...first.due, ...first.blocked.map(({ name }) => name)];
+  let error: unknown = null;
+  for (const name of names) {
+    try {
+      const report = await deps.store.fireSchedule(name, deps.newId);
+      if (report === null) continue;
+      tell(deps, name, report);
+      total.fired += report.fired.length;
+      total.skipped += report.skipped;
+      total.missed += report.missed;
+      if (report.fault !== null) total.disabled += 1;
+    } catch (fault) {
+      error ??= fault;
+      deps.log.warn(
+        { schedule: name, error: describeFailure(fault).message },
+        `schedule ${name} could not be fired now; its slot stays due`,
+      );
+    }
+  }
+  const next = names.length === 0 ? first : await deps.store.dueSchedules();
+  return { ...total, left: next.due.length > 0 || next.more, error, next };
+}
+
+function tell(deps: TickDeps, name: string, report: SlotReport): void {
+  const { fired, skipped, missed, fault } = report;
+  if (fault !== null) {
+    deps.log.error({ schedule: name, error: fault }, `schedule ${name} is disabled: ${fault}`);
+    deps.events.emit("schedule.disabled", { name, error: fault });
+    return;
+  }
+  if (fired.length > 0) {
+    deps.committed(
+      fired.map(({ job }) => job),
+      fired.map(({ id, status }) => ({ id, status })),
+    );
+  }
+  for (const { slot, id } of fired) deps.events.emit("schedule.fired", { name, slot: new Date(slot), id });
+  if (skipped > 0) deps.events.emit("schedule.skipped", { name, slots: skipped });
+  if (missed > 0) {
+    deps.log.warn({ schedule: name, missed }, `schedule ${name} missed ${missed} slots`);
+    deps.events.emit("schedule.missed", { name, slots: missed });
+  }
+}
+
+export interface SchedulerDeps extends TickDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** It can never work: the tables are gone, a fault of our own. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+const longestSleepMs = 60_000;
+const retryMs = 1_000;
+/** How often a slot that waits for a job's end is looked at, where nobody tells. */
+const blockedMs = 5_000;
+const apartMs = 1_000;
+const mostUnclear = 5;
+
+/** Ticks until it is stopped. */
+export class Scheduler {
+  readonly #deps: SchedulerDeps;
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  #tick: Promise<void> | undefined;
+  #again = false;
+  #lookedAt = -Infinity;
+  #unclear = 0;
+  #stopped = false;
+  /** Jobs whose end lets a slot go. */
+  #awaited: ReadonlySet<string> = new Set();
+
+  constructor(deps: SchedulerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks now: at the start, and whenever schedules have changed. */
+  look(): void {
+    if (this.#stopped) return;
+    if (this.#tick !== undefined) {
+      this.#again = true;
+      return;
+    }
+    this.#disarm();
+    this.#tick = this.#turn().finally(() => {
+      this.#tick = undefined;
+      if (!this.#again) return;
+      this.#again = false;
+      this.look();
+    });
+  }
+
+  /** Something has changed, perhaps schedules: looks within a second. */
+  mayHaveChanged(): void {
+    const waitMs = this.#lookedAt + apartMs - this.#deps.clock.monotonic();
+    if (waitMs <= 0) this.look();
+    else this.#arm(waitMs);
+  }
+
+  /** These jobs have ended here. */
+  ended(id: string): void {
+    if (this.#awaited.has(id)) this.look();
+  }
+
+  /** Whether the end of a job may let a slot go: spares a busy worker the question for each of its jobs. */
+  get waits(): boolean {
+    return this.#awaited.size > 0;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#disarm();
+    await this.#tick;
+  }
+
+  async #turn(): Promise<void> {
+    const { clock, random } = this.#deps;
+    this.#lookedAt = clock.monotonic();
+    try {
+      const { left, error, next } = await tickOnce(this.#deps);
+      this.#awaited = new Set(next.blocked.flatMap(({ jobs }) => jobs));
+      let waitMs = longestSleepMs * (0.95 + random() / 10);
+      if (next.nextAt !== null) waitMs = Math.min(waitMs, next.nextAt - next.now);
+      if (next.blocked.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
+      if (left || error !== null) waitMs = Math.min(waitMs, retryMs * (0.5 + random()));
+      this.#arm(waitMs);
+      this.#unclear = 0;
+    } catch (error) {
+      this.#failed(error);
+      this.#arm(retryMs * (0.75 + random() / 2));
+    }
+  }
+
+  /** An outage is waited for; what can never work ends the worker, which names it. */
+  #failed(error: unknown): void {
+    const trouble = troubleOf(error);
+    if (trouble === "unclear") this.#unclear += 1;
+    if (this.#stopped) return;
+    if (trouble === "permanent" || this.#unclear > mostUnclear) {
+      this.#stopped = true;
+      this.#disarm();
+      this.#deps.onFatal(error);
+      return;
+    }
+    this.#deps.log.debug({ error: describeFailure(error).message }, "schedules are put off");
+  }
+
+  #arm(ms: number): void {
+    if (this.#stopped) return;
+    const at = this.#deps.clock.monotonic() + ms;
+    if (at >= this.#timerAt) return;
+    this.#disarm();
+    this.#timerAt = at;
+    this.#timer = this.#deps.clock.after(ms, () => {
+      this.#disarm();
+      this.look();
+    });
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * What a schedule does when it is due: which slots get a job, which were missed, and when it is due next.
+ *
+ *   slot ──≤ 60 s late──▶ fires, whatever `missed` says
+ *        └─ later ──▶ missed: skip  none gets a job
+ *                             one   they share one job: that of a slot that is due in time, else of the latest of them
+ *                             all   each gets a job, the newest 1,000 at the most
+ *
+ * Invariants: pure, with the clock passed in; the same row and instant give the same plan in every process; a plan
+ * never looks at more than a few thousand slots, however long nobody was there.
+ * Not here: when slots are (cron.ts), whether the previous job still runs (sql/schedules.ts asks).
+ */
+import { shown, UsageError } from "../errors.ts";
+import { cronTiming, intervalTiming, type Timing } from "./cron.ts";
+import { MAX_DELAY_MS } from "./duration.ts";
+import { checkName } from "./name.ts";
+import { isPlainObject } from "./options.ts";
+
+/** What becomes of slots that nobody was there for. */
+export type Missed = "skip" | "one" | "all";
+/** What becomes of a slot while the job of an earlier one has not ended. */
+export type Overlap = "allow" | "skip" | "queue";
+
+export const MISSED: readonly Missed[] = ["skip", "one", "all"];
+export const OVERLAP: readonly Overlap[] = ["allow", "skip", "queue"];
+
+/** A slot that is this late is missed. */
+export const LATE_MS = 60_000;
+/** Slots that are made up for at once, at the most. */
+export const MOST_CATCH_UP = 1_000;
+
+/**
+ * A schedule as it is kept: everything that its jobs need, so that any process can make them. The queue, key and lane
+ * were computed when it was put, by the code that has the definition and the router.
+ */
+export interface ScheduleSpec {
+  readonly cron: string | null;
+  readonly everyMs: number | null;
+  /** Null for an interval. */
+  readonly timezone: string | null;
+  readonly missed: Missed;
+  readonly overlap: Overlap;
+  readonly jitterMs: number;
+  readonly job: string;
+  readonly queue: string;
+  readonly priority: number;
+  /** JSON text. */
+  readonly input: string;
+  readonly maxAttempts: number | null;
+  readonly timeoutMs: number | null;
+  readonly lane: string | null;
+  readonly unique: {
+    readonly scope: string;
+    readonly key: string;
+    readonly forMs: number | null;
+    readonly onConflict: "keep" | "replace" | "debounce";
+  } | null;
+  readonly context: string | null;
+  readonly extras: Readonly<Record<string, unknown>> | null;
+}
+
+/** What an operator changed. */
+export type ScheduleEdits = Partial<
+  Pick<
+    ScheduleSpec,
+    | "cron"
+    | "everyMs"
+    | "timezone"
+    | "missed"
+    | "overlap"
+    | "jitterMs"
+    | "queue"
+    | "priority"
+    | "input"
+    | "maxAttempts"
+    | "timeoutMs"
+  >
+>;
+
+/** What is to be done for a schedule now. */
+export interface Plan {
+  /** Slots that get a job, in order. */
+  readonly fire: readonly number[];
+  /** Slots that get none because they were missed; counted up to about a thousand. */
+  readonly missed: number;
+  /** The next slot; null: there is none any more. */
+  readonly nextAt: number | null;
+}
+
+/** When the schedule's slots are. */
+export function timingOf(
+  spec: Pick<ScheduleSpec, "cron" | "everyMs" | "timezone">,
+  anchorAt: number,
+): Timing {
+  if (spec.cron !== null) return cronTiming(spec.cron, spec.timezone ?? "UTC");
+  return intervalTiming(spec.everyMs as number, anchorAt);
+}
+
+/** Whether two schedules have the same slots. */
+export function sameTiming(a: ScheduleSpec, b: ScheduleSpec): boolean {
+  return a.cron === b.cron && a.everyMs === b.everyMs && a.timezone === b.timezone;
+}
+
+/** The plan at `now` of a schedule whose first slot that was not looked at yet is `nextAt`. */
+export function planSlots(timing: Timing, missed: Missed, nextAt: number | null, now: number): Plan {
+  if (nextAt === null || nextAt > now) return { fire: [], missed: 0, nextAt };
+  const due = slotsUpTo(timing, nextAt, now);
+  const late = due.filter((slot) => now - slot > LATE_MS);
+  const inTime = due.slice(late.length);
+  const madeUp = madeUpFor(missed, late, inTime);
+  return {
+    fire: [...madeUp, ...inTime],
+    missed: late.length - madeUp.length,
+    nextAt: timing.next(now),
+  };
+}
+
+function madeUpFor(missed: Missed, late: readonly number[], inTime: readonly number[]): readonly number[] {
+  if (missed === "skip" || late.length === 0) return [];
+  if (missed === "all") return late.slice(-MOST_CATCH_UP);
+  return inTime.length > 0 ? [] : late.slice(-1);
+}
+
+/** Slots from `first` (one itself) to `now`; of more than 1,000 the newest, and at least those. */
+function slotsUpTo(timing: Timing, first: number, now: number): readonly number[] {
+  const found = [first];
+  walk(timing, first, now, found);
+  if (found.length <= MOST_CATCH_UP) return found;
+  // Too many to walk through from the start: from the end, in a window that doubles until it holds enough.
+  for (let window = LATE_MS; now - window > first; window *= 2) {
+    const recent: number[] = [];
+    walk(timing, now - window - 1, now, recent, 4 * MOST_CATCH_UP);
+    if (recent.length > MOST_CATCH_UP) return recent;
+  }
+  return found;
+}
+
+function walk(timing: Timing, after: number, now: number, found: number[], most = MOST_CATCH_UP): void {
+  for (let slot = timing.next(after); slot !== null && slot <= now; slot = timing.next(slot)) {
+    found.push(slot);
+    if (found.length > most) return;
+  }
+}
+
+/**
+ * How much later than its slot a job is due: the same for a slot in every process, spread evenly over `jitterMs`.
+ *
+ * @example
+ * jitterOf("report", slot, 30_000); // 0 to 29_999
+ */
+export function jitterOf(name: string, slot: number, jitterMs: number): number {
+  if (jitterMs <= 0) return 0;
+  let hash = 0x811c9dc5;
+  for (const char of `${name}\n${slot}`) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  // FNV's low bits are weak for texts that differ in their last digits only: mix them.
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash, 0x7feb352d);
+  hash ^= hash >>> 15;
+  hash = Math.imul(hash, 0x846ca68b);
+  hash ^= hash >>> 16;
+  return Math.floor(((hash >>> 0) / 4_294_967_296) * jitterMs);
+}
+
+/**
+ * A stored schedule, checked as if a stranger had written it: somebody may have.
+ *
+ * @throws UsageError what is wrong with it
+ */
+export function readSpec(spec: string, edits: string | null): ScheduleSpec {
+  const merged = { ...record(spec, "spec"), ...(edits === null ? {} : record(edits, "edits")) };
+  const checked = merged as unknown as ScheduleSpec;
+  checkName(checked.job, "The schedule's job");
+  checkName(checked.queue, "The schedule's queue");
+  oneOf(checked.missed, MISSED, "missed");
+  oneOf(checked.overlap, OVERLAP, "overlap");
+  const { everyMs, jitterMs, priority, maxAttempts, timeoutMs } = checked;
+  if (!isText(checked.input)) throw bad("input", checked.input);
+  if ((typeof checked.cron === "string") === (typeof everyMs === "number")) throw bad("cron", checked.cron);
+  if (everyMs !== null && !isWhole(everyMs, 1, MAX_DELAY_MS)) throw bad("every", everyMs);
+  if (!isWhole(jitterMs, 0, MAX_DELAY_MS)) throw bad("jitter", jitterMs);
+  if (!isWhole(priority, -1e9, 1e9)) throw bad("priority", priority);
+  if (maxAttempts !== null && !isWhole(maxAttempts, 1, 32_767)) throw bad("attempts", maxAttempts);
+  if (timeoutMs !== null && !isWhole(timeoutMs, 1, MAX_DELAY_MS)) throw bad("timeout", timeoutMs);
+  if (checked.lane !== null && !isText(checked.lane)) throw bad("lane", checked.lane);
+  if (checked.context !== null && typeof checked.context !== "string") throw bad("context", checked.context);
+  if (checked.extras !== null && !isPlainObject(checked.extras)) throw bad("extras", checked.extras);
+  if (checked.unique !== null && !isUnique(checked.unique)) throw bad("key", checked.unique);
+  return checked;
+}
+
+function isUnique(unique: unknown): boolean {
+  if (!isPlainObject(unique)) return false;
+  const { scope, key, forMs, onConflict } = unique;
+  return (
+    isText(scope) &&
+    isText(key) &&
+    (forMs === null || isWhole(forMs, 0, MAX_DELAY_MS)) &&
+    ["keep", "replace", "debounce"].includes(onConflict as string)
+  );
+}
+
+function isWhole(value: unknown, min: number, max: number): boolean {
+  return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+}
+
+/** Text that both databases take: one that they refuse would fail at every tick, for ever. */
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0");
+}
+
+function record(text: string, what: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isPlainObject(value)) return value;
+  } catch {
+    // told below
+  }
+  throw new UsageError("BAD_OPTION", `The schedule's ${what} in the database is not a JSON object.`);
+}
+
+function oneOf(value: unknown, allowed: readonly string[], what: string): void {
+  if (!allowed.includes(value as string)) throw bad(what, value);
+}
+
+function bad(what: string, value: unknown): UsageError {
+  return new UsageError(
+    "BAD_OPTION",
+    `The schedule's ${what} in the database is not one that can be used: ${shown(value)}. Put or edit the schedule.`,
+    { details: { what } },
+  );
+}

@@ -1,0 +1,366 @@
+/**
+ * `hf.schedules`: schedules of all processes: put them, look at them, change them while they run.
+ *
+ * What the code says (`put`) and what an operator says (`edit`, `pause`) are kept apart: an edit survives restarts and
+ * every later `put`, until `reset` gives it up.
+ * Invariant: everything is checked before anything is written, the job's input against its schema included.
+ * Not here: firing (maintenance/scheduler.ts), slots (policy/cron.ts).
+ */
+import type { EnqueueOptions, EnqueueResult } from "./contract.ts";
+import { shown, StateError, UsageError } from "./errors.ts";
+import type { Enqueued, NewJob } from "./job.ts";
+import { encodeJson } from "./policy/json.ts";
+import { checkName } from "./policy/name.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import type { Missed, Overlap, ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
+import { timingOf } from "./policy/schedule.ts";
+import type { Retry } from "./retry.ts";
+import {
+  checkEdit,
+  defineSchedule,
+  EDIT_NAMES,
+  isSchedule,
+  type Schedule,
+  type ScheduleOptions,
+  type ScheduleTiming,
+} from "./schedule.ts";
+import type { ScheduleRow, Store, WorkerState } from "./store.ts";
+
+/**
+ * A schedule as `hf.schedules.list()` gives it.
+ *
+ * @example
+ * const { name, nextAt, lastRunAt, counts } = await hf.schedules.get("nightly-report");
+ */
+export interface ScheduleState {
+  readonly name: string;
+  readonly cron: string | null;
+  /** The interval in milliseconds. */
+  readonly every: number | null;
+  readonly timezone: string | null;
+  readonly missed: Missed | null;
+  readonly overlap: Overlap | null;
+  /** In milliseconds. */
+  readonly jitter: number;
+  /** The name of the job that it makes. */
+  readonly job: string | null;
+  readonly queue: string | null;
+  readonly priority: number;
+  readonly input: unknown;
+  readonly paused: boolean;
+  readonly pausedAt: Date | null;
+  /** Why it is disabled: its row cannot be read. `put`, `edit` or `reset` mends it. */
+  readonly fault: string | null;
+  /** The options that an operator has changed. */
+  readonly edited: readonly string[];
+  /** The next slot; null while it is paused or disabled, or when there is none any more. */
+  readonly nextAt: Date | null;
+  /** A slot whose job is made as soon as the previous one has ended (`overlap: "queue"`). */
+  readonly waitingAt: Date | null;
+  /** The slot of the latest job. */
+  readonly lastRunAt: Date | null;
+  readonly lastJobId: string | null;
+  /** Slots that made a job, that made none because an earlier job had not ended (or its key was taken), and that were missed. */
+  readonly counts: { readonly fired: number; readonly skipped: number; readonly missed: number };
+  /** No live worker serves its queue and job. */
+  readonly unserved: boolean;
+  readonly createdAt: Date;
+}
+
+/** What an operator may change of a schedule. */
+export type ScheduleEdit = ScheduleTiming &
+  Pick<EnqueueOptions, "queue" | "priority" | "attempts" | "timeout"> & { readonly input?: unknown };
+
+/** What `hf.schedules` needs of the client. */
+export interface SchedulesDeps {
+  readonly store: Store;
+  readonly retry: Retry;
+  readonly checkOpen: () => void;
+  readonly maxPayloadBytes: number;
+  readonly newId: () => string;
+  /** Checks a job as an enqueue would, and gives its row. */
+  readonly prepare: (schedule: Schedule) => NewJob | Promise<NewJob>;
+  readonly committed: (jobs: readonly NewJob[], outcomes: readonly Enqueued[]) => void;
+}
+
+const mostPreviewed = 1_000;
+const inputCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
+
+/** `hf.schedules`. */
+export class Schedules {
+  readonly #deps: SchedulesDeps;
+
+  constructor(deps: SchedulesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Puts a schedule: adds it, or gives the one of this name what the code says now. What an operator has changed or
+   * paused stays, and so do slots that are due.
+   *
+   * @throws UsageError as `defineSchedule`, and as `enqueue` for its job and input
+   * @example
+   * await hf.schedules.put({ name: "tenant-7-report", cron: "0 6 * * 1", timezone: "Asia/Tokyo", job: report, input: { tenant: 7 } });
+   */
+  async put<Input>(schedule: Schedule | ScheduleOptions<Input>): Promise<ScheduleState> {
+    this.#deps.checkOpen();
+    const definition = isSchedule(schedule) ? schedule : defineSchedule(schedule);
+    const spec = specOf(definition, await this.#deps.prepare(definition));
+    const { name, firstRun } = definition;
+    return this.#state(
+      await this.#deps.retry.repeatable(() => this.#deps.store.putSchedule(name, spec, firstRun)),
+    );
+  }
+
+  /**
+   * Every schedule, by name.
+   *
+   * @example
+   * for (const { name, nextAt, fault } of await hf.schedules.list()) console.log(name, nextAt, fault);
+   */
+  async list(): Promise<ScheduleState[]> {
+    this.#deps.checkOpen();
+    const { store, retry } = this.#deps;
+    const rows = await retry.repeatable(() => store.schedules(null));
+    const workers = rows.length === 0 ? [] : await retry.repeatable(() => store.workers());
+    return rows.map((row) => stateOf(row, workers));
+  }
+
+  /**
+   * One schedule, or null.
+   *
+   * @example
+   * const schedule = await hf.schedules.get("nightly-report");
+   */
+  async get(name: string): Promise<ScheduleState | null> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules(known));
+    return row === undefined ? null : this.#state(row);
+  }
+
+  /**
+   * Removes a schedule; jobs that it made stay. False: there was none. A worker that has it in its `schedules` puts
+   * it again when it starts.
+   *
+   * @example
+   * await hf.schedules.remove("tenant-7-report");
+   */
+  async remove(name: string): Promise<boolean> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    return this.#deps.retry.once(() => this.#deps.store.removeSchedule(known));
+  }
+
+  /**
+   * Pauses a schedule, for all processes and across restarts. Slots that pass meanwhile are not missed: there are none.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @example
+   * await hf.schedules.pause("nightly-report");
+   */
+  async pause(name: string): Promise<ScheduleState> {
+    return this.#change(name, (known) => this.#deps.store.pauseSchedule(known, true));
+  }
+
+  /**
+   * Lets a paused schedule go on with its next slot from now.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @example
+   * await hf.schedules.resume("nightly-report");
+   */
+  async resume(name: string): Promise<ScheduleState> {
+    return this.#change(name, (known) => this.#deps.store.pauseSchedule(known, false));
+  }
+
+  /**
+   * Changes a schedule as its operator. The change survives restarts and every `put`, until `reset`.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @throws UsageError BAD_CRON, BAD_TIMEZONE, BAD_OPTION, …
+   * @example
+   * await hf.schedules.edit("nightly-report", { cron: "0 4 * * *" });
+   */
+  async edit(name: string, change: ScheduleEdit): Promise<ScheduleState> {
+    const given = checkOptions(change, EDIT_NAMES, "schedules.edit") as ScheduleEdit;
+    const { input, ...rest } = given;
+    const text =
+      input === undefined
+        ? {}
+        : { input: encodeJson(input, "input", this.#deps.maxPayloadBytes, inputCodes) };
+    return this.#change(name, (known) =>
+      this.#deps.store.editSchedule(known, (spec): ScheduleEdits => ({
+        ...checkEdit(rest, spec, known),
+        ...text,
+      })),
+    );
+  }
+
+  /**
+   * Gives up what an operator has edited, and a fault; the next slot counts from now.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @example
+   * await hf.schedules.reset("nightly-report");
+   */
+  async reset(name: string): Promise<ScheduleState> {
+    return this.#change(name, (known) => this.#deps.store.resetSchedule(known));
+  }
+
+  /**
+   * Makes a job now, in the same queue and with the same input as a slot's, also while the schedule is paused.
+   * Its slots and its last run stay as they are.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @example
+   * const { id } = await hf.schedules.trigger("nightly-report");
+   */
+  async trigger(name: string): Promise<EnqueueResult> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    const { store, retry, newId, committed } = this.#deps;
+    const done = await retry.once(() => store.triggerSchedule(known, newId));
+    if (done === null) throw notFound(known);
+    committed([done.job], [{ id: done.id, status: done.status }]);
+    return { status: done.status, id: done.id };
+  }
+
+  /**
+   * The next slots of a schedule, or of one that has not been put yet. At most 1,000; fewer where they end.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @example
+   * const [first, second] = await hf.schedules.preview("nightly-report", 2);
+   */
+  async preview(schedule: string | Schedule, n = 10): Promise<Date[]> {
+    this.#deps.checkOpen();
+    const most = checkInteger(n, "n of schedules.preview", { min: 1, max: mostPreviewed });
+    const { timing, from } = isSchedule(schedule)
+      ? { timing: schedule.timing, from: null }
+      : await this.#timing(schedule);
+    const now = from?.now ?? (await this.#deps.retry.repeatable(() => this.#deps.store.now()));
+    const slots = timingOf(timing, from?.anchorAt ?? now);
+    const found: Date[] = [];
+    for (let at = slots.next(now); at !== null && found.length < most; at = slots.next(at))
+      found.push(new Date(at));
+    return found;
+  }
+
+  async #timing(name: unknown): Promise<{ timing: ScheduleSpec; from: ScheduleRow }> {
+    if (typeof name !== "string")
+      throw new UsageError(
+        "BAD_OPTION",
+        `schedules.preview takes a schedule's name, or what defineSchedule gives; got ${shown(name)}.`,
+      );
+    const known = checkName(name, "The name of a schedule");
+    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules(known));
+    if (row === undefined) throw notFound(known);
+    if (row.spec !== null) return { timing: row.spec, from: row };
+    throw new StateError("SCHEDULE_NOT_FOUND", `Schedule "${known}" cannot be read: ${row.fault ?? ""}`, {
+      details: { name: known },
+    });
+  }
+
+  async #change(name: string, write: (known: string) => Promise<ScheduleRow | null>): Promise<ScheduleState> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    const row = await this.#deps.retry.repeatable(() => write(known));
+    if (row === null) throw notFound(known);
+    return this.#state(row);
+  }
+
+  async #state(row: ScheduleRow): Promise<ScheduleState> {
+    return stateOf(row, await this.#deps.retry.repeatable(() => this.#deps.store.workers()));
+  }
+}
+
+function notFound(name: string): StateError {
+  return new StateError(
+    "SCHEDULE_NOT_FOUND",
+    `There is no schedule "${name}". hf.schedules.list() gives those that there are.`,
+    { details: { name } },
+  );
+}
+
+/** What is kept of a schedule: the row of its job without what differs from slot to slot. */
+function specOf({ timing }: Schedule, job: NewJob): ScheduleSpec {
+  const { queue, priority, input, maxAttempts, timeoutMs, lane, unique, context } = job;
+  return {
+    ...timing,
+    job: job.name,
+    queue,
+    priority,
+    input,
+    maxAttempts,
+    timeoutMs,
+    lane,
+    unique,
+    context,
+    extras: job.extras === null ? null : { ...job.extras },
+  };
+}
+
+const editNames: Readonly<Record<string, string>> = {
+  everyMs: "every",
+  jitterMs: "jitter",
+  maxAttempts: "attempts",
+  timeoutMs: "timeout",
+};
+
+function stateOf(row: ScheduleRow, workers: readonly WorkerState[]): ScheduleState {
+  const { spec } = row;
+  const silent = row.pausedAt !== null || row.fault !== null;
+  return {
+    name: row.name,
+    cron: spec?.cron ?? null,
+    every: spec?.everyMs ?? null,
+    timezone: spec?.timezone ?? null,
+    missed: spec?.missed ?? null,
+    overlap: spec?.overlap ?? null,
+    jitter: spec?.jitterMs ?? 0,
+    job: spec?.job ?? null,
+    queue: spec?.queue ?? null,
+    priority: spec?.priority ?? 0,
+    input: spec === null ? null : decoded(spec.input),
+    paused: row.pausedAt !== null,
+    pausedAt: date(row.pausedAt),
+    fault: row.fault,
+    edited: row.edited
+      .map((name) => editNames[name] ?? name)
+      .filter((name) => spec === null || !absent(name, spec)),
+    nextAt: silent ? null : date(row.nextAt),
+    waitingAt: date(row.waitingAt),
+    lastRunAt: date(row.lastRunAt),
+    lastJobId: row.lastJobId,
+    counts: { fired: row.fired, skipped: row.skipped, missed: row.missed },
+    unserved: spec !== null && !workers.some((worker) => serves(worker, spec)),
+    createdAt: new Date(row.createdAt),
+  };
+}
+
+/** An edit of the slots also writes what it takes away; that is not shown. */
+function absent(name: string, spec: ScheduleSpec): boolean {
+  return (
+    (name === "every" && spec.everyMs === null) ||
+    (name !== "every" && spec.cron === null && (name === "cron" || name === "timezone"))
+  );
+}
+
+function serves(worker: WorkerState, spec: ScheduleSpec): boolean {
+  return (
+    worker.kind === "worker" && Object.hasOwn(worker.queues, spec.queue) && worker.names.includes(spec.job)
+  );
+}
+
+function decoded(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function date(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

@@ -1,0 +1,438 @@
+/**
+ * Schedules in the database: one row each, and one transaction for a slot's advance and its job's insert.
+ *
+ *   due ──claimSchedule (row lock)──▶ plan (policy/schedule.ts) ──▶ insert jobs ──▶ advance ──commit
+ *           └ locked by another, or advanced already: not ours        └ the row cannot be read ─▶ disabled, alone
+ *
+ * There is no leader. Every worker tries; the row's lock lets one in, and `advanceSchedule` compares `next_at` with what
+ * it was planned from. A crash before the commit leaves slot and job undone together, and the next worker does both.
+ * Invariants: `last_run_at` moves only when a job is made; a row that cannot be read harms only itself; what fails for
+ * the database's sake is rolled back and tried again, never disabled.
+ * Not here: which slots fire (policy/schedule.ts), when to look (maintenance/scheduler.ts).
+ */
+import { StoreError } from "../errors.ts";
+import type { Enqueued, JobExtras, NewJob } from "../job.ts";
+import { clampInstant } from "../policy/duration.ts";
+import { describeFailure } from "../policy/failure.ts";
+import {
+  jitterOf,
+  planSlots,
+  readSpec,
+  sameTiming,
+  type ScheduleEdits,
+  type ScheduleSpec,
+  timingOf,
+} from "../policy/schedule.ts";
+import type { DueSchedules, FiredSlot, ScheduleRow, SlotReport, Triggered } from "../store.ts";
+import type { Row, Script } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { enqueueScript } from "./enqueue.ts";
+import type { LineName, Lines } from "./lines.ts";
+import { maybeNumber, maybeText, number, text } from "./rows.ts";
+
+/** Ids of a schedule's jobs that may still be live: more would be triggers by hand that never end. */
+const mostJobs = 100;
+const dueAtOnce = 200;
+
+const nothing: SlotReport = {
+  fired: [],
+  skipped: 0,
+  missed: 0,
+  waiting: false,
+  fault: null,
+};
+
+export class Schedules {
+  readonly #driver: Driver;
+  readonly #lines: Lines;
+  readonly #learn: (lines: readonly LineName[]) => Promise<void>;
+
+  constructor(driver: Driver, lines: Lines, learn: (lines: readonly LineName[]) => Promise<void>) {
+    this.#driver = driver;
+    this.#lines = lines;
+    this.#learn = learn;
+  }
+
+  async list(name: string | null): Promise<ScheduleRow[]> {
+    const rows = await this.#driver.read({ name: "scheduleRows", params: { now: this.#driver.now(), name } });
+    return rows.map(scheduleRow);
+  }
+
+  /** Adds it, or gives it this code's definition; what an operator changed stays. */
+  put(name: string, spec: ScheduleSpec, firstRun: "seed" | "fire"): Promise<ScheduleRow> {
+    const written = JSON.stringify(spec);
+    return this.#changing(name, function* (row, now) {
+      if (row === undefined) {
+        const nextAt = firstRun === "fire" ? now : timingOf(spec, now).next(now);
+        yield { name: "addSchedule", params: { now, name, spec: written, nextAt, anchorAt: now } };
+        return;
+      }
+      const edits = maybeText(row, "edits");
+      if (text(row, "spec") === written && row["fault"] === null) return;
+      const fault = faultOf(written, edits);
+      if (fault === null) return yield* change(row, now, { spec: written, edits });
+      // Somebody has spoilt the edits by hand: that is no reason for the code that puts to fail.
+      yield rewritten(row, now, { spec: written, edits });
+      yield { name: "disableSchedule", params: { now, name, fault } };
+    });
+  }
+
+  /** Null: there is none. `edits` is given the schedule as it stands, and gives the changes. */
+  edit(name: string, edits: (spec: ScheduleSpec) => ScheduleEdits): Promise<ScheduleRow | null> {
+    return this.#changingKnown(name, function* (row, now) {
+      const before = maybeText(row, "edits");
+      const made = edits(readSpec(text(row, "spec"), before));
+      const all = { ...(before === null ? {} : (JSON.parse(before) as ScheduleEdits)), ...made };
+      yield* change(row, now, { spec: text(row, "spec"), edits: JSON.stringify(all) });
+    });
+  }
+
+  /** Gives up an operator's changes, and counts from now. */
+  reset(name: string): Promise<ScheduleRow | null> {
+    return this.#changingKnown(name, function* (row, now) {
+      yield* change(row, now, { spec: text(row, "spec"), edits: null, afresh: true });
+    });
+  }
+
+  /** Resuming counts from now: what passed during the pause was not missed. */
+  pause(name: string, paused: boolean): Promise<ScheduleRow | null> {
+    return this.#changingKnown(name, function* (row, now) {
+      if ((row["paused_at"] !== null) === paused && row["fault"] === null) return;
+      const edits = maybeText(row, "edits");
+      yield* change(row, now, { spec: text(row, "spec"), edits, paused, afresh: !paused });
+    });
+  }
+
+  async remove(name: string): Promise<boolean> {
+    return (await this.#driver.write({ name: "removeSchedule", params: { name } })).length > 0;
+  }
+
+  /** A job now, beside the slots; null: there is no such schedule. */
+  async trigger(name: string, newId: () => string): Promise<Triggered | null> {
+    if ((await this.#prepared(name)) === null) return null;
+    const driver = this.#driver;
+    const lines = this.#lines;
+    const at = driver.now();
+    return driver.transaction(function* (): Script<Triggered | null> {
+      const [row] = yield { name: "lockSchedule", params: { now: at, name } };
+      if (row === undefined) return null;
+      const now = number(row, "now");
+      const current = readSpec(text(row, "spec"), maybeText(row, "edits"));
+      const job = newJob(name, current, newId(), null, now);
+      const [outcome] = yield* insert([job], lines, at);
+      const { id, status } = outcome as Enqueued;
+      yield {
+        name: "advanceSchedule",
+        params: {
+          name,
+          expected: maybeNumber(row, "next_at"),
+          nextAt: maybeNumber(row, "next_at"),
+          waitingAt: maybeNumber(row, "waiting_at"),
+          lastRunAt: null,
+          lastJobId: id,
+          jobs: jobsText([...(yield* liveOf(row)), id]),
+          fired: 0,
+          skipped: 0,
+          missed: 0,
+        },
+      };
+      return { job, status, id };
+    });
+  }
+
+  async due(): Promise<DueSchedules> {
+    const params = { now: this.#driver.now(), limit: dueAtOnce };
+    const rows = await this.#driver.read({ name: "dueSchedules", params });
+    const due: string[] = [];
+    const blocked: { name: string; jobs: readonly string[] }[] = [];
+    let nextAt: number | null = null;
+    let now = 0;
+    let more = false;
+    for (const row of rows) {
+      now = number(row, "now");
+      const next = maybeNumber(row, "next_at");
+      const isDue = next !== null && next <= now;
+      if (isDue) due.push(text(row, "name"));
+      else if (row["waiting_at"] !== null) blocked.push({ name: text(row, "name"), jobs: idsOf(row) });
+      if (next !== null && next > now) nextAt = Math.min(nextAt ?? next, next);
+      // They come in order: behind one that is neither, nothing else is due.
+      more = rows.length === dueAtOnce && (isDue || row["waiting_at"] !== null);
+    }
+    return { now, due, blocked, nextAt, more };
+  }
+
+  /** Does what is due for one schedule. Null: nothing, or another process is at it. */
+  async fire(name: string, newId: () => string): Promise<SlotReport | null> {
+    try {
+      const row = await this.#prepared(name);
+      if (row === null || (await this.#stillBlocked(row))) return null;
+    } catch (error) {
+      // It cannot be read: the transaction below finds the same, and says so in the row.
+      if (error instanceof StoreError) throw error;
+    }
+    const driver = this.#driver;
+    const lines = this.#lines;
+    const at = driver.now();
+    return driver.transaction(function* (): Script<SlotReport | null> {
+      const [row] = yield { name: "claimSchedule", params: { now: at, name } };
+      if (row === undefined) return null;
+      const now = number(row, "now");
+      let spec: ScheduleSpec;
+      let plan: ReturnType<typeof planSlots>;
+      try {
+        spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
+        const timing = timingOf(spec, number(row, "anchor_at"));
+        plan = planSlots(timing, spec.missed, maybeNumber(row, "next_at"), now);
+      } catch (error) {
+        const fault = describeFailure(error).message;
+        yield { name: "disableSchedule", params: { now: at, name, fault } };
+        return { ...nothing, fault };
+      }
+      // Changed since it was read, to a line that is not known yet: the next look finds it again.
+      if (lines.id({ queue: spec.queue, name: spec.job }) === undefined) return null;
+      return yield* act(row, spec, plan, { name, now, at, newId, lines });
+    });
+  }
+
+  /** Not due, and what its waiting slot waits for has not ended: spares a transaction, which on SQLite others wait for. */
+  async #stillBlocked(row: Row): Promise<boolean> {
+    const nextAt = maybeNumber(row, "next_at");
+    if (row["waiting_at"] === null || (nextAt !== null && nextAt <= number(row, "now"))) return false;
+    const ids = idsOf(row);
+    return ids.length > 0 && (await this.#driver.read({ name: "liveJobs", params: { ids } })).length > 0;
+  }
+
+  /** The schedule's row, with the line that its jobs need made known. */
+  async #prepared(name: string): Promise<Row | null> {
+    const params = { now: this.#driver.now(), name };
+    const [row] = await this.#driver.read({ name: "scheduleRows", params });
+    if (row === undefined) return null;
+    const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
+    const line = { queue: spec.queue, name: spec.job };
+    if (this.#lines.id(line) === undefined) await this.#learn([line]);
+    return row;
+  }
+
+  #changingKnown(name: string, body: (row: Row, now: number) => Script<void>): Promise<ScheduleRow | null> {
+    const at = this.#driver.now();
+    return this.#driver.transaction(function* (): Script<ScheduleRow | null> {
+      const [row] = yield { name: "lockSchedule", params: { now: at, name } };
+      if (row === undefined) return null;
+      yield* body(row, number(row, "now"));
+      return scheduleRow((yield { name: "lockSchedule", params: { now: at, name } })[0] as Row);
+    });
+  }
+
+  #changing(name: string, body: (row: Row | undefined, now: number) => Script<void>): Promise<ScheduleRow> {
+    const at = this.#driver.now();
+    return this.#driver.transaction(function* (): Script<ScheduleRow> {
+      const [clock] = yield { name: "now", params: { now: at } };
+      const now = number(clock as Row, "now");
+      const find = { name: "lockSchedule", params: { now: at, name } } as const;
+      const [row] = yield find;
+      yield* body(row, now);
+      const [written] = yield find;
+      return scheduleRow(written as Row);
+    });
+  }
+}
+
+interface Env {
+  readonly name: string;
+  readonly now: number;
+  /** What to bind as `:now`. */
+  readonly at: number | null;
+  readonly newId: () => string;
+  readonly lines: Lines;
+}
+
+/** Makes the jobs of a plan, as far as the jobs that still run allow, and advances the row. */
+function* act(
+  row: Row,
+  spec: ScheduleSpec,
+  plan: ReturnType<typeof planSlots>,
+  env: Env,
+): Script<SlotReport | null> {
+  const live = spec.overlap === "allow" ? [] : yield* liveOf(row);
+  const waitingAt = maybeNumber(row, "waiting_at");
+  const queued = waitingAt === null ? plan.fire : [waitingAt, ...plan.fire];
+  const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
+  if (fire.length === 0 && waiting === waitingAt && plan.nextAt === maybeNumber(row, "next_at")) return null;
+  const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), slot, env.now));
+  const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.lines, env.at);
+  const fired: FiredSlot[] = [];
+  for (const [i, { status, id }] of outcomes.entries())
+    if (status !== "duplicate") fired.push({ slot: fire[i] as number, id, status, job: jobs[i] as NewJob });
+  const skipped = queued.length - fired.length - (waiting === null ? 0 : 1);
+  const advanced = yield {
+    name: "advanceSchedule",
+    params: {
+      name: env.name,
+      expected: maybeNumber(row, "next_at"),
+      nextAt: plan.nextAt,
+      waitingAt: waiting,
+      lastRunAt: fired.at(-1)?.slot ?? null,
+      lastJobId: fired.at(-1)?.id ?? null,
+      jobs: jobsText([...live, ...fired.map(({ id }) => id)]),
+      fired: fired.length,
+      skipped,
+      missed: plan.missed,
+    },
+  };
+  // Under the row's lock nobody can have advanced it meanwhile. If somebody has, nothing of this may stand.
+  if (advanced.length === 0) throw new Error(`schedule ${env.name} was advanced by somebody else`);
+  return { fired, skipped, missed: plan.missed, waiting: waiting !== null, fault: null };
+}
+
+/** Which slots get a job now, and which one waits until the job before it has ended. */
+function admitted(
+  overlap: ScheduleSpec["overlap"],
+  slots: readonly number[],
+  busy: boolean,
+): { readonly fire: readonly number[]; readonly waiting: number | null } {
+  if (overlap === "allow") return { fire: slots, waiting: null };
+  const fire = busy ? [] : slots.slice(0, 1);
+  const rest = slots.slice(fire.length);
+  return { fire, waiting: overlap === "queue" ? (rest[0] ?? null) : null };
+}
+
+/** Of the jobs that this schedule made, those that have not ended. */
+function* liveOf(row: Row): Script<string[]> {
+  const ids = idsOf(row);
+  if (ids.length === 0) return [];
+  const live = new Set((yield { name: "liveJobs", params: { ids } }).map((found) => text(found, "id")));
+  return ids.filter((id) => live.has(id));
+}
+
+function* insert(jobs: readonly NewJob[], lines: Lines, now: number | null): Script<Enqueued[]> {
+  const placed = jobs.map((job) => ({ job, line: lines.id(job) as number }));
+  return yield* enqueueScript(placed, now);
+}
+
+/** Writes what defines a schedule; its next slot is counted anew when the slots have changed, or `afresh`. */
+function* change(
+  row: Row,
+  now: number,
+  to: { spec: string; edits: string | null; paused?: boolean; afresh?: boolean },
+): Script<void> {
+  const spec = readSpec(to.spec, to.edits);
+  const before = readable(row);
+  const afresh = to.afresh === true || before === null || !sameTiming(before, spec);
+  const anchorAt = before === null || before.everyMs !== spec.everyMs ? now : number(row, "anchor_at");
+  // A last run in the future (somebody's clock was wrong) is waited for.
+  const from = Math.max(now, maybeNumber(row, "last_run_at") ?? 0);
+  const call = rewritten(row, now, to);
+  const { params } = call;
+  yield {
+    ...call,
+    params: {
+      ...params,
+      anchorAt,
+      nextAt: afresh ? timingOf(spec, anchorAt).next(to.afresh === true ? now : from) : params.nextAt,
+      waitingAt: to.afresh === true ? null : params.waitingAt,
+      paused: to.paused ?? params.paused,
+    },
+  };
+}
+
+/** The row with another definition, and all else as it is; a fault is gone. */
+function rewritten(row: Row, now: number, to: { spec: string; edits: string | null }) {
+  return {
+    name: "setSchedule",
+    params: {
+      now,
+      name: text(row, "name"),
+      spec: to.spec,
+      edits: to.edits,
+      anchorAt: number(row, "anchor_at"),
+      nextAt: maybeNumber(row, "next_at"),
+      waitingAt: maybeNumber(row, "waiting_at"),
+      paused: row["paused_at"] !== null,
+    },
+  } as const;
+}
+
+/** What is wrong with a definition; null: nothing. */
+function faultOf(spec: string, edits: string | null): string | null {
+  try {
+    timingOf(readSpec(spec, edits), 0);
+    return null;
+  } catch (error) {
+    return describeFailure(error).message;
+  }
+}
+
+function readable(row: Row): ScheduleSpec | null {
+  try {
+    const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
+    timingOf(spec, 0);
+    return spec;
+  } catch {
+    return null;
+  }
+}
+
+function newJob(name: string, spec: ScheduleSpec, id: string, slot: number | null, now: number): NewJob {
+  const extras = { ...spec.extras, schedule: { name, at: slot ?? now } } as JobExtras;
+  return {
+    id,
+    name: spec.job,
+    queue: spec.queue,
+    priority: spec.priority,
+    input: spec.input,
+    delayMs: null,
+    runAt: slot === null ? null : clampInstant(slot + jitterOf(name, slot, spec.jitterMs)),
+    maxAttempts: spec.maxAttempts,
+    timeoutMs: spec.timeoutMs,
+    unique: spec.unique,
+    lane: spec.lane,
+    context: spec.context ?? `schedule ${name}`,
+    parentId: null,
+    deadlineAt: null,
+    extras,
+  };
+}
+
+function idsOf(row: Row): string[] {
+  try {
+    const ids: unknown = JSON.parse(maybeText(row, "jobs") ?? "[]");
+    const isId = (id: unknown): id is string => typeof id === "string" && /^[0-9a-f-]{36}$/.test(id);
+    return Array.isArray(ids) ? ids.filter(isId) : [];
+  } catch {
+    return []; // spoilt by hand: nothing is known to run
+  }
+}
+
+function jobsText(ids: readonly string[]): string {
+  return JSON.stringify([...new Set(ids)].slice(-mostJobs));
+}
+
+function scheduleRow(row: Row): ScheduleRow {
+  const edits = maybeText(row, "edits");
+  const base = {
+    name: text(row, "name"),
+    nextAt: maybeNumber(row, "next_at"),
+    waitingAt: maybeNumber(row, "waiting_at"),
+    anchorAt: number(row, "anchor_at"),
+    createdAt: number(row, "created_at"),
+    pausedAt: maybeNumber(row, "paused_at"),
+    lastRunAt: maybeNumber(row, "last_run_at"),
+    lastJobId: maybeText(row, "last_job_id"),
+    fired: number(row, "fired"),
+    skipped: number(row, "skipped"),
+    missed: number(row, "missed"),
+    now: number(row, "now"),
+  };
+  try {
+    const spec = readSpec(text(row, "spec"), edits);
+    const edited = edits === null ? [] : Object.keys(JSON.parse(edits) as object);
+    return { ...base, spec, edited, fault: maybeText(row, "fault") };
+  } catch (error) {
+    return {
+      ...base,
+      spec: null,
+      edited: [],
+      fault: maybeText(row, "fault") ?? describeFailure(error).message,
+    };
+  }
+}

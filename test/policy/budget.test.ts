@@ -1,0 +1,148 @@
+// The token bucket: exact in every window, with chunks, returns, crashes and clocks that go back.
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Bucket, drained, refill, retryAfter, takeFrom, tuned } from "../../src/policy/budget.ts";
+
+const bucket = (change: Partial<Bucket> = {}): Bucket => ({
+  limit: 10,
+  perMs: 1_000,
+  burst: 10,
+  tokens: 10,
+  filledAt: 0,
+  chunks: [],
+  ...change,
+});
+
+const plain = { chunk: 0, holder: "a", chunkMs: 1_000, unused: 0 };
+
+function take(from: Bucket, n: number, now: number): { bucket: Bucket; granted: boolean } {
+  const { bucket: after, take: got } = takeFrom(from, { ...plain, wants: [n] }, now);
+  return { bucket: after, granted: got.granted[0] === true };
+}
+
+describe("a bucket", () => {
+  test("[H1] grows by its rate, in fractions, up to its burst", () => {
+    const empty = bucket({ tokens: 0 });
+    expect(refill(empty, 50).tokens).toBeCloseTo(0.5);
+    expect(refill(refill(empty, 50), 100).tokens).toBeCloseTo(1);
+    expect(refill(empty, 10_000).tokens).toBe(10);
+    let b = bucket({ tokens: 1 });
+    for (let i = 0; i < 10; i++) {
+      const got = take(b, 0.1, 0);
+      expect(got.granted, `the ${i}th tenth`).toBe(true);
+      b = got.bucket;
+    }
+    expect(take(b, 0.1, 0).granted).toBe(false);
+  });
+
+  test("[H1] a clock that goes back adds nothing, then or when it comes again", () => {
+    const b = take(bucket({ filledAt: 100_000 }), 10, 100_000).bucket;
+    const back = refill(b, 70_000);
+    expect(back.tokens).toBe(0);
+    expect(refill(back, 100_000).tokens).toBe(0);
+    expect(refill(back, 100_100).tokens).toBeCloseTo(1);
+    // By more than a minute: the clock was wrong before, so it counts from here on.
+    const far = refill(b, 10_000);
+    expect(far.tokens).toBe(0);
+    expect(refill(far, 10_100).tokens).toBeCloseTo(1);
+  });
+
+  test("[H1] says when to ask again: two tokens' time, or what is missing, from 1 s to 60 s", () => {
+    expect(retryAfter({ limit: 10, perMs: 1_000 }, 1)).toBe(1_000);
+    expect(retryAfter({ limit: 1, perMs: 1_000 }, 1)).toBe(2_000);
+    expect(retryAfter({ limit: 1, perMs: 10_000 }, 1)).toBe(20_000);
+    expect(retryAfter({ limit: 1, perMs: 1_000 }, 7.5)).toBe(7_500);
+    expect(retryAfter({ limit: 1, perMs: 3_600_000 }, 1)).toBe(60_000);
+  });
+
+  test("[H1] drained, it is empty until it has grown; tuned, it keeps its tokens within the new burst", () => {
+    expect(drained(bucket(), 0).tokens).toBe(0);
+    expect(refill(drained(bucket(), 0), 300).tokens).toBeCloseTo(3);
+    expect(tuned(bucket(), { limit: 5, perMs: 1_000, burst: 4 }, 0)).toMatchObject({ tokens: 4, burst: 4 });
+    expect(tuned(bucket({ tokens: 2 }), { limit: 5, perMs: 1_000, burst: 40 }, 0).tokens).toBe(2);
+  });
+
+  test("a chunk takes no more than a quarter, and what is left of it goes back", () => {
+    const want = { wants: [1], chunk: 50, holder: "a", chunkMs: 1_000, unused: 0 };
+    const { bucket: after, take: got } = takeFrom(bucket({ burst: 101, tokens: 101 }), want, 0);
+    expect(got).toMatchObject({ granted: [true], chunk: 25 });
+    expect(after.tokens).toBe(75);
+    const back = takeFrom(after, { ...want, wants: [], chunk: 0, unused: 20 }, 0);
+    expect(back.bucket).toMatchObject({ tokens: 95, chunks: [] });
+    // Too late: it has ended, and counts as used.
+    const late = takeFrom({ ...after, limit: 1e-9 }, { ...want, wants: [], chunk: 0, unused: 20 }, 1_000);
+    expect(late.bucket.tokens).toBeCloseTo(75);
+  });
+});
+
+test("[H1] while a chunk is out the row fills up only to what the chunk left, also after its end", () => {
+  const full = bucket({ limit: 1_000, burst: 100, tokens: 100 });
+  const { bucket: out, take: got } = takeFrom(
+    full,
+    { wants: [1], chunk: 50, holder: "a", chunkMs: 1_000, unused: 0 },
+    0,
+  );
+  expect(got.chunk).toBe(24);
+  expect(refill(out, 999).tokens).toBe(76); // its holder may spend 24 at this very moment
+  expect(refill(out, 1_001).tokens).toBeCloseTo(77); // and did so at the last one
+  expect(refill(out, 2_000).tokens).toBe(100);
+});
+
+/**
+ * Processes that take, hold chunks, spend them, return them, or die with them, at times of their own; the row's clock
+ * may go back. Whatever they do: in every window at most burst + limit × w / per.
+ */
+test("[H1] in any window w at most burst + limit × w / per are granted, also with chunks", () => {
+  const step = fc.record({
+    after: fc.integer({ min: 0, max: 700 }),
+    who: fc.integer({ min: 0, max: 3 }),
+    what: fc.constantFrom("take", "take", "take-all", "spend", "spend-all", "return", "die", "drain"),
+    n: fc.double({ min: 0.1, max: 6, noNaN: true }),
+    chunk: fc.integer({ min: 0, max: 60 }),
+  });
+  const rate = fc.record({
+    limit: fc.double({ min: 0.5, max: 200, noNaN: true }),
+    perMs: fc.integer({ min: 100, max: 20_000 }),
+    burst: fc.double({ min: 1, max: 300, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(rate, fc.array(step, { maxLength: 150 }), (numbers, steps) => {
+      const chunkMs = 1_000;
+      let b: Bucket = { ...numbers, tokens: numbers.burst, filledAt: 0, chunks: [] };
+      const purses = new Map<number, { left: number; until: number }>();
+      const grants: { at: number; n: number }[] = [];
+      let now = 0;
+      for (const { after, who, what, n, chunk } of steps) {
+        now += after;
+        const purse = purses.get(who) ?? { left: 0, until: -1 };
+        const usable = now < purse.until ? purse.left : 0;
+        if (what === "spend" || what === "spend-all") {
+          const spent = what === "spend" ? n : usable;
+          if (usable < spent || spent === 0) continue;
+          grants.push({ at: now, n: spent });
+          purses.set(who, { ...purse, left: purse.left - spent });
+        } else if (what === "die") purses.delete(who);
+        else if (what === "drain") b = n > 5 ? drained(b, now) : b;
+        else {
+          const wanted = what === "take-all" ? refill(b, now).tokens : n;
+          const wants = what === "return" || wanted === 0 ? [] : [wanted];
+          const more = what === "take" ? chunk : 0;
+          const want = { wants, chunk: more, holder: `${who}`, chunkMs, unused: usable };
+          const { bucket: next, take: got } = takeFrom(b, want, now);
+          b = next;
+          if (got.granted[0] === true) grants.push({ at: now, n: wanted });
+          purses.set(who, { left: got.chunk, until: now + chunkMs });
+        }
+      }
+      for (const [i, first] of grants.entries()) {
+        let sum = 0;
+        for (const { at, n } of grants.slice(i)) {
+          sum += n;
+          const most = numbers.burst + ((at - first.at) * numbers.limit) / numbers.perMs;
+          expect(sum).toBeLessThanOrEqual(most + 1e-6);
+        }
+      }
+    }),
+    { numRuns: 400 },
+  );
+});

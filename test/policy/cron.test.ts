@@ -1,0 +1,351 @@
+// Cron patterns and time zones against an oracle: a walk over every minute, by the runtime's own calendar.
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { cronTiming, intervalTiming, type Timing } from "../../src/policy/cron.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Slots in (from, to]. */
+function slots(timing: Timing, from: number, to: number): number[] {
+  const found: number[] = [];
+  for (let at = timing.next(from); at !== null && at <= to; at = timing.next(at)) found.push(at);
+  return found;
+}
+
+function iso(instants: readonly number[]): string[] {
+  return instants.map((at) => new Date(at).toISOString().replace(":00.000Z", "Z"));
+}
+
+function at(text: string): number {
+  return Date.parse(text);
+}
+
+// --- the oracle: knows nothing of croner, zone.ts or cron.ts --------------------------------------------------
+
+interface Shown {
+  readonly instant: number;
+  /** The wall clock as if it were UTC. */
+  readonly wall: number;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function wallOf(zone: string, instant: number): number {
+  let format = formats.get(zone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat("en-GB", {
+      timeZone: zone,
+      hourCycle: "h23",
+      dateStyle: "short",
+      timeStyle: "medium",
+    });
+    formats.set(zone, format);
+  }
+  const [, d, mo, y, h, mi, s] =
+    /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/.exec(format.format(instant)) ?? [];
+  return Date.UTC(Number(y), Number(mo) - 1, Number(d), Number(h), Number(mi), Number(s));
+}
+
+/** Every hour at which the zone's offset has changed since the hour before. */
+function changesOf(zone: string, from: number, to: number): number[] {
+  const found: number[] = [];
+  const stride = 12 * hour;
+  let before = wallOf(zone, from) - from;
+  for (let t = from + stride; t <= to; t += stride) {
+    const offset = wallOf(zone, t) - t;
+    if (offset === before) continue;
+    for (let u = t - stride + hour; u <= t; u += hour) {
+      const then = wallOf(zone, u) - u;
+      if (then !== before) found.push(u);
+      before = then;
+    }
+  }
+  return found;
+}
+
+function fieldMatches(field: string, value: number): boolean {
+  return field.split(",").some((part) => {
+    const [range = "", step = "1"] = part.split("/");
+    const [low, high] = range === "*" ? [0, 99] : range.split("-").map(Number);
+    const first = low ?? 0;
+    const last = high ?? (part.includes("/") ? 99 : first);
+    return value >= first && value <= last && (value - first) % Number(step) === 0;
+  });
+}
+
+/** The values of a field that match, as a mask: the walk asks millions of times. */
+function mask(field: string): readonly boolean[] {
+  return Array.from({ length: 60 }, (_, value) => fieldMatches(field, value));
+}
+
+const compiled = new Map<string, readonly (readonly boolean[])[]>();
+
+function matches(pattern: string, wall: number): boolean {
+  const masks = compiled.get(pattern) ?? pattern.split(" ").map(mask);
+  compiled.set(pattern, masks);
+  const [minutes = [], hours = [], days = [], months = [], weekdays = []] = masks;
+  const time = Math.floor(wall / minute) % 1_440;
+  if (minutes[time % 60] !== true || hours[Math.floor(time / 60)] !== true) return false;
+  const date = new Date(wall);
+  const dom = days[date.getUTCDate()] === true;
+  const dow = weekdays[date.getUTCDay()] === true || (date.getUTCDay() === 0 && weekdays[7] === true);
+  const [, , domField, , dowField] = pattern.split(" ");
+  return (
+    months[date.getUTCMonth() + 1] === true && (domField === "*" ? dow : dowField === "*" ? dom : dom || dow)
+  );
+}
+
+/**
+ * What must fire in (from, to], given every minute of it and of some time before. A pattern of every hour: whenever the
+ * clock shows it. Any other: for each matching time on the clock's dial, the first minute at which the clock showed
+ * that time or a later one.
+ */
+function oracle(pattern: string, minutes: readonly Shown[], from: number): number[] {
+  if (pattern.split(" ")[1] === "*")
+    return minutes
+      .filter(({ instant, wall }) => instant > from && matches(pattern, wall))
+      .map(({ instant }) => instant);
+  const due = new Set<number>();
+  let reached = (minutes[0] as Shown).wall;
+  for (const { instant, wall } of minutes) {
+    let passed = false;
+    for (let w = reached + minute; w <= wall; w += minute) passed = passed || matches(pattern, w);
+    reached = Math.max(reached, wall);
+    if (passed && instant > from) due.add(instant);
+  }
+  return [...due];
+}
+
+/** Every minute from a day before `from`. */
+function minutesOf(zone: string, from: number, to: number): Shown[] {
+  const found: Shown[] = [];
+  for (let instant = from - day; instant <= to; instant += minute)
+    found.push({ instant, wall: wallOf(zone, instant) });
+  return found;
+}
+
+const patterns = [
+  "* * * * *",
+  "*/2 * * * *",
+  "*/7 * * * *",
+  "*/15 * * * *",
+  "*/30 * * * *",
+  "0 * * * *",
+  "30 * * * *",
+  "59 * * * *",
+  "15,45 * * * *",
+  "0 */2 * * *",
+  "30 */3 * * *",
+  "0 */4 * * *",
+  "0 0 * * *",
+  "1 0 * * *",
+  "30 0 * * *",
+  "0 1 * * *",
+  "30 1 * * *",
+  "*/30 1 * * *",
+  "*/10 1 * * *",
+  "0 2 * * *",
+  "15 2 * * *",
+  "30 2 * * *",
+  "59 2 * * *",
+  "* 2 * * *",
+  "*/20 2 * * *",
+  "0 3 * * *",
+  "30 3 * * *",
+  "0 1-3 * * *",
+  "45 1,2,3 * * *",
+  "*/5 0-4 * * *",
+  "0 9-17 * * *",
+  "*/15 20-23 * * *",
+  "30 23 * * *",
+  "59 23 * * *",
+  "0 12 * * *",
+  "0 0 1 * *",
+  "30 2 * * 0",
+  "30 2 29-31 * *",
+  "0 2 * 3,10,11 0",
+  "0 2 1-7 * 0",
+];
+
+const zones = Intl.supportedValuesOf("timeZone");
+const years: readonly [number, number] = [Date.UTC(2026, 0, 1), Date.UTC(2031, 0, 1)];
+
+describe("cron in a time zone", () => {
+  test("[lab-T3][G1] in all zones, around every change from 2026 to 2030, forty patterns fire as the oracle says", () => {
+    const seen = new Map<string, string[]>();
+    let compared = 0;
+    for (const zone of zones) {
+      for (const change of changesOf(zone, ...years)) {
+        const from = change - 14 * hour;
+        const to = change + 14 * hour;
+        // Zones that share their clocks share a signature: the first of each is asked everything, the others a few.
+        const minutes = [change - hour, change].map((t) => wallOf(zone, t) - t).join(" ");
+        const key = `${change} ${minutes}`;
+        const known = seen.get(key);
+        seen.set(key, [...(known ?? []), zone]);
+        const asked = known === undefined ? patterns : ["30 2 * * *", "*/30 1 * * *", "*/30 * * * *"];
+        const walk = known === undefined ? minutesOf(zone, from, to) : null;
+        for (const pattern of asked) {
+          const timing = cronTiming(pattern, zone);
+          const expected =
+            walk === null
+              ? slots(cronTiming(pattern, known?.[0] ?? zone), from, to)
+              : oracle(pattern, walk, from);
+          const found = slots(timing, from, to);
+          if (found.join() !== expected.join())
+            expect(iso(found), `${pattern} in ${zone} around ${iso([change])[0]}`).toEqual(iso(expected));
+          compared += 1;
+        }
+      }
+    }
+    expect(compared).toBeGreaterThan(5_000);
+    expect(seen.size).toBeGreaterThan(60);
+  }, 300_000);
+
+  test.each([
+    ["Pacific/Apia", "2011-12-30T10:00:00Z", "a day that was left out"],
+    ["Pacific/Kwajalein", "1993-08-21T12:00:00Z", "a day that was left out"],
+    ["Europe/Dublin", "2026-10-25T01:00:00Z", "winter time that is the exception"],
+    ["Africa/Casablanca", "2026-02-15T02:00:00Z", "the clock is put back for Ramadan"],
+    ["Australia/Lord_Howe", "2026-10-03T15:30:00Z", "a gap of half an hour"],
+    ["Antarctica/Troll", "2026-03-29T01:00:00Z", "a gap of two hours"],
+    ["America/Caracas", "2016-05-01T07:00:00Z", "a change of half an hour for good"],
+  ])("[G1] %s at %s (%s): as the oracle says", (zone, change) => {
+    const from = at(change) - 30 * hour;
+    const to = at(change) + 30 * hour;
+    const walk = minutesOf(zone, from, to);
+    for (const pattern of patterns) {
+      const timing = cronTiming(pattern, zone);
+      const expected = oracle(pattern, walk, from);
+      expect(iso(slots(timing, from, to)), pattern).toEqual(iso(expected));
+      // Also asked from anywhere: a worker may start in the middle of an hour that comes for the second time.
+      for (let asked = from; asked < to; asked += 10 * minute) {
+        const next = expected.find((slot) => slot > asked);
+        if (next !== undefined && timing.next(asked) !== next)
+          expect(timing.next(asked), `${pattern} after ${iso([asked])[0]}`).toBe(next);
+      }
+    }
+  });
+
+  test("[G1] a time that is skipped fires once, right after the gap", () => {
+    const berlin = cronTiming("30 2 * * *", "Europe/Berlin");
+    expect(iso(slots(berlin, at("2026-03-28T12:00Z"), at("2026-03-30T12:00Z")))).toEqual([
+      "2026-03-29T01:00Z",
+      "2026-03-30T00:30Z",
+    ]);
+    const howe = cronTiming("15 2 * * *", "Australia/Lord_Howe");
+    expect(iso(slots(howe, at("2026-10-03T00:00Z"), at("2026-10-04T00:00Z")))).toEqual(["2026-10-03T15:30Z"]);
+  });
+
+  test("[G1] a time that comes twice fires once, when it first comes", () => {
+    const daily = cronTiming("30 2 * * *", "Europe/Berlin");
+    expect(iso(slots(daily, at("2026-10-24T12:00Z"), at("2026-10-26T00:00Z")))).toEqual([
+      "2026-10-25T00:30Z",
+    ]);
+    const twice = cronTiming("*/30 1 * * *", "America/New_York");
+    expect(iso(slots(twice, at("2026-11-01T00:00Z"), at("2026-11-01T12:00Z")))).toEqual([
+      "2026-11-01T05:00Z",
+      "2026-11-01T05:30Z",
+    ]);
+  });
+
+  test("[G1] a pattern of every hour goes on in real time through both changes", () => {
+    for (const [from, to] of [
+      ["2026-03-28T22:00Z", "2026-03-29T06:00Z"],
+      ["2026-10-24T22:00Z", "2026-10-25T06:00Z"],
+    ] as const) {
+      const found = slots(cronTiming("*/15 * * * *", "Europe/Berlin"), at(from), at(to));
+      expect(found).toHaveLength(32);
+      expect(found.every((slot, i) => slot === at(from) + (i + 1) * 15 * minute)).toBe(true);
+    }
+  });
+});
+
+describe("patterns", () => {
+  const start = at("2026-01-01T00:00:00Z");
+  test.each([
+    ["* * * * *", "UTC", ["2026-01-01T00:01Z", "2026-01-01T00:02Z"]],
+    ["*/20 * * * * *", "UTC", ["2026-01-01T00:00:20.000Z", "2026-01-01T00:00:40.000Z"]],
+    ["0 30 2 * * * 2027", "UTC", ["2027-01-01T02:30Z", "2027-01-02T02:30Z"]],
+    ["@daily", "Asia/Kolkata", ["2026-01-01T18:30Z", "2026-01-02T18:30Z"]],
+    ["0 0 L * *", "UTC", ["2026-01-31T00:00Z", "2026-02-28T00:00Z"]],
+    ["0 9 * * MON-FRI", "UTC", ["2026-01-01T09:00Z", "2026-01-02T09:00Z"]],
+    ["0 0 29 2 *", "UTC", ["2028-02-29T00:00Z", "2032-02-29T00:00Z"]],
+    ["0 0 13 * 5", "UTC", ["2026-01-02T00:00Z", "2026-01-09T00:00Z"]], // the 13th or a Friday
+    ["0 * 29 2 *", "Europe/Berlin", ["2028-02-28T23:00Z", "2028-02-29T00:00Z"]],
+  ])("%s in %s", (pattern, zone, expected) => {
+    const timing = cronTiming(pattern, zone);
+    const first = timing.next(start) as number;
+    expect(iso([first, timing.next(first) as number])).toEqual(expected);
+  });
+
+  test("[G2] every slot is later than what was asked for, and none lies between", () => {
+    const field = (low: number, high: number): fc.Arbitrary<string> =>
+      fc.oneof(
+        fc.constant("*"),
+        fc.integer({ min: 2, max: 20 }).map((step) => `*/${step}`),
+        fc
+          .array(fc.integer({ min: low, max: high }), { minLength: 1, maxLength: 3 })
+          .map((list) => list.join()),
+      );
+    const weekday = fc.constantFrom("*", "1-5", "0", "6,7", "*/2");
+    const pattern = fc.tuple(field(0, 59), field(0, 23), fc.constant("*"), fc.constant("*"), weekday);
+    const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe");
+    fc.assert(
+      fc.property(pattern, zone, fc.integer({ min: 0, max: 366 * 24 * 60 }), (fields, name, offset) => {
+        const timing = cronTiming(fields.join(" "), name);
+        const from = start + offset * minute;
+        const next = timing.next(from) as number;
+        expect(next).toBeGreaterThan(from);
+        const between = from + Math.floor((next - from) / 2);
+        expect(timing.next(between - 1)).toBe(next);
+        expect(timing.next(next - 1)).toBe(next);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("an end of the years is an end", () => {
+    expect(cronTiming("0 0 0 1 1 * 2020", "UTC").next(start)).toBeNull();
+    expect(cronTiming("0 0 * * * * 2025", "Europe/Berlin").next(start)).toBeNull();
+  });
+
+  test.each([
+    "",
+    "* * * *",
+    "* * * * * * * *",
+    "60 * * * *",
+    "0 24 * * *",
+    "0 0 32 * *",
+    "0 0 30 2 *",
+    "*/0 * * * *",
+    "1--100000000 * * * *",
+    "a * * * *",
+    "-1 * * * *",
+    "0.5 * * * *",
+    "@reboot",
+    "2026-05-05T00:00:00",
+    `${"1,".repeat(50_000)}1 * * * *`,
+    null,
+    5,
+    {},
+  ])("[G2] refuses the pattern %s", (pattern) => {
+    expect(() => cronTiming(pattern, "UTC")).toThrow(expect.objectContaining({ code: "BAD_CRON" }));
+  });
+
+  test.each(["", "Mars/Olympus", "Europe", "x".repeat(1_000), 1, null])("refuses the zone %s", (zone) => {
+    expect(() => cronTiming("* * * * *", zone)).toThrow(expect.objectContaining({ code: "BAD_TIMEZONE" }));
+  });
+});
+
+describe("intervals", () => {
+  test("fire at whole multiples of the interval after the anchor, the first one interval later", () => {
+    const timing = intervalTiming(90_000, 1_000);
+    expect([timing.next(0), timing.next(1_000), timing.next(90_999), timing.next(91_000)]).toEqual([
+      91_000, 91_000, 91_000, 181_000,
+    ]);
+    expect(timing.next(1_000 + 90_000 * 1e6)).toBe(1_000 + 90_000 * (1e6 + 1));
+  });
+});
