@@ -108,6 +108,12 @@ export type ErrorCode =
   | "NETWORK_FILE_SYSTEM"
   /** The SQLite file was removed or replaced while it was open. */
   | "FILE_REPLACED"
+  /** The jobs were moved to another database (`holdfast move`), and this one takes no writes. */
+  | "MOVED"
+  /** A move cannot begin or go on: the target is not empty, or the two databases do not fit together. */
+  | "MOVE_REFUSED"
+  /** What was copied is not what is there. */
+  | "MOVE_INCOMPLETE"
   /** The database refused a statement for a reason that we do not know; see the cause. */
   | "STORE_FAILED"
   // --- the reader of a failed job ------------------------------------------------------------------------

@@ -105,6 +105,8 @@ export interface JobExtras {
   readonly backoff?: Backoff;
   /** False: nothing is kept of this job once it is done. */
   readonly keep?: boolean;
+  /** What a middleware sends along from the enqueue to the run, in whichever process: a trace's context. */
+  readonly carrier?: Readonly<Record<string, string>>;
 }
 
 /** A job as the store takes it: checked, encoded, with an id. */

@@ -17,7 +17,9 @@ import type { Clock } from "./clock.ts";
 import type { ContextDeps } from "./context.ts";
 import type { AnyJob } from "./definition.ts";
 import { StateError } from "./errors.ts";
+import type { EventLogSettings } from "./event-log.ts";
 import type { Emitter } from "./events.ts";
+import type { ClaimedJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
@@ -31,6 +33,7 @@ import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
 import { Pool } from "./worker/pool.ts";
+import { type Cell, type Cells, Recorder } from "./worker/recorder.ts";
 import { Report } from "./worker/report.ts";
 import { Runner } from "./worker/runner.ts";
 import { type Settlement, Settler } from "./worker/settler.ts";
@@ -59,6 +62,10 @@ export interface WorkerDeps extends SettingsEnv {
   readonly maxPayloadBytes: number;
   /** Where a queue does not say otherwise. */
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
+  /** Where its lines are kept, how long. Null: there are none. */
+  readonly eventLog?: EventLogSettings | null;
+  /** What the process's workers have counted in minutes that are over. Null: nothing is counted. */
+  readonly totals?: Cells | null;
   /** Unique for each start of a worker. */
   readonly workerId: string;
   /** Unique for each boot of the machine, or as near as it can be had. */
@@ -105,6 +112,7 @@ export class Worker {
   readonly #maintenance: Maintenance;
   readonly #live: LiveSettings;
   readonly #report: Report;
+  readonly #recorder: Recorder | null;
 
   readonly #readiness = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<void>();
@@ -136,6 +144,7 @@ export class Worker {
       [...this.#settings.queues].map(([queue, slots]) => [queue, new Pool(queue, slots)]),
     );
     this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
+    this.#recorder = this.#makeRecorder();
     this.#settler = this.#makeSettler();
     this.#runner = this.#makeRunner();
     this.#tenancy = this.#makeTenancy();
@@ -148,6 +157,11 @@ export class Worker {
   /** How many attempts are running. */
   get running(): number {
     return this.#runner.running;
+  }
+
+  /** Whether it was told to stop, and takes nothing more. */
+  get stopping(): boolean {
+    return this.#stopping !== undefined;
   }
 
   /** Handlers that ignored their signal, were settled without it, and still run. */
@@ -203,6 +217,15 @@ export class Worker {
     return this.#runner.cancel(id, reason);
   }
 
+  /**
+   * What it has counted in minutes that are not over.
+   *
+   * @internal
+   */
+  counted(): Iterable<Cell> {
+    return this.#recorder?.unmerged() ?? [];
+  }
+
   // --- life ---------------------------------------------------------------------------------------------
 
   async #start(): Promise<void> {
@@ -222,6 +245,7 @@ export class Worker {
     await this.#claimer.exhausted();
     if (this.#stopping !== undefined) return;
     this.#maintenance.start(workerDuties(this.#deps));
+    this.#recorder?.start();
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
   }
@@ -260,6 +284,7 @@ export class Worker {
     }
     await this.#settleRest();
     await this.#maintenance.stop();
+    await this.#recorder?.stop();
     this.#live.stop();
     this.#runner.stop();
     this.#unlisten?.();
@@ -409,6 +434,7 @@ export class Worker {
 
   #settled(settlements: readonly Settlement[]): void {
     this.#report.settled(settlements);
+    this.#recorder?.settled(settlements);
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
@@ -421,7 +447,27 @@ export class Worker {
     if (later) this.#claimer.lookSoon();
   }
 
+  #lost(jobs: readonly ClaimedJob[]): void {
+    this.#report.lost(jobs);
+    this.#recorder?.lost(jobs);
+  }
+
   // --- the parts ----------------------------------------------------------------------------------------
+
+  #makeRecorder(): Recorder | null {
+    const { store, clock, log, totals } = this.#deps;
+    if (totals === undefined || totals === null) return null;
+    return new Recorder({
+      store,
+      clock,
+      log,
+      totals,
+      workerId: this.id,
+      loopDelay: () => this.#loopDelay.read(),
+      running: () => this.#runner.running,
+      slots: () => [...this.#pools.values()].reduce((sum, pool) => sum + pool.slots, 0),
+    });
+  }
 
   #makeSettler(): Settler {
     const { store, clock, random, log } = this.#deps;
@@ -432,7 +478,7 @@ export class Worker {
       log,
       workerId: this.id,
       onSettled: (settlements) => this.#settled(settlements),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
       onFatal: (error) => this.#fail(error, "settling"),
       onEmpty: () => this.#tellCalm(),
     });
@@ -458,7 +504,7 @@ export class Worker {
       },
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
     });
   }
 
@@ -528,11 +574,15 @@ export class Worker {
       claimable: () => this.#tenancy.claimable,
       overloaded: () => this.#isOverloaded(),
       onClaimed: (jobs, session) => {
+        if (log.trace !== undefined) this.#report.claimed(jobs);
         // A session that was lost while the claim was on its way took these with it.
         if (session === this.#tenancy.session) this.#runner.accept(jobs);
-        else this.#report.lost(jobs);
+        else this.#lost(jobs);
       },
-      onLook: () => this.#live.looked(),
+      onLook: () => {
+        log.trace?.({ worker: this.id }, "tick: looking for work");
+        this.#live.looked();
+      },
       reap: async () => {
         const taken = await reapOnce({
           store,

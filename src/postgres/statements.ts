@@ -430,6 +430,42 @@ export function statements(t: Tables): Statements {
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
 
+    // The whole of one worker's minute each time, so that writing it twice is writing it once.
+    putMetrics: `
+      insert into ${t.metric} (minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      select * from unnest(:rows.minute::bigint[], :rows.queue::text[], :rows.name::text[], :rows.worker::text[], :rows.done::int[], :rows.failed::int[], :rows.dead::int[],
+        :rows.cancelled::int[], :rows.throttled::int[], :rows.released::int[], :rows.lost::int[], :rows.ran::text[], :rows.waited::text[])
+      on conflict (minute, queue, name, worker) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metrics: `
+      select minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric}
+      where minute >= :since::bigint and minute < :until::bigint
+        and (:queues::text[] is null or queue = any(:queues::text[])) and (:names::text[] is null or name = any(:names::text[]))
+      order by minute, queue, name, worker`,
+    putGauges: `
+      insert into ${t.gauge} (minute, source, name, value)
+      select * from unnest(:rows.minute::bigint[], :rows.source::text[], :rows.name::text[], :rows.value::float8[])
+      on conflict (minute, source, name) do update set value = excluded.value`,
+    gauges: `
+      select minute, source, name, value from ${t.gauge}
+      where minute >= :since::bigint and minute < :until::bigint
+        and (:sources::text[] is null or source = any(:sources::text[])) and (:names::text[] is null or name = any(:names::text[]))
+      order by minute, source, name`,
+    putEvents: `
+      insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
+      select * from unnest(:rows.id::uuid[], :rows.at::bigint[], :rows.event::text[], :rows.job::uuid[], :rows.name::text[], :rows.queue::text[], :rows.attempt::int[], :rows.worker::text[], :rows.detail::text[])
+      on conflict (id) do nothing`,
+    events: `
+      select id, at, event, job, name, queue, attempt, worker, detail from ${t.event}
+      where (:cursor::uuid is null or id < :cursor::uuid) and (:job::uuid is null or job = :job::uuid) and at >= :since::bigint and at < :until::bigint
+        and (:events::text[] is null or event = any(:events::text[])) and (:queues::text[] is null or queue = any(:queues::text[]))
+        and (:names::text[] is null or name = any(:names::text[]))
+      order by id desc limit :limit::int`,
+    forgetSeries: `
+      with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
+        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
+      delete from ${t.event} where id < :eventsBefore::uuid`,
+
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)
       on conflict (name) do update set next_at = excluded.next_at where d.next_at <= ${NOW} returning name`,

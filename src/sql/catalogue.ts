@@ -46,6 +46,9 @@ export const TABLES = [
   "state",
   "kind",
   "duty",
+  "metric",
+  "gauge",
+  "event",
   "meta",
   "migration",
   // Postgres: the sequence that tokens are drawn from. SQLite draws them from claim's own counter.
@@ -117,6 +120,14 @@ export const STATEMENTS = [
   "getState",
   "setState",
   "deleteState",
+  // series and the event log
+  "putMetrics",
+  "metrics",
+  "putGauges",
+  "gauges",
+  "putEvents",
+  "events",
+  "forgetSeries",
   // upkeep
   "duty",
   "expired",

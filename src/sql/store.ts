@@ -29,6 +29,7 @@ import { Jobs } from "./jobs.ts";
 import { Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
+import { Series } from "./series.ts";
 import { claimedJob, maybeNumber, number, text } from "./rows.ts";
 import { WAITING_AT } from "../job.ts";
 
@@ -41,6 +42,7 @@ export class SqlStore implements Store {
   readonly #jobs: Jobs;
   readonly #cluster: Cluster;
   readonly #retention: Retention;
+  readonly #series: Series;
 
   constructor(driver: Driver, clock: Clock = systemClock) {
     this.dialect = driver.dialect;
@@ -49,6 +51,7 @@ export class SqlStore implements Store {
     this.#jobs = new Jobs(driver, clock);
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
+    this.#series = new Series(driver);
   }
 
   get counters(): StoreCounters {
@@ -334,6 +337,17 @@ export class SqlStore implements Store {
   getState: Store["getState"] = (key) => this.#cluster.getState(key);
   setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
   deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
+
+  // Series and the event log (series.ts)
+
+  putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
+  metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
+  gauges: Store["gauges"] = (query) => this.#series.gauges(query);
+  putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
+  events: Store["events"] = (query) => this.#series.events(query);
+  forgetSeries: Store["forgetSeries"] = (before) => this.#series.forget(before);
+  inspect: Store["inspect"] = () => this.#driver.inspect();
 
   // Upkeep (retention.ts)
 
