@@ -25,6 +25,10 @@ export interface HoldfastConfig {
   readonly jobs?: readonly AnyJob[] | undefined;
   /** As the second argument of `hf.work`. */
   readonly work?: WorkOptions | undefined;
+  /** As the option `schedules` of `hf.work`. */
+  readonly schedules?: readonly unknown[] | undefined;
+  /** Where `holdfast work` serves /health, /ready, /latency and /metrics. Default: nowhere. */
+  readonly server?: { readonly port: number; readonly host?: string | undefined } | undefined;
   /** Called once the client is open, before anything runs: middleware, listeners. */
   readonly setup?: ((hf: Holdfast) => unknown) | undefined;
   /** Told what a worker process serves when it starts (a service registry, say). It is never waited for, and may fail. */
@@ -39,7 +43,8 @@ export interface Manifest {
   readonly place: string;
   readonly schema: string;
   readonly jobs: readonly { readonly name: string; readonly queue: string | null }[];
-  readonly queues: Readonly<Record<string, number>>;
+  /** Slots of this process; null: as many as it has CPUs. */
+  readonly queues: Readonly<Record<string, number | null>>;
   readonly schedules: readonly string[];
   readonly pid: number;
   readonly host: string;

@@ -34,6 +34,12 @@ export type ErrorCode =
   | "BAD_KEY"
   /** A priority is not an integer in range. */
   | "BAD_PRIORITY"
+  /** There is no such command of `holdfast`. */
+  | "UNKNOWN_COMMAND"
+  /** A command destroys something: it needs `--force`, or a yes on a terminal. */
+  | "FORCE_REQUIRED"
+  /** holdfast.config.ts cannot be loaded, or says something that is no setting. */
+  | "BAD_CONFIG"
   /** The address of the database is not one that we understand. */
   | "BAD_URL"
   /** A cursor did not come from `list`, or came from another filter. */

@@ -12,7 +12,7 @@ import { Histogram } from "./policy/histogram.ts";
 import { checkOptions } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
 import type { MetricRow, Store } from "./store.ts";
-import { Cells, OUTCOMES, type CountedOutcome } from "./worker/recorder.ts";
+import { type Cells, OUTCOMES, type CountedOutcome } from "./worker/recorder.ts";
 
 /** How long attempts took, or waited, in milliseconds. Null where there was none. */
 export interface Durations {

@@ -13,7 +13,7 @@
  * Not here: stopping the source's workers first (the CLI does), how a database freezes or copies (sql/admin.ts).
  */
 import { createHash } from "node:crypto";
-import { StoreError, UsageError } from "./errors.ts";
+import { StateError, StoreError } from "./errors.ts";
 import type { Admin, AdminTable, Plain, PlainRow } from "./sql/admin.ts";
 
 /** How far a move is. */
@@ -56,7 +56,7 @@ interface Cursor {
 /**
  * Moves, or goes on with a move. Both databases must be migrated by this version.
  *
- * @throws UsageError MOVE_REFUSED
+ * @throws StateError MOVE_REFUSED
  * @throws StoreError MOVE_INCOMPLETE
  */
 export async function move(source: Admin, target: Admin, options: MoveOptions = {}): Promise<MoveReport> {
@@ -80,7 +80,7 @@ export async function move(source: Admin, target: Admin, options: MoveOptions = 
 /**
  * Gives a move up: the source takes writes again, and the target, which holds a part of the jobs, is to be dropped.
  *
- * @throws UsageError MOVE_REFUSED when the move is done: the jobs are at the target then
+ * @throws StateError MOVE_REFUSED when the move is done: the jobs are at the target then
  */
 export async function abortMove(source: Admin): Promise<void> {
   if ((await source.meta(MOVED_TO)) !== null)
@@ -290,6 +290,6 @@ async function instanceOf(admin: Admin): Promise<string> {
   return instance;
 }
 
-function refused(message: string): UsageError {
-  return new UsageError("MOVE_REFUSED", message);
+function refused(message: string): StateError {
+  return new StateError("MOVE_REFUSED", message);
 }

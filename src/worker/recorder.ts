@@ -57,7 +57,7 @@ export class Cells {
 
   at(queue: string, name: string): Cell {
     let names = this.#cells.get(queue);
-    if (names === undefined) this.#cells.set(queue, (names = new Map()));
+    if (names === undefined) this.#cells.set(queue, (names = new Map<string, Cell>()));
     let cell = names.get(name);
     if (cell === undefined) names.set(name, (cell = new Cell(queue, name)));
     return cell;
