@@ -58,7 +58,7 @@ export async function loadConfig(cwd: string, given: string | undefined): Promis
   }
   if (config["jobs"] !== undefined && !Array.isArray(config["jobs"]))
     throw bad(`${path}: jobs must be an array of definitions; got ${shown(config["jobs"])}.`);
-  return { path, config: config as HoldfastConfig };
+  return { path, config };
 }
 
 function bad(message: string, cause?: unknown): UsageError {

@@ -11,7 +11,6 @@ import type { Holdfast, Logger, OpenOptions } from "../index.ts";
 import { open } from "../index.ts";
 import type { Admin } from "../sql/admin.ts";
 import { openAdmin, sqliteFile } from "../sql/open.ts";
-import type { Command } from "./command.ts";
 import { loadConfig, type LoadedConfig } from "./config-file.ts";
 import { type Io, type Out, type Paint, painter } from "./io.ts";
 import { resolveTarget, secretsOf, type Target } from "./target.ts";
@@ -19,9 +18,15 @@ import { bar, grouped, harmless, json, oneLine } from "./text.ts";
 
 export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
+/** The command that is run, as far as its own messages need it. */
+export interface Called {
+  readonly name: string;
+  readonly args?: string;
+}
+
 export class Context {
   readonly io: Io;
-  readonly command: Command;
+  readonly command: Called;
   readonly args: readonly string[];
   readonly json: boolean;
   /** Colours for standard output. */
@@ -33,7 +38,7 @@ export class Context {
   #client: Holdfast | undefined;
   readonly #admins: Admin[] = [];
 
-  constructor(io: Io, command: Command, args: readonly string[], values: Values) {
+  constructor(io: Io, command: Called, args: readonly string[], values: Values) {
     this.io = io;
     this.command = command;
     this.args = args;

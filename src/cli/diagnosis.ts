@@ -232,7 +232,11 @@ function work({ queues, workers, stuck, now }: Facts): Check[] {
           text: live.length > 0 ? `${live.length} alive` : "none is alive, and nothing is ready",
           remedy: null,
         }
-      : wrong("workers", `none is alive, and ${grouped(ready)} ${ready === 1 ? "job is" : "jobs are"} ready`, "Start one: holdfast work"),
+      : wrong(
+          "workers",
+          `none is alive, and ${grouped(ready)} ${ready === 1 ? "job is" : "jobs are"} ready`,
+          "Start one: holdfast work",
+        ),
   );
   const unserved = queues.filter((queue) => queue.unserved.length > 0);
   checks.push(

@@ -5,6 +5,7 @@
  * leaves, colours appear only on a terminal, and tests run commands without a process.
  */
 import { createInterface } from "node:readline/promises";
+import { isatty } from "node:tty";
 import { styleText } from "node:util";
 
 /** One output. */
@@ -47,7 +48,7 @@ export function processIo(): Io {
     stderr: outOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
-    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    interactive: isatty(process.stdin.fd) && isatty(process.stderr.fd),
     get signal() {
       if (!listening) {
         listening = true;
@@ -72,7 +73,7 @@ export function processIo(): Io {
     },
     keys(onKey) {
       const { stdin } = process;
-      if (stdin.isTTY !== true) return () => {};
+      if (!stdin.isTTY) return () => {};
       const onData = (data: Buffer): void => onKey(data.toString("utf8"));
       stdin.setRawMode(true);
       stdin.resume();
@@ -90,7 +91,7 @@ function outOf(stream: NodeJS.WriteStream): Out {
   return {
     write: (text) => void stream.write(text),
     get isTTY() {
-      return stream.isTTY === true;
+      return isatty(stream.fd);
     },
     get columns() {
       return stream.columns ?? 100;

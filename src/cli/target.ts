@@ -34,7 +34,7 @@ export function resolveTarget({ flags, env, config, configPath }: TargetInput): 
     [env["DATABASE_URL"], "DATABASE_URL"],
     ["sqlite:./holdfast.db", "the default"],
   ];
-  const [given = "", from] = candidates.find(([url]) => url !== undefined && url !== "") as readonly [
+  const [given, from] = candidates.find(([url]) => url !== undefined && url !== "") as readonly [
     string,
     string,
   ];

@@ -31,14 +31,14 @@ const list: Command = {
     },
   ],
   run: async (ctx) => {
-    const hf = await ctx.client();
     const filter = filterOf(ctx);
+    const limit = ctx.integer("limit") ?? (ctx.flag("all") ? 500 : 50);
+    const hf = await ctx.client();
     if (ctx.flag("count")) {
       const count = await hf.jobs.count(filter);
       ctx.result({ count }, () => grouped(count));
       return;
     }
-    const limit = ctx.integer("limit") ?? (ctx.flag("all") ? 500 : 50);
     let cursor: string | null = ctx.string("cursor") ?? null;
     do {
       const page: Awaited<ReturnType<typeof hf.jobs.list>> = await hf.jobs.list({ ...filter, limit, cursor });

@@ -109,7 +109,7 @@ async function runWorker(ctx: Context, config: HoldfastConfig): Promise<number> 
   try {
     if (worker === null) await untilSignal(ctx.io.signal);
     else {
-      ctx.io.signal.addEventListener("abort", () => void stopTwice(ctx, worker), { once: true });
+      ctx.io.signal.addEventListener("abort", () => stopTwice(ctx, worker), { once: true });
       if (ctx.flag("once")) {
         await worker.ready;
         await worker.idle();
@@ -134,7 +134,7 @@ function stopTwice(ctx: Context, worker: ReturnType<Holdfast["work"]>): void {
     process.off("SIGINT", hurry);
     process.off("SIGTERM", hurry);
   };
-  worker.stop().then(done, done);
+  void worker.stop().finally(done);
 }
 
 function untilSignal(signal: AbortSignal): Promise<void> {
@@ -193,7 +193,7 @@ function manifestOf(
       );
   return {
     version: VERSION,
-    backend: /^postgres/.test(target.url) ? "postgres" : "sqlite",
+    backend: target.url.startsWith("postgres") ? "postgres" : "sqlite",
     place: target.place,
     schema: target.schema,
     jobs: definitions.map(({ name, queue }) => ({ name, queue })),
