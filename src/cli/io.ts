@@ -87,7 +87,7 @@ export function processIo(): Io {
   };
 }
 
-function outOf(stream: NodeJS.WriteStream): Out {
+function outOf(stream: NodeJS.WriteStream & { readonly fd: number }): Out {
   return {
     write: (text) => void stream.write(text),
     get isTTY() {
