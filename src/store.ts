@@ -257,6 +257,8 @@ export interface Store {
   /** One worker's minutes, each whole: writing the same minute again replaces it. */
   putMetrics(rows: readonly MetricRow[]): Promise<void>;
   metrics(query: MetricQuery): Promise<MetricRow[]>;
+  /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
+  compactMetrics(since: number, until: number): Promise<number>;
   /** Measured values, one for each (minute, source, name). */
   putGauges(rows: readonly GaugeRow[]): Promise<void>;
   gauges(query: GaugeQuery): Promise<GaugeRow[]>;

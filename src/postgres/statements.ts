@@ -442,6 +442,7 @@ export function statements(t: Tables): Statements {
       where minute >= :since::bigint and minute < :until::bigint
         and (:queues::text[] is null or queue = any(:queues::text[])) and (:names::text[] is null or name = any(:names::text[]))
       order by minute, queue, name, worker`,
+    dropMetrics: `delete from ${t.metric} where minute >= :since::bigint and minute < :until::bigint and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value)
       select * from unnest(:rows.minute::bigint[], :rows.source::text[], :rows.name::text[], :rows.value::float8[])

@@ -123,6 +123,7 @@ export const STATEMENTS = [
   // series and the event log
   "putMetrics",
   "metrics",
+  "dropMetrics",
   "putGauges",
   "gauges",
   "putEvents",

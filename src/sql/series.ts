@@ -4,11 +4,15 @@
  * Invariant: no statement here touches the tables of jobs; what is counted is counted in memory by the workers.
  * Not here: what is counted (recorder.ts, event-log.ts), percentiles (policy/histogram.ts).
  */
+import { Histogram } from "../policy/histogram.ts";
 import { idAt } from "../policy/id.ts";
 import type { EventQuery, EventRow, GaugeQuery, GaugeRow, MetricQuery, MetricRow } from "../store.ts";
-import type { Row } from "./catalogue.ts";
+import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { maybeNumber, maybeText, number, text } from "./rows.ts";
+
+/** Stands for all workers, in minutes that are long over. */
+const TOGETHER = "";
 
 export class Series {
   readonly #driver: Driver;
@@ -25,6 +29,20 @@ export class Series {
   async metrics({ since, until, queues, names }: MetricQuery): Promise<MetricRow[]> {
     const rows = await this.#driver.read({ name: "metrics", params: { since, until, queues, names } });
     return rows.map(metricRow);
+  }
+
+  /** In one transaction: what is read, written and dropped is one state. Answers how many rows went into others. */
+  async compact(since: number, until: number): Promise<number> {
+    return this.#driver.transaction(function* (): Script<number> {
+      const range = { since, until };
+      const found = yield { name: "metrics", params: { ...range, queues: null, names: null } };
+      const rows = found.map(metricRow);
+      const single = rows.filter(({ worker }) => worker !== TOGETHER).length;
+      if (single === 0) return 0;
+      yield { name: "putMetrics", params: { rows: together(rows).map((row) => ({ ...row })) } };
+      yield { name: "dropMetrics", params: range };
+      return single;
+    });
   }
 
   async putGauges(rows: readonly GaugeRow[]): Promise<void> {
@@ -76,6 +94,37 @@ function metricRow(row: Row): MetricRow {
     ran: text(row, "ran"),
     waited: text(row, "waited"),
   };
+}
+
+/** One row for each (minute, queue, kind). Pure. */
+function together(rows: readonly MetricRow[]): MetricRow[] {
+  const groups = Map.groupBy(rows, ({ minute, queue, name }) => JSON.stringify([minute, queue, name]));
+  return [...groups.values()].map((group) => {
+    const [first] = group as [MetricRow];
+    const ran = new Histogram();
+    const waited = new Histogram();
+    for (const row of group) {
+      ran.merge(Histogram.decode(row.ran));
+      waited.merge(Histogram.decode(row.waited));
+    }
+    const sum = (count: (row: MetricRow) => number): number =>
+      group.reduce((total, row) => total + count(row), 0);
+    return {
+      minute: first.minute,
+      queue: first.queue,
+      name: first.name,
+      worker: TOGETHER,
+      done: sum(({ done }) => done),
+      failed: sum(({ failed }) => failed),
+      dead: sum(({ dead }) => dead),
+      cancelled: sum(({ cancelled }) => cancelled),
+      throttled: sum(({ throttled }) => throttled),
+      released: sum(({ released }) => released),
+      lost: sum(({ lost }) => lost),
+      ran: ran.encode(),
+      waited: waited.encode(),
+    };
+  });
 }
 
 function eventRow(row: Row): EventRow {

@@ -342,6 +342,7 @@ export class SqlStore implements Store {
 
   putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
   metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);

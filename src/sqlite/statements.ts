@@ -353,6 +353,7 @@ export function statements(t: Tables): Statements {
       where minute >= :since and minute < :until
         and (:queues is null or queue in (select value from json_each(:queues))) and (:names is null or name in (select value from json_each(:names)))
       order by minute, queue, name, worker`,
+    dropMetrics: `delete from ${t.metric} where minute >= :since and minute < :until and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value) values (:rows.minute, :rows.source, :rows.name, :rows.value)
       on conflict (minute, source, name) do update set value = excluded.value`,

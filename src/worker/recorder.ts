@@ -87,6 +87,8 @@ export interface RecorderDeps {
 const minuteMs = 60_000;
 const flushEveryMs = 10_000;
 const mostMinutes = 10;
+// Older ones may have been added up by then (maintenance/forgetter.ts).
+const oldestMs = 30 * minuteMs;
 // A worker that stops does not wait long for its last minute.
 const lastFlushMs = 1_000;
 
@@ -203,6 +205,7 @@ export class Recorder {
 
   async #write(): Promise<void> {
     const { store, log, workerId } = this.#deps;
+    this.#dropOldest();
     const rows: MetricRow[] = [];
     const written: Cell[] = [];
     for (const [minute, cells] of this.#minutes) {
@@ -284,11 +287,13 @@ export class Recorder {
   }
 
   #dropOldest(): void {
-    while (this.#minutes.size > mostMinutes) {
+    const before = this.#minute() - oldestMs;
+    for (;;) {
       const [oldest] = this.#minutes.keys();
-      const cells = this.#minutes.get(oldest!);
+      if (oldest === undefined || (this.#minutes.size <= mostMinutes && oldest >= before)) return;
+      const cells = this.#minutes.get(oldest);
       if (cells !== undefined) this.#deps.totals.merge(cells);
-      this.#minutes.delete(oldest!);
+      this.#minutes.delete(oldest);
       this.#dropped += 1;
     }
   }

@@ -25,6 +25,8 @@ export interface CliOptions {
   readonly stdin?: string;
   readonly signal?: AbortSignal;
   readonly columns?: number;
+  /** Hears everything that goes to standard output so far. */
+  readonly onOut?: (out: string) => void;
 }
 
 let nowhere: string | undefined;
@@ -42,7 +44,10 @@ export async function cli(argv: readonly string[], options: CliOptions = {}): Pr
     rows: 40,
   });
   const io: Io = {
-    stdout: stream((text) => (out += text)),
+    stdout: stream((text) => {
+      out += text;
+      options.onOut?.(out);
+    }),
     stderr: stream((text) => (err += text)),
     env: options.env ?? {},
     cwd: options.cwd ?? nowhere,

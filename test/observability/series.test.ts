@@ -106,6 +106,26 @@ onEveryStore((target) => {
     expect((await metricRows(world.fresh)).map((one) => one["minute"])).toEqual([minute(29)]);
   });
 
+  test("[J3] minutes that are over are added up to one row for all workers, and say the same", async () => {
+    const world = await newWorld(target);
+    const clients = [await world.client(), await world.client()];
+    for (const { work } of clients) await work([quick], { queues: { default: 1 } });
+    const [{ hf }] = clients as [(typeof clients)[0]];
+    await hf.enqueueMany(Array.from({ length: 60 }, () => ({ job: quick, input: null })));
+    await world.advance("20s");
+    const since = world.clock.now() - 60_000;
+    const before = await hf.metrics.series({ since, step: "10m" });
+    const rowsBefore = await metricRows(world.fresh);
+    world.clock.set(world.clock.now() + 3 * 3_600_000);
+    await hf.prune();
+    const rows = await metricRows(world.fresh);
+    expect(new Set(rowsBefore.map((row) => row["worker"])).size).toBeGreaterThan(0);
+    expect(rows.every((row) => row["worker"] === "")).toBe(true);
+    expect(await hf.metrics.series({ since, step: "10m" })).toEqual(before);
+    await hf.prune();
+    expect(await metricRows(world.fresh)).toEqual(rows);
+  });
+
   test("[J3] the health of worker and database is measured every minute", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();

@@ -147,7 +147,9 @@ export const events: Command = {
     }
     let after = page.events[0]?.id ?? "";
     const show = (list: typeof page.events): void => {
-      for (const event of list.toReversed()) ctx.print(ctx.json ? JSON.stringify(event) : text(event));
+      for (const event of list.toReversed())
+        if (ctx.json) ctx.line(event);
+        else ctx.print(text(event));
     };
     show(page.events);
     while (!ctx.io.signal.aborted) {
