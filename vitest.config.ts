@@ -10,7 +10,7 @@ export default defineConfig({
     // The package by its own name means the sources, as in tsconfig.json's paths.
     alias: [
       { find: /^holdfast$/, replacement: source("index.ts") },
-      { find: /^holdfast\/testing$/, replacement: source("testing/index.ts") },
+      { find: /^holdfast\/(testing|prometheus|otel)$/, replacement: source("$1/index.ts") },
     ],
   },
   test: {

@@ -173,7 +173,10 @@ export class Attempt {
     const ctx = new AttemptContext(this, this.#deps.context);
     if (this.#deps.middleware.runs.length === 0) return run(input, ctx);
     const { id, name, queue, attempt } = this.job;
-    return this.#deps.middleware.run({ id, name, queue, attempt, input, ctx }, async () => run(input, ctx));
+    const carrier = this.job.extras?.carrier ?? {};
+    return this.#deps.middleware.run({ id, name, queue, attempt, input, ctx, carrier }, async () =>
+      run(input, ctx),
+    );
   }
 
   #returned(value: unknown): void {

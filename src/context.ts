@@ -210,7 +210,8 @@ class ProgressWriter {
 function withJob(log: Logger, job: ClaimedJob, workerId: string): Logger {
   const fields = { job: job.id, name: job.name, queue: job.queue, attempt: job.attempt, worker: workerId };
   const line = (level: keyof Logger): Logger["info"] => {
-    return (details, message) => log[level]({ ...fields, ...details }, message);
+    return (details, message) => log[level]?.({ ...fields, ...details }, message);
   };
-  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  const lines = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  return log.trace === undefined ? lines : { ...lines, trace: line("trace") };
 }

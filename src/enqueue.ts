@@ -30,13 +30,15 @@ import type { Store, UserTx } from "./store.ts";
 
 export type { Enqueue, EnqueueMany };
 
-/** An enqueue on its way in. `input` and `context` may be replaced; they are checked afterwards. */
+/** An enqueue on its way in. `input` and `context` may be replaced, `carrier` filled; they are checked afterwards. */
 export interface EnqueueRequest {
   readonly name: string;
   /** Null: the router says, else "default". */
   readonly queue: string | null;
   input: unknown;
   context: string | null;
+  /** Short texts for the `run` middleware of whichever process runs the job: a trace's context, a request's id. 8 KiB in all. */
+  readonly carrier: Record<string, string>;
 }
 
 /** Code of the user around an enqueue. */
@@ -74,6 +76,8 @@ const optionNames = [
   "tx",
 ];
 const itemNames = ["job", "input", ...optionNames.filter((name) => name !== "tx")];
+
+const maxCarrierChars = 8_192;
 
 /** Enqueues for one client. */
 export class Enqueuer {
@@ -146,7 +150,8 @@ export class Enqueuer {
     given: EnqueueOptions,
     parentId: string | null,
   ): Promise<Enqueued> {
-    return this.#write(this.#prepare(job, request.input, withContext(given, request), parentId), given.tx);
+    const prepared = this.#prepare(job, request.input, withContext(given, request), parentId);
+    return this.#write(withCarrier(prepared, request.carrier), given.tx);
   }
 
   #write(prepared: NewJob | Promise<NewJob>, tx: object | undefined): Promise<EnqueueResult> {
@@ -237,7 +242,8 @@ export class Enqueuer {
       try {
         const request = requestOf(item.job, item.input, item);
         return await this.#deps.around.enqueue(request, async () => {
-          arrived.set(i, await this.#prepare(item.job, request.input, withContext(item, request), parentId));
+          const prepared = this.#prepare(item.job, request.input, withContext(item, request), parentId);
+          arrived.set(i, await withCarrier(prepared, request.carrier));
           counted = true;
           arrive();
           return (await written).get(i) as Enqueued;
@@ -302,7 +308,33 @@ function requestOf(job: AnyContract | string, input: unknown, given: EnqueueOpti
     queue: given.queue ?? (typeof job === "string" ? null : job.queue),
     input,
     context: given.context ?? null,
+    carrier: {},
   };
+}
+
+/** What the middleware sends along travels in the extras, so that a job without any costs nothing. */
+function withCarrier(
+  prepared: NewJob | Promise<NewJob>,
+  carrier: Readonly<Record<string, unknown>>,
+): NewJob | Promise<NewJob> {
+  const entries = Object.entries(carrier);
+  if (entries.length === 0) return prepared;
+  const chars = entries.reduce(
+    (sum, [key, value]) =>
+      sum + key.length + (typeof value === "string" ? value.length : maxCarrierChars + 1),
+    0,
+  );
+  if (chars > maxCarrierChars)
+    throw new UsageError(
+      "BAD_OPTION",
+      `A middleware's carrier takes texts, ${maxCarrierChars} characters in all.`,
+      { details: { option: "carrier" } },
+    );
+  const add = (job: NewJob): NewJob => ({
+    ...job,
+    extras: { ...job.extras, carrier: Object.fromEntries(entries) as Record<string, string> },
+  });
+  return prepared instanceof Promise ? prepared.then(add) : add(prepared);
 }
 
 function withContext(given: EnqueueOptions, request: EnqueueRequest): EnqueueOptions {

@@ -34,6 +34,12 @@ export type ErrorCode =
   | "BAD_KEY"
   /** A priority is not an integer in range. */
   | "BAD_PRIORITY"
+  /** There is no such command of `holdfast`. */
+  | "UNKNOWN_COMMAND"
+  /** A command destroys something: it needs `--force`, or a yes on a terminal. */
+  | "FORCE_REQUIRED"
+  /** holdfast.config.ts cannot be loaded, or says something that is no setting. */
+  | "BAD_CONFIG"
   /** The address of the database is not one that we understand. */
   | "BAD_URL"
   /** A cursor did not come from `list`, or came from another filter. */
@@ -120,6 +126,12 @@ export type ErrorCode =
   | "NETWORK_FILE_SYSTEM"
   /** The SQLite file was removed or replaced while it was open. */
   | "FILE_REPLACED"
+  /** The jobs were moved to another database (`holdfast move`), and this one takes no writes. */
+  | "MOVED"
+  /** A move cannot begin or go on: the target is not empty, or the two databases do not fit together. */
+  | "MOVE_REFUSED"
+  /** What was copied is not what is there. */
+  | "MOVE_INCOMPLETE"
   /** The database refused a statement for a reason that we do not know; see the cause. */
   | "STORE_FAILED"
   // --- the reader of a failed job ------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import { type AnyJob, isJob } from "./definition.ts";
 import { closedError, Enqueuer } from "./enqueue.ts";
 import { type ClientEnv, processEnv, storeEvents } from "./environment.ts";
 import { shown, UsageError } from "./errors.ts";
+import { EventLog } from "./event-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
 import { Gather } from "./gather.ts";
 import { Holds } from "./holds.ts";
@@ -24,7 +25,9 @@ import type { Enqueued, NewJob } from "./job.ts";
 import { Jobs } from "./jobs.ts";
 import { KindCache } from "./kinds.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease.ts";
+import { forgetSeriesOnce } from "./maintenance/forgetter.ts";
 import { pruneOnce } from "./maintenance/pruner.ts";
+import { Metrics } from "./metrics.ts";
 import { type Middleware, MiddlewareChain } from "./middleware.ts";
 import { checkOpenOptions, checkTarget, type ClientSettings, type OpenOptions } from "./open-options.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
@@ -36,10 +39,11 @@ import { Retry } from "./retry.ts";
 import { Schedules } from "./schedules.ts";
 import { openStore } from "./sql/open.ts";
 import { State } from "./state.ts";
-import { Counters, type Stats, stats } from "./stats.ts";
-import type { PruneReport, Store } from "./store.ts";
+import { type ClientCounters, Counters, type Stats, stats } from "./stats.ts";
+import type { Inspection, PruneReport, Store } from "./store.ts";
 import { VERSION } from "./version.ts";
 import { Worker, type WorkerDeps, type WorkOptions } from "./worker.ts";
+import { Cells } from "./worker/recorder.ts";
 import { Workers } from "./workers.ts";
 
 // A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time.
@@ -119,6 +123,10 @@ export class Holdfast implements AsyncDisposable {
   readonly state: State;
   /** Workers of all processes. */
   readonly workers: Workers;
+  /** Series over time: counts and percentiles by the minute, health of processes and database. */
+  readonly metrics: Metrics;
+  /** What happened to which job, where `open` was told to keep it. */
+  readonly eventLog: EventLog;
 
   readonly #store: Store;
   readonly #settings: ClientSettings;
@@ -131,6 +139,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #results: Results;
   readonly #middleware = new MiddlewareChain();
   readonly #counters = new Counters();
+  readonly #totals = new Cells();
   readonly #newId: () => string;
   readonly #definitions = new Map<string, AnyJob>();
   readonly #workersHere = new Set<Worker>();
@@ -194,6 +203,15 @@ export class Holdfast implements AsyncDisposable {
     this.budgets = new Budgets({ ...shared, clock, newId, warn });
     this.state = new State({ ...shared, clock, newId, maxPayloadBytes });
     this.workers = new Workers(shared);
+    this.metrics = new Metrics({ ...shared, clock: env.clock, totals: () => this.#counted() });
+    this.eventLog = new EventLog({
+      ...shared,
+      clock: env.clock,
+      events,
+      log: settings.logger,
+      newId: this.#newId,
+      settings: settings.eventLog,
+    });
     this.#results = new Results({
       clock: env.clock,
       events,
@@ -323,9 +341,12 @@ export class Holdfast implements AsyncDisposable {
    */
   async prune(): Promise<PruneReport> {
     this.#checkOpen();
-    return this.#retry.once(() =>
-      pruneOnce({ store: this.#store, log: this.#settings.logger, retention: this.#settings.retention }),
-    );
+    const { logger: log, retention, eventLog } = this.#settings;
+    const store = this.#store;
+    return this.#retry.once(async () => {
+      await forgetSeriesOnce({ store, clock: this.#env.clock, eventLog });
+      return pruneOnce({ store, log, retention });
+    });
   }
 
   /**
@@ -351,11 +372,12 @@ export class Holdfast implements AsyncDisposable {
     await Promise.all([this.#gather.plain.idle(), this.#gather.keyed.idle()]);
     await Promise.allSettled(this.#settling);
     await this.budgets.close();
+    await this.eventLog.close();
     await this.#store.close();
   }
 
   #workerDeps(): WorkerDeps {
-    const { maxPayloadBytes, retention, order, logger } = this.#settings;
+    const { maxPayloadBytes, retention, order, logger, metrics, eventLog } = this.#settings;
     return {
       ...this.#env,
       store: this.#store,
@@ -371,11 +393,47 @@ export class Holdfast implements AsyncDisposable {
       },
       maxPayloadBytes,
       retention,
+      eventLog,
+      totals: metrics ? this.#totals : null,
       order,
       workerId: `${this.#env.host}-${this.#env.pid}-${this.#newId().slice(-12)}`,
       version: VERSION,
       onSignalled: () => this.close(),
     };
+  }
+
+  /** @internal What this client has counted; no statement is sent. */
+  counters(): ClientCounters {
+    let running = 0;
+    for (const worker of this.#workersHere) running += worker.leasesLost;
+    return this.#counters.read(this.#store, this.#retry, running);
+  }
+
+  /** @internal Workers of this process, for health checks. */
+  workersHere(): { readonly running: number; readonly stopping: number } {
+    const stopping = [...this.#workersHere].filter((worker) => worker.stopping).length;
+    return { running: this.#workersHere.size - stopping, stopping };
+  }
+
+  /** @internal The database itself, for `holdfast doctor` and health checks. */
+  inspect(): Promise<Inspection> {
+    this.#checkOpen();
+    return this.#retry.repeatable(() => this.#store.inspect());
+  }
+
+  /** @internal The database's clock, in epoch milliseconds. */
+  databaseNow(): Promise<number> {
+    this.#checkOpen();
+    return this.#store.now();
+  }
+
+  /** What this process's workers have counted: minutes that are over, and those under way. */
+  #counted(): Cells {
+    const sum = new Cells();
+    sum.merge(this.#totals);
+    for (const worker of this.#workersHere)
+      for (const cell of worker.counted()) sum.at(cell.queue, cell.name).merge(cell);
+    return sum;
   }
 
   #checkOpen(): void {

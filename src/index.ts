@@ -61,6 +61,19 @@ export type { State } from "./state.ts";
 export type { Workers } from "./workers.ts";
 export type { ClientCounters, Stats } from "./stats.ts";
 export type {
+  Durations,
+  GaugeSeries,
+  GaugesQuery,
+  KindTotals,
+  MetricPoint,
+  Metrics,
+  MetricSeries,
+  SeriesQuery,
+} from "./metrics.ts";
+export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./event-log.ts";
+export { health, latency, readiness } from "./health.ts";
+export type { Health, Latency } from "./health.ts";
+export type {
   CancelOutcome,
   DeleteOutcome,
   Hold,
@@ -79,6 +92,10 @@ export type { EnqueueRequest, Middleware, RunRequest } from "./middleware.ts";
 export { consoleLogger, silentLogger } from "./logger.ts";
 export type { Logger } from "./logger.ts";
 export type { Clock, Timer } from "./clock.ts";
+
+// The command line: what holdfast.config.ts exports.
+export { defineConfig } from "./config.ts";
+export type { HoldfastConfig, Manifest } from "./config.ts";
 
 // Errors: classed by who must act, each with a stable code.
 export { HoldfastError, isHoldfastError, JobError, StateError, StoreError, UsageError } from "./errors.ts";

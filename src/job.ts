@@ -107,6 +107,8 @@ export interface JobExtras {
   readonly keep?: boolean;
   /** The schedule that made it, and for which slot (epoch milliseconds). */
   readonly schedule?: { readonly name: string; readonly at: number };
+  /** What a middleware sends along from the enqueue to the run, in whichever process: a trace's context. */
+  readonly carrier?: Readonly<Record<string, string>>;
 }
 
 /** A job as the store takes it: checked, encoded, with an id. */

@@ -1,5 +1,5 @@
 /**
- * Where log lines go: four levels, details first and the sentence second, so that a pino logger fits as it is.
+ * Where log lines go: four levels and, for those who have it, a fifth, details first and the sentence second, so that a pino logger fits as it is.
  *
  * Invariant: a logger that throws harms nobody (`safely` wraps what the user gives).
  * Not here: what is logged and at which level; each part says so where it happens.
@@ -20,6 +20,8 @@ export interface Logger {
   info: LogLine;
   warn: LogLine;
   error: LogLine;
+  /** What happens all the time: each claim, each attempt that starts and ends well, each look that finds nothing. Left out: not told. */
+  trace?: LogLine;
 }
 
 const levels = ["debug", "info", "warn", "error"] as const;
@@ -66,14 +68,21 @@ export function safely(logger: unknown): Logger {
     );
   }
   const given = logger as Logger;
-  const guard = (level: (typeof levels)[number]): LogLine => {
+  const guard = (level: keyof Logger): LogLine => {
     return (details, message) => {
       try {
-        given[level](details, message);
+        given[level]?.(details, message);
       } catch {
         // Nowhere is left to tell: the logger is what failed.
       }
     };
   };
-  return { debug: guard("debug"), info: guard("info"), warn: guard("warn"), error: guard("error") };
+  const safe: Logger = {
+    debug: guard("debug"),
+    info: guard("info"),
+    warn: guard("warn"),
+    error: guard("error"),
+  };
+  if (typeof given.trace === "function") safe.trace = guard("trace");
+  return safe;
 }

@@ -20,6 +20,8 @@ export interface RunRequest {
   /** As the schema gave it. */
   readonly input: unknown;
   readonly ctx: JobContext;
+  /** What the `enqueue` middleware sent along. */
+  readonly carrier: Readonly<Record<string, string>>;
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 import type { Clock } from "./clock.ts";
 import { shown, UsageError } from "./errors.ts";
+import { checkEventLog, type EventLogOptions, type EventLogSettings } from "./event-log.ts";
 import { consoleLogger, type Logger, safely } from "./logger.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { checkSchema } from "./policy/name.ts";
@@ -47,6 +48,10 @@ export interface OpenOptions {
   readonly notify?: boolean | undefined;
   /** Postgres: connections for everything but claims and settles, which have their own; default 5. */
   readonly poolSize?: number | undefined;
+  /** Workers count what they do and write one row a minute for each kind, see `hf.metrics`; default true. */
+  readonly metrics?: boolean | undefined;
+  /** Keeps a line for each event of a job in the database, see `hf.eventLog`; default false. */
+  readonly eventLog?: boolean | EventLogOptions | undefined;
   /** Opens a SQLite library that has a known fault all the same. */
   readonly unsafeSqlite?: boolean | undefined;
 }
@@ -59,6 +64,8 @@ export interface ClientSettings {
   readonly retryForMs: number;
   readonly order: ClaimScope["order"];
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
+  readonly metrics: boolean;
+  readonly eventLog: EventLogSettings | null;
 }
 
 /** The options that are the store's, checked. */
@@ -86,6 +93,8 @@ const optionNames = [
   "notify",
   "poolSize",
   "unsafeSqlite",
+  "metrics",
+  "eventLog",
 ];
 const mebibyte = 1_048_576;
 /** Where HOLDFAST_URL and DATABASE_URL are not set. */
@@ -119,6 +128,8 @@ export function checkOpenOptions(options: unknown): {
       doneMs: durationMs(retention.done ?? "7d", "retention.done"),
       deadMs: durationMs(retention.dead ?? "30d", "retention.dead"),
     },
+    metrics: oneOf(given.metrics ?? true, [true, false], "metrics"),
+    eventLog: checkEventLog(given.eventLog),
   };
   optionalFunction(given.random, "random");
   const store: StoreSettings = {

@@ -289,6 +289,22 @@ export interface Store {
   renewPass(name: string, holder: string, leaseMs: number): Promise<boolean>;
   /** False: it is held by another, and nothing was written. */
   endPass(name: string, holder: string, clean: boolean, reason: string | null): Promise<boolean>;
+  /** One worker's minutes, each whole: writing the same minute again replaces it. */
+  putMetrics(rows: readonly MetricRow[]): Promise<void>;
+  metrics(query: MetricQuery): Promise<MetricRow[]>;
+  /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
+  compactMetrics(since: number, until: number): Promise<number>;
+  /** Measured values, one for each (minute, source, name). */
+  putGauges(rows: readonly GaugeRow[]): Promise<void>;
+  gauges(query: GaugeQuery): Promise<GaugeRow[]>;
+  /** The event log; the same id again is passed over. */
+  putEvents(rows: readonly EventRow[]): Promise<void>;
+  /** Newest first. */
+  events(query: EventQuery): Promise<EventRow[]>;
+  /** Forgets minutes and events that are older. Epoch milliseconds. */
+  forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
+  /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
+  inspect(): Promise<Inspection>;
 
   /** True for one caller in each period, over all processes: who wins does the duty. */
   duty(name: string, everyMs: number): Promise<boolean>;
@@ -421,6 +437,100 @@ export interface PassRow {
 export type PassStart =
   | { readonly held: true; readonly heldUntil: number }
   | { readonly held: false; readonly recovery: boolean; readonly run: number; readonly before: PassRow };
+
+/** What one worker counted of one kind in one queue in one minute. */
+export interface MetricRow {
+  /** The minute's first millisecond. */
+  readonly minute: number;
+  readonly queue: string;
+  readonly name: string;
+  readonly worker: string;
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly throttled: number;
+  readonly released: number;
+  readonly lost: number;
+  /** Histograms of how long attempts ran and waited, see policy/histogram.ts. */
+  readonly ran: string;
+  readonly waited: string;
+}
+
+/** Which minutes. Null: all. */
+export interface MetricQuery {
+  readonly since: number;
+  readonly until: number;
+  readonly queues: readonly string[] | null;
+  readonly names: readonly string[] | null;
+}
+
+/** One measured value of one minute. */
+export interface GaugeRow {
+  readonly minute: number;
+  /** A worker's id, or "database". */
+  readonly source: string;
+  readonly name: string;
+  readonly value: number;
+}
+
+/** Which values. Null: all. */
+export interface GaugeQuery {
+  readonly since: number;
+  readonly until: number;
+  readonly sources: readonly string[] | null;
+  readonly names: readonly string[] | null;
+}
+
+/** One line of the event log. */
+export interface EventRow {
+  readonly id: string;
+  readonly at: number;
+  readonly event: string;
+  readonly job: string | null;
+  readonly name: string | null;
+  readonly queue: string | null;
+  readonly attempt: number | null;
+  readonly worker: string | null;
+  /** JSON text: what else the event says. */
+  readonly detail: string | null;
+}
+
+/** Which events. Null: all. */
+export interface EventQuery {
+  readonly job: string | null;
+  readonly events: readonly string[] | null;
+  readonly queues: readonly string[] | null;
+  readonly names: readonly string[] | null;
+  readonly since: number;
+  readonly until: number;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+/** The database as its own catalogue describes it. Null: this database has no such thing, or the role may not see it. */
+export interface Inspection {
+  readonly dialect: "sqlite" | "postgres";
+  /** Of SQLite's library or of the server. */
+  readonly version: string;
+  readonly sizeBytes: number;
+  /** SQLite: the WAL file. Postgres: the directory, where the role may see it. */
+  readonly walBytes: number | null;
+  /** Dead rows of the hot table, and live ones. */
+  readonly deadRows: number | null;
+  readonly liveRows: number | null;
+  readonly oldestTransactionMs: number | null;
+  readonly connections: number | null;
+  readonly maxConnections: number | null;
+  /** False: a power cut may lose acknowledged commits. */
+  readonly durable: boolean;
+  /** Why `durable` is false, as the setting is written. */
+  readonly durability: string;
+  /** SQLite: a network file system's name, where it is on one. */
+  readonly networkFileSystem: string | null;
+  readonly diskFreeBytes: number | null;
+  readonly invalidIndexes: readonly string[];
+}
 
 export interface KindInfo {
   /** The definition computes a unique key from the input. */

@@ -17,7 +17,9 @@ import type { Clock } from "./clock.ts";
 import type { ContextDeps } from "./context.ts";
 import type { AnyJob } from "./definition.ts";
 import { StateError } from "./errors.ts";
+import type { EventLogSettings } from "./event-log.ts";
 import type { Emitter } from "./events.ts";
+import type { ClaimedJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
@@ -33,6 +35,7 @@ import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
 import { Pool } from "./worker/pool.ts";
+import { type Cell, type Cells, Recorder } from "./worker/recorder.ts";
 import { Report } from "./worker/report.ts";
 import { Runner } from "./worker/runner.ts";
 import { type Settlement, Settler } from "./worker/settler.ts";
@@ -67,6 +70,10 @@ export interface WorkerDeps extends SettingsEnv {
   readonly maxPayloadBytes: number;
   /** Where a queue does not say otherwise. */
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
+  /** Where its lines are kept, how long. Null: there are none. */
+  readonly eventLog?: EventLogSettings | null;
+  /** What the process's workers have counted in minutes that are over. Null: nothing is counted. */
+  readonly totals?: Cells | null;
   /** Unique for each start of a worker. */
   readonly workerId: string;
   /** Unique for each boot of the machine, or as near as it can be had. */
@@ -114,6 +121,7 @@ export class Worker {
   readonly #scheduler: Scheduler | null;
   readonly #live: LiveSettings;
   readonly #report: Report;
+  readonly #recorder: Recorder | null;
 
   readonly #readiness = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<void>();
@@ -145,6 +153,7 @@ export class Worker {
       [...this.#settings.queues].map(([queue, slots]) => [queue, new Pool(queue, slots)]),
     );
     this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
+    this.#recorder = this.#makeRecorder();
     this.#settler = this.#makeSettler();
     this.#runner = this.#makeRunner();
     this.#tenancy = this.#makeTenancy();
@@ -158,6 +167,11 @@ export class Worker {
   /** How many attempts are running. */
   get running(): number {
     return this.#runner.running;
+  }
+
+  /** Whether it was told to stop, and takes nothing more. */
+  get stopping(): boolean {
+    return this.#stopping !== undefined;
   }
 
   /** Handlers that ignored their signal, were settled without it, and still run. */
@@ -213,6 +227,15 @@ export class Worker {
     return this.#runner.cancel(id, reason);
   }
 
+  /**
+   * What it has counted in minutes that are not over.
+   *
+   * @internal
+   */
+  counted(): Iterable<Cell> {
+    return this.#recorder?.unmerged() ?? [];
+  }
+
   // --- life ---------------------------------------------------------------------------------------------
 
   async #start(): Promise<void> {
@@ -234,6 +257,7 @@ export class Worker {
     if (this.#stopping !== undefined) return;
     this.#scheduler?.look();
     this.#maintenance.start(workerDuties(this.#deps));
+    this.#recorder?.start();
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
   }
@@ -273,6 +297,7 @@ export class Worker {
     }
     await this.#settleRest();
     await this.#maintenance.stop();
+    await this.#recorder?.stop();
     this.#live.stop();
     this.#runner.stop();
     this.#unlisten?.();
@@ -427,6 +452,7 @@ export class Worker {
     if (this.#scheduler?.waits === true)
       for (const { job, transition } of settlements)
         if (transition.move === "end") this.#scheduler.ended(job.id);
+    this.#recorder?.settled(settlements);
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
@@ -439,7 +465,27 @@ export class Worker {
     if (later) this.#claimer.lookSoon();
   }
 
+  #lost(jobs: readonly ClaimedJob[]): void {
+    this.#report.lost(jobs);
+    this.#recorder?.lost(jobs);
+  }
+
   // --- the parts ----------------------------------------------------------------------------------------
+
+  #makeRecorder(): Recorder | null {
+    const { store, clock, log, totals } = this.#deps;
+    if (totals === undefined || totals === null) return null;
+    return new Recorder({
+      store,
+      clock,
+      log,
+      totals,
+      workerId: this.id,
+      loopDelay: () => this.#loopDelay.read(),
+      running: () => this.#runner.running,
+      slots: () => [...this.#pools.values()].reduce((sum, pool) => sum + pool.slots, 0),
+    });
+  }
 
   #makeSettler(): Settler {
     const { store, clock, random, log } = this.#deps;
@@ -450,7 +496,7 @@ export class Worker {
       log,
       workerId: this.id,
       onSettled: (settlements) => this.#settled(settlements),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
       onFatal: (error) => this.#fail(error, "settling"),
       onFewer: () => this.#claimer.settled(),
       onEmpty: () => this.#tellCalm(),
@@ -478,7 +524,7 @@ export class Worker {
       },
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
     });
   }
 
@@ -549,11 +595,15 @@ export class Worker {
       overloaded: () => this.#isOverloaded(),
       unsettled: () => this.#settler.pending,
       onClaimed: (jobs, session) => {
+        if (log.trace !== undefined) this.#report.claimed(jobs);
         // A session that was lost while the claim was on its way took these with it.
         if (session === this.#tenancy.session) this.#runner.accept(jobs);
-        else this.#report.lost(jobs);
+        else this.#lost(jobs);
       },
-      onLook: () => this.#live.looked(),
+      onLook: () => {
+        log.trace?.({ worker: this.id }, "tick: looking for work");
+        this.#live.looked();
+      },
       reap: async () => {
         const taken = await reapOnce({
           store,

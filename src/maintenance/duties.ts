@@ -6,18 +6,26 @@
  */
 import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
+import type { Clock } from "../clock.ts";
+import type { EventLogSettings } from "../event-log.ts";
 import type { Store } from "../store.ts";
+import { forgetSeriesOnce } from "./forgetter.ts";
 import type { Duty } from "./loop.ts";
 import { pruneOnce } from "./pruner.ts";
 import { tidyOnce } from "./tidier.ts";
 import { buryOnce } from "./undertaker.ts";
+import { sampleDatabaseOnce } from "./sampler.ts";
 import { reportUnservedOnce } from "./unserved.ts";
 
 export interface DutiesDeps {
   readonly store: Store;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
+  readonly clock: Clock;
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
+  readonly eventLog?: EventLogSettings | null;
+  /** Null: no series are kept. */
+  readonly totals?: object | null;
 }
 
 /**
@@ -27,12 +35,16 @@ export interface DutiesDeps {
  * maintenance.start(workerDuties({ store, log, events, retention }));
  */
 export function workerDuties(deps: DutiesDeps): Duty[] {
-  const { store, log, events, retention } = deps;
+  const { store, log, events, retention, clock, eventLog = null, totals = null } = deps;
   return [
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
+    { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, clock, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
     { name: "unserved", everyMs: 60_000, run: () => reportUnservedOnce({ store, log, events }) },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
+    ...(totals === null
+      ? []
+      : [{ name: "sample", everyMs: 60_000, run: () => sampleDatabaseOnce({ store, clock }) }]),
     { name: "bury", everyMs: 40_000, run: () => buryOnce({ store }) },
   ];
 }

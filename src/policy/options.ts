@@ -82,7 +82,13 @@ export function checkInteger(
   );
 }
 
-function nearest(key: string, allowed: readonly string[]): string | undefined {
+/**
+ * What the writer of `key` probably meant; undefined where nothing is near.
+ *
+ * @example
+ * nearest("dealy", ["delay", "at"]); // "delay"
+ */
+export function nearest(key: string, allowed: readonly string[]): string | undefined {
   if (key.length > 40) return undefined;
   let best: string | undefined;
   // One slip in a short word, two in one of six letters or more: further away, a guess only confuses.

@@ -24,11 +24,12 @@ import {
 } from "../sql/catalogue.ts";
 import { count, newCounters, runAsync, type Driver, type Lane } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
-import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { isDuplicate, sqlState, toStoreError, toUserTxError } from "./errors.ts";
 import { encode, Listener, Notifier } from "./listen.ts";
+import { inspect } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { isClient, isIdle, isNative, type PgClient, type PgPool } from "./pg.ts";
@@ -259,6 +260,12 @@ export class PostgresDriver implements Driver {
 
   async tidy(): Promise<void> {
     await makePartitions(this.#connections, this.#options.schema, systemClock.now());
+  }
+
+  inspect(): Promise<Inspection> {
+    const send = (text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+      this.#connections.query({ text, name: "", values }, "general");
+    return inspect(send, this.#options.schema);
   }
 
   dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number> {

@@ -17,6 +17,9 @@ const SOCKET_CODES = new Set([
   "ENOENT",
 ]);
 
+/** What the triggers of a database that has moved raise (postgres/admin.ts). */
+export const MOVED_STATE = "HF001";
+
 export function sqlState(error: unknown): string | null {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : null;
@@ -92,6 +95,8 @@ export function toStoreError(error: unknown): unknown {
         "SCHEMA_MISSING",
         `Postgres lacks a table or schema of Holdfast's: ${message}. Open it once with { migrate: true }.`,
       );
+    case MOVED_STATE:
+      return fail("MOVED", `${message.replace(/^holdfast: /, "")}. Start this process with the new address.`);
     case "53100":
       return fail(
         "DISK_FULL",

@@ -75,6 +75,16 @@ export const migrations: readonly Migration[] = [
       `create table ${t.pass} (
         name text primary key, clean bool not null, holder text, held_until bigint, runs bigint not null default 0,
         started_at bigint, ended_at bigint, reason text)`,
+      // Series: what each worker counted in each minute, what was measured, and (where it is turned on) what happened.
+      `create table ${t.metric} (
+        minute bigint not null, queue text not null, name text not null, worker text not null, done int not null, failed int not null,
+        dead int not null, cancelled int not null, throttled int not null, released int not null, lost int not null,
+        ran text not null, waited text not null, primary key (minute, queue, name, worker))`,
+      `create table ${t.gauge} (
+        minute bigint not null, source text not null, name text not null, value float8 not null, primary key (minute, source, name))`,
+      `create table ${t.event} (
+        id uuid primary key, at bigint not null, job uuid, attempt int, event text not null, name text, queue text, worker text, detail text)`,
+      `create index event_job on ${t.event} (job, id) where job is not null`,
       // Raw SQL: `insert into holdfast.enqueue (name, input) values (…)` is a job like any other.
       `create view ${part(schema, "enqueue")} as
         select null::uuid as id, null::text as name, null::json as input, null::text as queue, null::int as priority,

@@ -515,6 +515,42 @@ export function statements(t: Tables): Statements {
       update ${t.pass} set clean = :clean::bool, holder = :holder, held_until = :heldUntil::bigint, runs = :runs::bigint,
         started_at = :startedAt::bigint, ended_at = :endedAt::bigint, reason = :reason
       where name = :name returning name`,
+    // The whole of one worker's minute each time, so that writing it twice is writing it once.
+    putMetrics: `
+      insert into ${t.metric} (minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      select * from unnest(:rows.minute::bigint[], :rows.queue::text[], :rows.name::text[], :rows.worker::text[], :rows.done::int[], :rows.failed::int[], :rows.dead::int[],
+        :rows.cancelled::int[], :rows.throttled::int[], :rows.released::int[], :rows.lost::int[], :rows.ran::text[], :rows.waited::text[])
+      on conflict (minute, queue, name, worker) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metrics: `
+      select minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric}
+      where minute >= :since::bigint and minute < :until::bigint
+        and (:queues::text[] is null or queue = any(:queues::text[])) and (:names::text[] is null or name = any(:names::text[]))
+      order by minute, queue, name, worker`,
+    dropMetrics: `delete from ${t.metric} where minute >= :since::bigint and minute < :until::bigint and worker <> ''`,
+    putGauges: `
+      insert into ${t.gauge} (minute, source, name, value)
+      select * from unnest(:rows.minute::bigint[], :rows.source::text[], :rows.name::text[], :rows.value::float8[])
+      on conflict (minute, source, name) do update set value = excluded.value`,
+    gauges: `
+      select minute, source, name, value from ${t.gauge}
+      where minute >= :since::bigint and minute < :until::bigint
+        and (:sources::text[] is null or source = any(:sources::text[])) and (:names::text[] is null or name = any(:names::text[]))
+      order by minute, source, name`,
+    putEvents: `
+      insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
+      select * from unnest(:rows.id::uuid[], :rows.at::bigint[], :rows.event::text[], :rows.job::uuid[], :rows.name::text[], :rows.queue::text[], :rows.attempt::int[], :rows.worker::text[], :rows.detail::text[])
+      on conflict (id) do nothing`,
+    events: `
+      select id, at, event, job, name, queue, attempt, worker, detail from ${t.event}
+      where (:cursor::uuid is null or id < :cursor::uuid) and (:job::uuid is null or job = :job::uuid) and at >= :since::bigint and at < :until::bigint
+        and (:events::text[] is null or event = any(:events::text[])) and (:queues::text[] is null or queue = any(:queues::text[]))
+        and (:names::text[] is null or name = any(:names::text[]))
+      order by id desc limit :limit::int`,
+    forgetSeries: `
+      with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
+        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
+      delete from ${t.event} where id < :eventsBefore::uuid`,
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

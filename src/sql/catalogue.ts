@@ -49,6 +49,9 @@ export const TABLES = [
   "schedule",
   "budget",
   "pass",
+  "metric",
+  "gauge",
+  "event",
   "meta",
   "migration",
   // Postgres: the sequence that tokens are drawn from. SQLite draws them from claim's own counter.
@@ -142,6 +145,15 @@ export const STATEMENTS = [
   "lockPass",
   "addPass",
   "setPass",
+  // series and the event log
+  "putMetrics",
+  "metrics",
+  "dropMetrics",
+  "putGauges",
+  "gauges",
+  "putEvents",
+  "events",
+  "forgetSeries",
   // upkeep
   "duty",
   "expired",

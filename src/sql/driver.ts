@@ -5,7 +5,7 @@
  * the database's errors into ours. It knows nothing of jobs.
  */
 import type { Call, Row, Script } from "./catalogue.ts";
-import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 
 /** Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle. */
 export type Lane = "general" | "claim" | "settle";
@@ -28,6 +28,8 @@ export interface Driver {
   userTx(handle: unknown): UserTx | Promise<UserTx>;
   /** Upkeep that is the dialect's own. */
   tidy(): Promise<void>;
+  /** The database as its own catalogue describes it. */
+  inspect(): Promise<Inspection>;
   /** Drops whole what is older; answers how many pieces. 0 where the dialect has no such thing. */
   dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number>;
   listen(onWake: (wake: Wake) => void): () => void;

@@ -44,7 +44,8 @@ export function pending(
 export function notMigrated(missing: readonly Migration[], applied: readonly AppliedMigration[]): StoreError {
   const names = missing.map((migration) => `${migration.version} (${migration.name})`).join(", ");
   const details = { missing: missing.map((migration) => migration.version) };
-  const todo = "Open it once with { migrate: true } under a role that may create tables.";
+  const todo =
+    "Run `holdfast migrate`, or open it once with { migrate: true }, under a role that may create tables.";
   return applied.length === 0
     ? new StoreError("SCHEMA_MISSING", `The database has no Holdfast schema. ${todo}`, { details })
     : new StoreError(

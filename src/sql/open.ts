@@ -8,6 +8,7 @@ import { systemClock, type Clock } from "../clock.ts";
 import { StoreError, UsageError } from "../errors.ts";
 import { checkSchema } from "../policy/name.ts";
 import type { RenewalTarget, Store } from "../store.ts";
+import type { Admin } from "./admin.ts";
 import type { Driver } from "./driver.ts";
 import type { RenewalConnection } from "./renewal.ts";
 import { SqlStore } from "./store.ts";
@@ -76,6 +77,44 @@ export async function openRenewal(target: RenewalTarget): Promise<RenewalConnect
   }
   const { openPostgresRenewal } = await import("../postgres/renewal.ts");
   return openPostgresRenewal(target.config, target.schema);
+}
+
+/** An operator's hands on the database of a URL. The file of a SQLite URL must exist, or is made. */
+export async function openAdmin(url: string, schema: string): Promise<Admin> {
+  const checked = checkSchema(schema);
+  return byUrl<Promise<Admin>>(
+    url,
+    async () => (await import("../sqlite/admin.ts")).openSqliteAdmin(url, checked),
+    async () => (await import("../postgres/admin.ts")).openPostgresAdmin(url, checked, withoutSecrets(url)),
+  );
+}
+
+/** Every statement that makes the schema, for those who deploy schemas themselves. Connects to nothing. */
+export async function migrationSql(url: string, schema: string): Promise<string[]> {
+  const checked = checkSchema(schema);
+  return byUrl<Promise<string[]>>(
+    url,
+    async () => (await import("../sqlite/admin.ts")).migrationSql(checked),
+    async () => (await import("../postgres/admin.ts")).migrationSql(checked),
+  );
+}
+
+/** Makes the database of a URL where there is none; true when it was made. A SQLite file is made by opening it. */
+export async function createDatabase(url: string): Promise<boolean> {
+  return byUrl<Promise<boolean>>(
+    url,
+    async () => false,
+    async () => (await import("../postgres/admin.ts")).createPostgresDatabase(url),
+  );
+}
+
+/** The file of a SQLite URL; null for a database in memory and for Postgres. */
+export async function sqliteFile(url: string): Promise<string | null> {
+  return byUrl<Promise<string | null>>(
+    url,
+    async () => (await import("../sqlite/file.ts")).databasePath(url),
+    async () => null,
+  );
 }
 
 function byUrl<T>(url: string, sqlite: (url: string) => T, postgres: (url: string) => T): T {

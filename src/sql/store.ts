@@ -31,6 +31,7 @@ import { Lines, resolveLines } from "./lines.ts";
 import { Passes } from "./passes.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
+import { Series } from "./series.ts";
 import { claimedJob, maybeNumber, number, text } from "./rows.ts";
 import { Schedules } from "./schedules.ts";
 import { WAITING_AT } from "../job.ts";
@@ -47,6 +48,7 @@ export class SqlStore implements Store {
   readonly #schedules: Schedules;
   readonly #budgets: Budgets;
   readonly #passes: Passes;
+  readonly #series: Series;
 
   constructor(driver: Driver, clock: Clock = systemClock) {
     this.dialect = driver.dialect;
@@ -58,6 +60,7 @@ export class SqlStore implements Store {
     this.#schedules = new Schedules(driver, this.#lines, (lines) => this.#learnLines(lines));
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
+    this.#series = new Series(driver);
   }
 
   get counters(): StoreCounters {
@@ -381,6 +384,17 @@ export class SqlStore implements Store {
       return result;
     });
   }
+  // Series and the event log (series.ts)
+
+  putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
+  metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
+  putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
+  gauges: Store["gauges"] = (query) => this.#series.gauges(query);
+  putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
+  events: Store["events"] = (query) => this.#series.events(query);
+  forgetSeries: Store["forgetSeries"] = (before) => this.#series.forget(before);
+  inspect: Store["inspect"] = () => this.#driver.inspect();
 
   // Upkeep (retention.ts)
 

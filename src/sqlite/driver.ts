@@ -22,11 +22,12 @@ import {
 } from "../sql/catalogue.ts";
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
-import type { RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { BUSY_DEADLINE_MS, checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isBusy, isDuplicate, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
 import { type Handle, inTransaction, isForeign, isHandle, openLike, SqliteSession } from "./handle.ts";
+import { inspect } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { statements } from "./statements.ts";
 
@@ -320,6 +321,11 @@ export class SqliteDriver implements Driver {
         { bytes },
       );
     }
+  }
+
+  inspect(): Promise<Inspection> {
+    const path = this.#watch === null ? null : this.#path;
+    return this.#patiently(() => inspect(this.#session.handle, path, this.#options.schema));
   }
 
   async dropOld(): Promise<number> {

@@ -23,6 +23,9 @@ const NAMES: Readonly<Record<string, number>> = {
   SQLITE_NOTADB: PRIMARY.notADatabase,
 };
 
+/** What the triggers of a database that has moved say (sqlite/admin.ts): the text is ours. */
+const MOVED = /^holdfast: This database has moved/;
+
 /** The primary result code, or null where it is not SQLite's error. */
 function primaryCode(error: unknown): number | null {
   if (typeof error !== "object" || error === null) return null;
@@ -89,6 +92,13 @@ export function toStoreError(error: unknown, path: string): unknown {
     case PRIMARY.cantOpen:
       return new StoreError("DATABASE_UNREACHABLE", `${path} cannot be opened: ${message}.`, options);
     default:
+      if (MOVED.test(message)) {
+        return new StoreError(
+          "MOVED",
+          `${message.replace(/^holdfast: /, "")}. Start this process with the new address.`,
+          options,
+        );
+      }
       if (/no such table/.test(message)) {
         return new StoreError(
           "SCHEMA_MISSING",

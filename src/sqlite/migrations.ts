@@ -60,6 +60,16 @@ export const migrations: readonly Migration[] = [
       `create table ${t.pass} (
         name text primary key not null, clean integer not null, holder text, held_until integer, runs integer not null default 0,
         started_at integer, ended_at integer, reason text) without rowid`,
+      // Series: what each worker counted in each minute, what was measured, and (where it is turned on) what happened.
+      `create table ${t.metric} (
+        minute integer not null, queue text not null, name text not null, worker text not null, done integer not null, failed integer not null,
+        dead integer not null, cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
+        ran text not null, waited text not null, primary key (minute, queue, name, worker)) without rowid`,
+      `create table ${t.gauge} (
+        minute integer not null, source text not null, name text not null, value real not null, primary key (minute, source, name)) without rowid`,
+      `create table ${t.event} (
+        id text primary key not null, at integer not null, event text not null, job text, name text, queue text, attempt integer, worker text, detail text) without rowid`,
+      `create index "${schema}_event_job" on ${t.event} (job, id) where job is not null`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,

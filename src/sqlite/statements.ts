@@ -422,6 +422,41 @@ export function statements(t: Tables): Statements {
       update ${t.pass} set clean = :clean, holder = :holder, held_until = :heldUntil, runs = :runs, started_at = :startedAt,
         ended_at = :endedAt, reason = :reason
       where name = :name returning name`,
+    // The whole of one worker's minute each time, so that writing it twice is writing it once.
+    putMetrics: `
+      insert into ${t.metric} (minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      values (:rows.minute, :rows.queue, :rows.name, :rows.worker, :rows.done, :rows.failed, :rows.dead, :rows.cancelled, :rows.throttled, :rows.released, :rows.lost, :rows.ran, :rows.waited)
+      on conflict (minute, queue, name, worker) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metrics: `
+      select minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric}
+      where minute >= :since and minute < :until
+        and (:queues is null or queue in (select value from json_each(:queues))) and (:names is null or name in (select value from json_each(:names)))
+      order by minute, queue, name, worker`,
+    dropMetrics: `delete from ${t.metric} where minute >= :since and minute < :until and worker <> ''`,
+    putGauges: `
+      insert into ${t.gauge} (minute, source, name, value) values (:rows.minute, :rows.source, :rows.name, :rows.value)
+      on conflict (minute, source, name) do update set value = excluded.value`,
+    gauges: `
+      select minute, source, name, value from ${t.gauge}
+      where minute >= :since and minute < :until
+        and (:sources is null or source in (select value from json_each(:sources))) and (:names is null or name in (select value from json_each(:names)))
+      order by minute, source, name`,
+    putEvents: `
+      insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
+      values (:rows.id, :rows.at, :rows.event, :rows.job, :rows.name, :rows.queue, :rows.attempt, :rows.worker, :rows.detail)
+      on conflict (id) do nothing`,
+    events: `
+      select id, at, event, job, name, queue, attempt, worker, detail from ${t.event}
+      where (:cursor is null or id < :cursor) and (:job is null or job = :job) and at >= :since and at < :until
+        and (:events is null or event in (select value from json_each(:events))) and (:queues is null or queue in (select value from json_each(:queues)))
+        and (:names is null or name in (select value from json_each(:names)))
+      order by id desc limit :limit`,
+    forgetSeries: [
+      `delete from ${t.metric} where minute < :metricsBefore`,
+      `delete from ${t.gauge} where minute < :metricsBefore`,
+      `delete from ${t.event} where id < :eventsBefore`,
+    ],
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

@@ -33,10 +33,20 @@ export class Report {
     return this.#leasesLost;
   }
 
+  /** These were claimed. For those who log everything. */
+  claimed(jobs: readonly ClaimedJob[]): void {
+    const { log, workerId } = this.#deps;
+    if (log.trace === undefined) return;
+    log.trace({ worker: workerId, count: jobs.length }, "jobs were claimed");
+    for (const job of jobs) log.trace({ ...this.#about(job), context: job.context }, "job was claimed");
+  }
+
   /** These outcomes have been written. */
   settled(settlements: readonly Settlement[]): void {
-    const { events } = this.#deps;
+    const { events, log } = this.#deps;
     for (const { job, outcome, transition, heldMs } of settlements) {
+      if (outcome.kind === "succeeded" && log.trace !== undefined)
+        log.trace({ ...this.#about(job), context: job.context, durationMs: heldMs }, "job is done");
       if (outcome.kind !== "succeeded") this.#notDone(job, outcome, transition, heldMs);
       else if (events.has("job.done")) {
         events.emit("job.done", { ...this.#about(job), durationMs: heldMs });

@@ -22,6 +22,8 @@ test("every TypeScript block in the documentation compiles", () => {
         paths: {
           holdfast: [join(root, "src/index.ts")],
           "holdfast/testing": [join(root, "src/testing/index.ts")],
+          "holdfast/prometheus": [join(root, "src/prometheus/index.ts")],
+          "holdfast/otel": [join(root, "src/otel/index.ts")],
         },
       },
       include: ["*.ts"],

@@ -46,12 +46,13 @@ export function spawnNode(
   file: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string | undefined>> = {},
+  cwd: string = root,
 ): NodeProcess {
   const child = spawn(
     process.execPath,
     ["--disable-warning=ExperimentalWarning", resolve(root, file), ...args],
     {
-      cwd: root,
+      cwd,
       stdio: ["pipe", "pipe", "pipe"],
       // NODE_OPTIONS and VITEST* are the test runner's business.
       env: { ...withoutRunner(process.env), ...env },

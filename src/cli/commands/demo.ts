@@ -1,0 +1,155 @@
+/**
+ * `holdfast demo`: two worker processes on a fresh file, one of them killed in the middle; then everything is counted.
+ *
+ * Exits with 0 when every accepted job ended once, which is the promise.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sleep, systemClock } from "../../clock.ts";
+import { defineJob, Dead, fixed, type Holdfast, open, silentLogger } from "../../index.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { bar, grouped } from "../text.ts";
+
+const resize = defineJob({
+  name: "resize-image",
+  run: async (input: { n: number }, ctx) => {
+    await sleep(systemClock, 20 + (input.n % 30), ctx.signal);
+    return { width: 640 };
+  },
+});
+const mail = defineJob({
+  name: "send-mail",
+  retry: { attempts: 4, backoff: fixed("200ms") },
+  run: async (input: { n: number }, ctx) => {
+    await sleep(systemClock, 10, ctx.signal);
+    if (input.n % 5 === 0 && ctx.attempt < 3) throw new Error("421 try again later");
+    if (input.n % 97 === 0) throw new Dead("550 no such mailbox");
+  },
+});
+const definitions = [resize, mail];
+
+export const demo: Command = {
+  name: "demo",
+  summary: "see two workers share a file, one of them killed, and nothing lost",
+  args: "[--jobs <n>]",
+  maxArgs: 2,
+  options: { jobs: { type: "string", value: "n", help: "How many; default 400" } },
+  details: "On a new SQLite file in the temporary folder, removed at the end.",
+  json: "{ accepted, done, dead, crashes, lost, ok }",
+  run: async (ctx) => {
+    if (ctx.args[0] === "worker") return worker(ctx.args[1] as string);
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
+    try {
+      return await story(ctx, `sqlite:${join(folder, "jobs.db")}`);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+/** The child: a worker with a short lease, so that the takeover is soon seen. */
+async function worker(url: string): Promise<number> {
+  const hf = await open(url, { logger: silentLogger });
+  const running = hf.work(definitions, {
+    queues: { default: 4 },
+    lease: "3s",
+    heartbeat: "1s",
+    signals: true,
+  });
+  await running.stopped;
+  return 0;
+}
+
+async function story(ctx: Context, url: string): Promise<number> {
+  const total = Math.max(10, ctx.integer("jobs") ?? 400);
+  const hf = await open(url, { logger: silentLogger });
+  const main = process.argv[1] as string;
+  const start = (): ChildProcess =>
+    spawn(process.execPath, [...process.execArgv, main, "demo", "worker", url], { stdio: "ignore" });
+  const crew = [start(), start()];
+  try {
+    const items = Array.from({ length: total }, (_, n) => ({
+      job: n % 2 === 0 ? resize : mail,
+      input: { n },
+    }));
+    const accepted = (await hf.enqueueMany(items)).map(({ id }) => id);
+    ctx.note(`${grouped(total)} jobs were accepted; two workers start`);
+    await until(ctx, hf, total, (ended) => ended > total / 3);
+    crew[0]?.kill("SIGKILL");
+    ctx.note(
+      ctx.paintError("warn", "one worker was killed with SIGKILL in the middle of its jobs; a third starts"),
+    );
+    crew.push(start());
+    await until(ctx, hf, total, (ended) => ended >= total);
+    const counts = await tally(hf, accepted);
+    ctx.result(counts, () =>
+      [
+        `accepted ${grouped(counts.accepted)}, done ${grouped(counts.done)}, dead ${grouped(counts.dead)} (on purpose), lost ${grouped(counts.lost)}`,
+        `${grouped(counts.crashes)} jobs were in the killed worker's hands and ran again`,
+        counts.ok
+          ? ctx.paint("good", "Every accepted job has one recorded end.")
+          : ctx.paint("bad", "Something was lost."),
+      ].join("\n"),
+    );
+    return counts.ok ? 0 : 1;
+  } finally {
+    await hf.workers.stop("all").catch(() => 0);
+    await Promise.all(crew.map(gone));
+    await hf.close();
+  }
+}
+
+async function until(
+  ctx: Context,
+  hf: Holdfast,
+  total: number,
+  over: (ended: number) => boolean,
+): Promise<void> {
+  const { stderr } = ctx.io;
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    const ended = await hf.jobs.count({ state: ["done", "dead", "cancelled"] });
+    if (stderr.isTTY && !ctx.json)
+      ctx.draw(stderr, `\r${bar(ended / total, 40)} ${grouped(ended)} of ${grouped(total)}`);
+    if (over(ended) || ctx.io.signal.aborted || Date.now() > deadline) break;
+    await sleep(systemClock, 100);
+  }
+  if (stderr.isTTY && !ctx.json) ctx.draw(stderr, "\r\u001b[2K");
+}
+
+interface Tally {
+  readonly accepted: number;
+  readonly done: number;
+  readonly dead: number;
+  readonly crashes: number;
+  readonly lost: number;
+  readonly ok: boolean;
+}
+
+async function tally(hf: Holdfast, accepted: readonly string[]): Promise<Tally> {
+  let [done, dead, crashes] = [0, 0, 0];
+  for (let i = 0; i < accepted.length; i += 500) {
+    const { jobs } = await hf.jobs.list({ ids: accepted.slice(i, i + 500), limit: 500 });
+    for (const job of jobs) {
+      if (job.state === "done") done += 1;
+      if (job.state === "dead") dead += 1;
+      if (job.crashes > 0) crashes += 1;
+    }
+  }
+  const lost = accepted.length - done - dead;
+  return { accepted: accepted.length, done, dead, crashes, lost, ok: lost === 0 };
+}
+
+function gone(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    child.once("exit", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

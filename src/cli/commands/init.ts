@@ -1,0 +1,135 @@
+/** `holdfast init`: a small project that runs. What is there already is left alone. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { VERSION } from "../../version.ts";
+import type { Command } from "../command.ts";
+import { oneLine } from "../text.ts";
+
+export const init: Command = {
+  name: "init",
+  summary: "write a starter project that runs",
+  args: "[<folder>]",
+  maxArgs: 1,
+  options: {
+    postgres: { type: "boolean", help: "For Postgres in place of SQLite" },
+    force: { type: "boolean", short: "f", help: "Write over files that are there" },
+  },
+  json: "{ folder, written, kept }",
+  examples: [
+    { line: "init my-app && cd my-app && npm install && npm run work", says: "A worker that runs" },
+    { line: "init .", says: "Into a project that is there" },
+  ],
+  run: async (ctx) => {
+    const folder = resolve(ctx.io.cwd, ctx.args[0] ?? ".");
+    const written: string[] = [];
+    const kept: string[] = [];
+    for (const [file, text] of Object.entries(files(packageName(folder), ctx.flag("postgres")))) {
+      const path = join(folder, file);
+      if (existsSync(path) && !ctx.flag("force")) {
+        kept.push(file);
+        continue;
+      }
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text);
+      written.push(file);
+    }
+    ctx.result({ folder, written, kept }, () =>
+      [
+        ...written.map((file) => `${ctx.paint("good", "wrote")}  ${file}`),
+        ...kept.map((file) => `${ctx.paint("dim", "kept")}   ${file}`),
+        "",
+        `Next${folder === resolve(ctx.io.cwd) ? "" : ` (in ${oneLine(folder)})`}:`,
+        "  npm install",
+        "  npm run work                        # runs jobs until Ctrl-C",
+        `  npx holdfast enqueue hello '{"name":"Ada"}'   # in another terminal`,
+        "  npx holdfast top",
+      ].join("\n"),
+    );
+  },
+};
+
+function packageName(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+  return name === "" ? "jobs" : name;
+}
+
+function files(name: string, postgres: boolean): Readonly<Record<string, string>> {
+  const url = postgres ? "postgres://localhost:5432/postgres" : "sqlite:jobs.db";
+  return {
+    "package.json": `${JSON.stringify(
+      {
+        name,
+        private: true,
+        type: "module",
+        scripts: {
+          work: "holdfast work",
+          dev: "holdfast work --watch",
+          "enqueue-hello": "node enqueue.ts",
+          doctor: "holdfast doctor",
+        },
+        dependencies: { holdfast: `^${VERSION}`, ...(postgres ? { pg: "^8.23.0" } : {}) },
+        engines: { node: ">=22.18" },
+      },
+      null,
+      2,
+    )}\n`,
+    "tsconfig.json": `${JSON.stringify(
+      {
+        compilerOptions: {
+          target: "es2024",
+          module: "nodenext",
+          strict: true,
+          noEmit: true,
+          erasableSyntaxOnly: true,
+          allowImportingTsExtensions: true,
+        },
+      },
+      null,
+      2,
+    )}\n`,
+    ".gitignore": "node_modules\n*.db\n*.db-wal\n*.db-shm\n",
+    "holdfast.config.ts": `// What \`holdfast work\` runs. HOLDFAST_URL and --url win over the url here.
+import { defineConfig } from "holdfast";
+import { hello, remind } from "./jobs/hello.ts";
+
+export default defineConfig({
+  url: "${url}",
+  jobs: [hello, remind],
+  work: { queues: { default: 10 } },
+});
+`,
+    "jobs/hello.ts": `// Two jobs: a greeting, and a reminder that the greeting puts off for a while.
+import { defineJob } from "holdfast";
+
+export const hello = defineJob({
+  name: "hello",
+  retry: { attempts: 3 },
+  run: async (input: { name: string }, ctx) => {
+    console.log(\`Hello, \${input.name}! (attempt \${ctx.attempt})\`);
+    await ctx.enqueue(remind, { name: input.name }, { delay: "10s" });
+    return { greeted: input.name };
+  },
+});
+
+export const remind = defineJob({
+  name: "remind",
+  run: async (input: { name: string }) => {
+    console.log(\`\${input.name}, ten seconds have passed.\`);
+  },
+});
+`,
+    "enqueue.ts": `// Enqueues one job and ends: node enqueue.ts
+import { open } from "holdfast";
+import config from "./holdfast.config.ts";
+import { hello } from "./jobs/hello.ts";
+
+const hf = await open(process.env.HOLDFAST_URL ?? config.url);
+const { id } = await hf.enqueue(hello, { name: "Ada" });
+console.log(\`enqueued \${id}\`);
+await hf.close();
+`,
+  };
+}

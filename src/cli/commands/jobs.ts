@@ -1,0 +1,270 @@
+/** `holdfast jobs`: list, show, retry, cancel, delete, run. */
+import { UsageError } from "../../errors.ts";
+import type { Job } from "../../index.ts";
+import type { Command, Option } from "../command.ts";
+import type { Context } from "../context.ts";
+import { bulk, FILTER, filterOf, jobTable } from "../filter.ts";
+import { duration, grouped, harmless, json, oneLine, relative } from "../text.ts";
+
+const acting: Readonly<Record<string, Option>> = {
+  ...FILTER,
+  "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
+  force: { type: "boolean", short: "f", help: "Do not ask" },
+};
+
+const list: Command = {
+  name: "list",
+  summary: "jobs, newest first",
+  options: {
+    ...FILTER,
+    limit: { type: "string", short: "l", value: "n", help: "How many on a page, 1 to 1,000; default 50" },
+    cursor: { type: "string", value: "cursor", help: "The page behind this one (its cursor)" },
+    all: { type: "boolean", help: "Every page; with --json one job a line" },
+    count: { type: "boolean", help: "Only how many" },
+  },
+  json: "{ jobs, cursor }; with --all one job a line; with --count { count }",
+  examples: [
+    { line: "jobs list --state dead --queue mail --since 1d", says: "Dead mail jobs of the last day" },
+    {
+      line: "jobs list --state dead --all --json | jq -r .error | sort | uniq -c",
+      says: "Errors by how often",
+    },
+  ],
+  run: async (ctx) => {
+    const filter = filterOf(ctx);
+    const limit = ctx.integer("limit") ?? (ctx.flag("all") ? 500 : 50);
+    const hf = await ctx.client();
+    if (ctx.flag("count")) {
+      const count = await hf.jobs.count(filter);
+      ctx.result({ count }, () => grouped(count));
+      return;
+    }
+    let cursor: string | null = ctx.string("cursor") ?? null;
+    do {
+      const page: Awaited<ReturnType<typeof hf.jobs.list>> = await hf.jobs.list({ ...filter, limit, cursor });
+      ({ cursor } = page);
+      if (!ctx.flag("all")) {
+        ctx.result(page, () => pageText(ctx, page));
+        return;
+      }
+      if (ctx.json) for (const job of page.jobs) ctx.line(job);
+      else if (page.jobs.length > 0) ctx.print(jobTable(ctx, page.jobs, Date.now()));
+    } while (cursor !== null && !ctx.io.signal.aborted);
+  },
+};
+
+function pageText(
+  ctx: Context,
+  page: { readonly jobs: readonly Job[]; readonly cursor: string | null },
+): string {
+  if (page.jobs.length === 0) return "No job matches.";
+  const text = jobTable(ctx, page.jobs, Date.now());
+  return page.cursor === null ? text : `${text}\n${ctx.paint("dim", `more: --cursor ${page.cursor}`)}`;
+}
+
+const show: Command = {
+  name: "show",
+  summary: "everything about one job, and why it is where it is",
+  args: "<id>",
+  maxArgs: 1,
+  json: "The job, with `why`",
+  examples: [{ line: "jobs show 0199…", says: "Input, output, errors, times" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    const id = ctx.argument(0, "the id of a job");
+    const job = await hf.jobs.get(id);
+    if (job === null) {
+      ctx.note(`There is no job ${oneLine(id, 60)}.`);
+      return 1;
+    }
+    const why = await hf.jobs.why(id);
+    ctx.result({ ...job, why }, () => jobText(ctx, job, why.text));
+    return 0;
+  },
+};
+
+function jobText(ctx: Context, job: Job, why: string): string {
+  const now = Date.now();
+  const at = (date: Date | null): string =>
+    date === null ? "–" : `${date.toISOString()} (${relative(date, now)})`;
+  const fields: [string, string][] = [
+    ["id", job.id],
+    ["state", job.state],
+    ["why", why],
+    ["kind", job.name],
+    ["queue", job.queue],
+    ["priority", String(job.priority)],
+    ["attempt", `${job.attempt} of ${job.maxAttempts}${job.crashes > 0 ? `, ${job.crashes} crashes` : ""}`],
+    ["created", at(job.createdAt)],
+    ["due", at(job.runAt)],
+    ["started", at(job.startedAt)],
+    ["ended", at(job.endedAt)],
+  ];
+  if (job.startedAt !== null && job.endedAt !== null)
+    fields.push(["took", duration(job.endedAt.getTime() - job.startedAt.getTime())]);
+  for (const name of ["key", "lane", "context", "workerId", "parentId", "step"] as const)
+    if (job[name] !== null) fields.push([name, job[name]]);
+  const lines = fields.map(([name, value]) => `${ctx.paint("dim", name.padEnd(9))} ${oneLine(value)}`);
+  const block = (title: string, value: unknown): void => {
+    if (value !== null) lines.push("", ctx.paint("bold", title), harmless(json(value, 2)));
+  };
+  block("input", job.input);
+  block("output", job.output);
+  block("progress", job.progress);
+  for (const error of job.errors) {
+    lines.push(
+      "",
+      `${ctx.paint("bad", `attempt ${error.attempt}`)} ${ctx.paint("dim", error.at.toISOString())}`,
+    );
+    lines.push(harmless(error.stack ?? error.message));
+  }
+  return lines.join("\n");
+}
+
+const retry: Command = {
+  name: "retry",
+  summary: "run ended jobs again",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: acting,
+  details:
+    "Ids, or a filter. A filter without --state means dead jobs. Of several jobs with one unique key only the newest comes back.",
+  json: "{ matched, retried, superseded, not_ended, not_found }; with --dry-run { dryRun, matched, samples }",
+  examples: [
+    { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "How many would come back" },
+    { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Bring them back" },
+  ],
+  run: (ctx) => bulk(ctx, "retry", (hf, ids) => hf.jobs.retry({ ids }), { states: ["dead"] }),
+};
+
+const cancel: Command = {
+  name: "cancel",
+  summary: "cancel jobs that have not ended",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: acting,
+  details: "A running job is asked to stop; it ends when its handler has heard.",
+  json: "{ matched, cancelled, cancel_requested, ended, not_found }",
+  examples: [{ line: "jobs cancel --queue imports --state ready,scheduled --force", says: "Empty a queue" }],
+  run: (ctx) =>
+    bulk(ctx, "cancel", (hf, ids) => hf.jobs.cancel({ ids }), {
+      states: ["scheduled", "ready", "running", "waiting"],
+    }),
+};
+
+const remove: Command = {
+  name: "delete",
+  summary: "delete jobs, whatever their state",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: acting,
+  details: "Nothing of them stays. A running job is asked to stop instead.",
+  json: "{ matched, deleted, cancel_requested, not_found }",
+  examples: [
+    { line: "jobs delete --state dead --until 30d --force", says: "Dead jobs that are older than 30 days" },
+  ],
+  run: (ctx) => bulk(ctx, "delete", (hf, ids) => hf.jobs.delete({ ids }), { destructive: true }),
+};
+
+const runNow: Command = {
+  name: "run",
+  summary: "make scheduled jobs due now",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: acting,
+  json: "{ matched, due, not_scheduled }",
+  examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
+  run: (ctx) => bulk(ctx, "run", (hf, ids) => hf.jobs.runNow({ ids }), { states: ["scheduled"] }),
+};
+
+export const jobs: Command = {
+  name: "jobs",
+  summary: "list, show, retry, cancel, delete, run",
+  subcommands: [list, show, retry, cancel, remove, runNow],
+  fallback: "list",
+};
+
+export const why: Command = {
+  name: "why",
+  summary: "why a job is not running",
+  args: "<id>",
+  maxArgs: 1,
+  json: "{ reason, text, … }",
+  examples: [{ line: "why 0199…", says: "One sentence: paused, held, unserved, due later …" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    const id = ctx.argument(0, "the id of a job");
+    const answer = await hf.jobs.why(id);
+    ctx.result(answer, () => `${ctx.paint("bold", answer.reason)}  ${oneLine(answer.text)}`);
+    return answer.reason === "not-found" ? 1 : 0;
+  },
+};
+
+export const enqueue: Command = {
+  name: "enqueue",
+  summary: "enqueue a job by its name",
+  args: "<kind> [<json>]",
+  maxArgs: 2,
+  options: {
+    delay: { type: "string", value: "duration", help: "Due after 5m, 1h30m, 2d" },
+    at: { type: "string", value: "date", help: "Due at an instant" },
+    priority: { type: "string", short: "p", value: "n", help: "Higher first; default 0" },
+    queue: { type: "string", short: "q", value: "name", help: "Default: the router's, else default" },
+    key: { type: "string", value: "text", help: "The unique key" },
+    lane: { type: "string", value: "text", help: "The lane" },
+    attempts: { type: "string", value: "n", help: "How often at the most" },
+    timeout: { type: "string", value: "duration", help: "For one attempt" },
+    deadline: { type: "string", value: "duration", help: "Not started by then: cancelled" },
+    context: { type: "string", value: "text", help: "Why this job exists" },
+    id: { type: "string", value: "uuid", help: "Its id: enqueuing the same one again is harmless" },
+    wait: { type: "string", value: "duration", help: "Wait so long for its end, and print its output" },
+  },
+  details:
+    "The input is JSON: the second argument, or standard input when that is -. Without one it is null.",
+  json: "{ status, id }; with --wait { status, id, output }",
+  examples: [
+    { line: `enqueue send-mail '{"to":"ada@example.org"}' --queue mail --delay 5m`, says: "One job" },
+    { line: "enqueue report --wait 1m --json", says: "Wait for what it gives" },
+  ],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a job");
+    const input = await inputOf(ctx);
+    const hf = await ctx.client();
+    const at = ctx.string("at");
+    const enqueued = await hf.enqueue(name, input, {
+      delay: ctx.string("delay"),
+      at: at === undefined ? undefined : new Date(at),
+      priority: ctx.integer("priority"),
+      queue: ctx.string("queue"),
+      key: ctx.string("key"),
+      lane: ctx.string("lane"),
+      attempts: ctx.integer("attempts"),
+      timeout: ctx.string("timeout"),
+      deadline: ctx.string("deadline"),
+      context: ctx.string("context"),
+      id: ctx.string("id"),
+    });
+    const wait = ctx.string("wait");
+    if (wait === undefined) {
+      ctx.result(enqueued, () => `${enqueued.status} ${enqueued.id}`);
+      return;
+    }
+    const output = await hf.result(enqueued.id, { timeout: wait });
+    ctx.result({ ...enqueued, output }, () => harmless(json(output, 2)));
+  },
+};
+
+async function inputOf(ctx: Context): Promise<unknown> {
+  const given = ctx.args[1];
+  if (given === undefined) return null;
+  const text = given === "-" ? await ctx.io.read() : given;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new UsageError(
+      "INPUT_NOT_JSON",
+      `The input must be JSON: ${(cause as Error).message}. In a shell, quote it: '{"to":"ada"}'.`,
+      { cause },
+    );
+  }
+}

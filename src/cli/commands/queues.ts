@@ -1,0 +1,259 @@
+/** `holdfast queues` and `holdfast holds`: what runs, and what is told not to. */
+import { UsageError } from "../../errors.ts";
+import type { QueueOptions, QueueState } from "../../index.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { duration, oneLine, relative, table } from "../text.ts";
+
+/** Queues as a table for people. */
+export function queueTable(ctx: Pick<Context, "paint">, queues: readonly QueueState[], now: number): string {
+  return table(
+    [
+      { title: "queue", cell: ({ name }) => name, most: 40 },
+      { title: "ready", align: "right", cell: ({ counts }) => counts.ready },
+      { title: "running", align: "right", cell: ({ counts }) => counts.running },
+      { title: "scheduled", align: "right", cell: ({ counts }) => counts.scheduled },
+      { title: "waiting", align: "right", cell: ({ counts }) => counts.waiting },
+      { title: "lag", align: "right", cell: ({ lagMs }) => duration(lagMs) },
+      { title: "limit", align: "right", cell: ({ settings }) => settings.concurrency ?? "–" },
+      { title: "note", cell: (queue) => noteOf(queue, now), most: 80 },
+    ],
+    queues,
+    (text, column, queue) => {
+      if (queue === null) return ctx.paint("dim", text);
+      return column === 7 ? ctx.paint(queue.unserved.length > 0 ? "bad" : "warn", text) : text;
+    },
+  );
+}
+
+function noteOf(queue: QueueState, now: number): string {
+  const notes: string[] = [];
+  if (queue.paused) notes.push(`paused ${relative(queue.pausedAt, now)}`);
+  if (queue.coolUntil !== null && queue.coolUntil.getTime() > now)
+    notes.push(`cools down, ${relative(queue.coolUntil, now)}`);
+  if (queue.unserved.length > 0) notes.push(`no worker for ${queue.unserved.join(", ")}`);
+  return notes.join("; ");
+}
+
+const list: Command = {
+  name: "list",
+  summary: "queues with counts, lag and settings",
+  json: "An array of queues",
+  examples: [
+    { line: "queues list --json | jq '.[] | select(.unserved != [])'", says: "Queues nobody serves" },
+  ],
+  run: async (ctx) => {
+    const queues = await (await ctx.client()).queues.list();
+    ctx.result(queues, () =>
+      queues.length === 0 ? "There are no queues yet." : queueTable(ctx, queues, Date.now()),
+    );
+  },
+};
+
+const pause: Command = {
+  name: "pause",
+  summary: "claim nothing more from these queues",
+  args: "<name>…",
+  maxArgs: 1_000,
+  details: "What runs finishes. Any process can resume it.",
+  json: "{ paused: [names] }",
+  examples: [{ line: "queues pause mail", says: "Until: holdfast queues resume mail" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    ctx.argument(0, "the name of a queue");
+    for (const name of ctx.args) await hf.queues.pause(name);
+    ctx.result({ paused: ctx.args }, () => `Paused ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
+  },
+};
+
+const resume: Command = {
+  name: "resume",
+  summary: "let these queues go on",
+  args: "<name>…",
+  maxArgs: 1_000,
+  json: "{ resumed: [names] }",
+  examples: [{ line: "queues resume mail", says: "Claims begin within a moment" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    ctx.argument(0, "the name of a queue");
+    for (const name of ctx.args) await hf.queues.resume(name);
+    ctx.result({ resumed: ctx.args }, () => `Resumed ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
+  },
+};
+
+const set: Command = {
+  name: "set",
+  summary: "change a queue's settings, live, for every process",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    concurrency: {
+      type: "string",
+      value: "n",
+      help: "How many may run at once over the cluster; none takes the limit away",
+    },
+    rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
+    weight: { type: "string", value: "n", help: "A worker's share between its queues; none" },
+    slots: { type: "string", value: "n", help: "Slots of each worker process, 0 to 1024; none" },
+    "keep-done": { type: "string", value: "duration", help: "How long done jobs are kept; 0 for ever; none" },
+    "keep-dead": {
+      type: "string",
+      value: "duration",
+      help: "How long dead and cancelled jobs are kept; 0 for ever; none",
+    },
+    backoff: {
+      type: "string",
+      value: "base[,max]",
+      help: "Where neither job nor definition has one: 10s,1h; none",
+    },
+    cooldown: {
+      type: "string",
+      value: "base[,max]",
+      help: "Throttled cools the whole queue down: 5s,5m; none",
+    },
+  },
+  details: 'The word "none" brings a setting back to its default.',
+  json: "The queue",
+  examples: [
+    {
+      line: "queues set mail --concurrency 10 --rate 50/1m",
+      says: "Ten at once, fifty a minute, over the cluster",
+    },
+    { line: "queues set mail --concurrency none", says: "No limit again" },
+  ],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a queue");
+    const change = changeOf(ctx);
+    if (Object.keys(change).length === 0)
+      throw new UsageError("BAD_OPTION", "queues set needs something to set: holdfast help queues set");
+    const hf = await ctx.client();
+    await hf.queues.set(name, change);
+    const queue = (await hf.queues.list()).find((one) => one.name === name);
+    ctx.result(queue ?? { name }, () =>
+      queue === undefined ? "Set." : queueTable(ctx, [queue], Date.now()),
+    );
+  },
+};
+
+function changeOf(ctx: Context): QueueOptions {
+  const change: { -readonly [K in keyof QueueOptions]: QueueOptions[K] } = {};
+  for (const option of ["concurrency", "weight", "slots"] as const) {
+    const value = ctx.string(option);
+    if (value !== undefined) change[option] = value === "none" ? null : ctx.integer(option);
+  }
+  const rate = ctx.string("rate");
+  if (rate !== undefined) change.rate = rate === "none" ? null : rateOf(rate);
+  const [done, dead] = [ctx.string("keep-done"), ctx.string("keep-dead")];
+  if (done === "none" || dead === "none") change.retention = null;
+  else if (done !== undefined || dead !== undefined)
+    change.retention = { done: keepOf(done), dead: keepOf(dead) };
+  for (const option of ["backoff", "cooldown"] as const) {
+    const value = ctx.string(option);
+    if (value === undefined) continue;
+    const [base, max] = value.split(",");
+    const pair = max === undefined ? { base: base as string } : { base: base as string, max };
+    change[option] = value === "none" ? null : pair;
+  }
+  return change;
+}
+
+function keepOf(value: string | undefined): string | number | undefined {
+  return value === "0" ? 0 : value;
+}
+
+function rateOf(text: string): { limit: number; per: string } {
+  const match = /^(\d+)\/(\w+)$/.exec(text);
+  if (match === null)
+    throw new UsageError(
+      "BAD_OPTION",
+      `--rate takes a number and a window, such as 50/1m; got ${JSON.stringify(text)}.`,
+    );
+  return { limit: Number(match[1]), per: match[2] as string };
+}
+
+export const queues: Command = {
+  name: "queues",
+  summary: "list, pause, resume, set",
+  subcommands: [list, pause, resume, set],
+  fallback: "list",
+};
+
+const holdList: Command = {
+  name: "list",
+  summary: "named stops in force",
+  json: "An array of holds",
+  run: async (ctx) => {
+    const found = await (await ctx.client()).holds.list();
+    ctx.result(found, () =>
+      found.length === 0
+        ? "There are no holds."
+        : table(
+            [
+              { title: "hold", cell: ({ name }) => name },
+              { title: "queues", cell: (hold) => hold.queues?.join(", ") ?? "all", most: 60 },
+              { title: "since", cell: ({ setAt }) => relative(setAt, Date.now()) },
+              { title: "reason", cell: ({ reason }) => reason ?? "", most: 80 },
+            ],
+            found,
+          ),
+    );
+  },
+};
+
+const holdSet: Command = {
+  name: "set",
+  summary: "stop claims under a name",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    queue: {
+      type: "string",
+      short: "q",
+      multiple: true,
+      value: "name",
+      help: "Over these queues; default all",
+    },
+    reason: { type: "string", short: "r", value: "text", help: "Why" },
+  },
+  json: "{ set: name }",
+  examples: [
+    { line: `holds set session-expired --queue crawl --reason "log in again"`, says: "Until it is cleared" },
+  ],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a hold");
+    const reason = ctx.string("reason");
+    const over = ctx.list("queue");
+    await (
+      await ctx.client()
+    ).holds.set(name, {
+      ...(over === undefined ? {} : { queues: over }),
+      ...(reason === undefined ? {} : { reason }),
+    });
+    ctx.result(
+      { set: name },
+      () =>
+        `Nothing is claimed ${over === undefined ? "at all" : `from ${over.join(", ")}`} until: holdfast holds clear ${name}`,
+    );
+  },
+};
+
+const holdClear: Command = {
+  name: "clear",
+  summary: "end a hold",
+  args: "<name>",
+  maxArgs: 1,
+  json: "{ cleared: boolean }",
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a hold");
+    const cleared = await (await ctx.client()).holds.clear(name);
+    ctx.result({ cleared }, () => (cleared ? "Cleared." : `There is no hold ${oneLine(name)}.`));
+    return cleared ? 0 : 1;
+  },
+};
+
+export const holds: Command = {
+  name: "holds",
+  summary: "list, set, clear named stops",
+  subcommands: [holdList, holdSet, holdClear],
+  fallback: "list",
+};

@@ -1,0 +1,183 @@
+/** `holdfast stats`, `metrics`, `events` and `prune`: numbers, series, lines, and forgetting. */
+import type { MetricPoint } from "../../index.ts";
+import type { Command } from "../command.ts";
+import { instant } from "../filter.ts";
+import { duration, grouped, oneLine, shownValue, table } from "../text.ts";
+import { sleep, systemClock } from "../../clock.ts";
+import { queueTable } from "./queues.ts";
+
+export const stats: Command = {
+  name: "stats",
+  summary: "how many jobs are where",
+  json: "{ totals, lagMs, queues, workers, counters }",
+  examples: [{ line: "stats --json | jq .totals.dead", says: "One number" }],
+  run: async (ctx) => {
+    const all = await (await ctx.client()).stats();
+    ctx.result(all, () => {
+      const totals = Object.entries(all.totals)
+        .map(([state, count]) => `${ctx.paint("dim", state)} ${grouped(count)}`)
+        .join("   ");
+      const head = `${totals}\n${ctx.paint("dim", "lag")} ${duration(all.lagMs)}   ${ctx.paint("dim", "workers")} ${all.workers}`;
+      return all.queues.length === 0 ? head : `${head}\n\n${queueTable(ctx, all.queues, Date.now())}`;
+    });
+  },
+};
+
+export const metrics: Command = {
+  name: "metrics",
+  summary: "counts and percentiles over time",
+  options: {
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
+    since: { type: "string", value: "when", help: "Default 1h (ago); 30 days are kept" },
+    until: { type: "string", value: "when", help: "Default now" },
+    step: { type: "string", value: "duration", help: "Length of a row, whole minutes; default 5m" },
+    by: {
+      type: "string",
+      value: "what",
+      help: "One series for each queue, name or kind (queue and name); default all",
+    },
+    gauges: { type: "boolean", help: "Health of processes and database instead" },
+  },
+  json: "An array of series",
+  examples: [{ line: "metrics --queue mail --since 1d --step 1h", says: "A day of mail, by the hour" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    const range: { since?: Date; until?: Date } = {};
+    for (const option of ["since", "until"] as const) {
+      const value = ctx.string(option);
+      if (value !== undefined) range[option] = instant(value, option);
+    }
+    if (ctx.flag("gauges")) {
+      const gauges = await hf.metrics.gauges(range);
+      ctx.result(gauges, () =>
+        table(
+          [
+            { title: "source", cell: ({ source }) => source, most: 44 },
+            { title: "what", cell: ({ name }) => name },
+            { title: "latest", align: "right", cell: ({ points }) => points.at(-1)?.value ?? "–" },
+            {
+              title: "most",
+              align: "right",
+              cell: ({ points }) => Math.max(...points.map(({ value }) => value)),
+            },
+          ],
+          gauges,
+        ),
+      );
+      return;
+    }
+    const series = await hf.metrics.series({
+      ...range,
+      queue: ctx.list("queue"),
+      name: ctx.list("name"),
+      step: ctx.string("step") ?? "5m",
+      by: ctx.string("by") as "all" | undefined,
+    });
+    ctx.result(series, () => {
+      if (series.length === 0) return "Nothing was counted in this time.";
+      return series
+        .map(({ queue, name, points }) => {
+          const title = [queue, name].filter((part) => part !== null).join(" · ");
+          return `${title === "" ? "" : `${ctx.paint("bold", oneLine(title))}\n`}${pointTable(points)}`;
+        })
+        .join("\n\n");
+    });
+  },
+};
+
+function pointTable(points: readonly MetricPoint[]): string {
+  const ms = (value: number | null): string => (value === null ? "–" : duration(value));
+  return table(
+    [
+      { title: "at", cell: ({ at }) => at.toISOString().slice(0, 16).replace("T", " ") },
+      { title: "done", align: "right", cell: ({ done }) => done },
+      { title: "failed", align: "right", cell: ({ failed }) => failed },
+      { title: "dead", align: "right", cell: ({ dead }) => dead },
+      { title: "ran p50", align: "right", cell: ({ ran }) => ms(ran.p50) },
+      { title: "p95", align: "right", cell: ({ ran }) => ms(ran.p95) },
+      { title: "p99", align: "right", cell: ({ ran }) => ms(ran.p99) },
+      { title: "waited p50", align: "right", cell: ({ waited }) => ms(waited.p50) },
+      { title: "p95", align: "right", cell: ({ waited }) => ms(waited.p95) },
+      { title: "p99", align: "right", cell: ({ waited }) => ms(waited.p99) },
+    ],
+    points,
+  );
+}
+
+export const events: Command = {
+  name: "events",
+  summary: "the event log, where it is turned on",
+  options: {
+    job: { type: "string", value: "id", help: "Of this job" },
+    event: {
+      type: "string",
+      short: "e",
+      multiple: true,
+      value: "name",
+      help: "job.done, job.failed, job.dead …",
+    },
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
+    since: { type: "string", value: "when", help: "A date, or how long ago" },
+    limit: { type: "string", short: "l", value: "n", help: "1 to 1,000; default 100" },
+    follow: { type: "boolean", help: "Go on with what comes, oldest first" },
+  },
+  details: "Lines are written by processes whose `open` has the option eventLog, within 2 seconds.",
+  json: "{ events, cursor }; with --follow one event a line",
+  examples: [{ line: "events --job 0199…", says: "The life of one job" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    const since = ctx.string("since");
+    const query = {
+      job: ctx.string("job"),
+      event: ctx.list("event"),
+      queue: ctx.list("queue"),
+      name: ctx.list("name"),
+      ...(since === undefined ? {} : { since: instant(since, "since") }),
+    };
+    const text = (event: (typeof page.events)[number]): string =>
+      `${ctx.paint("dim", event.at.toISOString())}  ${event.event.padEnd(14)} ${oneLine(event.name ?? "", 30).padEnd(16)} ${event.job ?? ""} ${shownValue(event.detail, 100)}`;
+    const page = await hf.eventLog.list({ ...query, limit: ctx.integer("limit") ?? 100 });
+    if (!ctx.flag("follow")) {
+      ctx.result(page, () =>
+        page.events.length === 0 ? "The log has no such line." : page.events.map(text).join("\n"),
+      );
+      return;
+    }
+    let after = page.events[0]?.id ?? "";
+    const show = (list: typeof page.events): void => {
+      for (const event of list.toReversed())
+        if (ctx.json) ctx.line(event);
+        else ctx.print(text(event));
+    };
+    show(page.events);
+    while (!ctx.io.signal.aborted) {
+      await sleep(systemClock, 500, ctx.io.signal).catch(() => undefined);
+      const fresh = (await hf.eventLog.list({ ...query, limit: 1_000 })).events.filter(
+        ({ id }) => id > after,
+      );
+      show(fresh);
+      after = fresh[0]?.id ?? after;
+    }
+  },
+};
+
+export const prune: Command = {
+  name: "prune",
+  summary: "delete ended jobs that have outlived their retention",
+  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  details: "Workers do this every 5 minutes by themselves.",
+  json: "{ done, dead, cancelled, partitions }",
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    if (!(await ctx.confirm("Delete every ended job that is older than its queue keeps it?"))) return 1;
+    const report = await hf.prune();
+    ctx.result(report, () =>
+      oneLine(
+        `Deleted ${grouped(report.done)} done, ${grouped(report.dead)} dead, ${grouped(report.cancelled)} cancelled; dropped ${report.partitions} days whole.`,
+      ),
+    );
+    return 0;
+  },
+};

@@ -1,0 +1,134 @@
+/**
+ * `holdfast top`: queues, workers and the last minutes, live in the terminal.
+ *
+ * The frame is a pure function of what was read; the loop draws it once a second over the one before, in the terminal's
+ * other screen, so that what was there comes back at the end.
+ */
+import { sleep, systemClock } from "../../clock.ts";
+import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
+import { durationMs } from "../../policy/duration.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import type { Paint } from "../io.ts";
+import { duration, grouped, oneLine } from "../text.ts";
+import { queueTable } from "./queues.ts";
+import { workerTable } from "./workers.ts";
+
+export interface TopState {
+  readonly at: Date;
+  readonly place: string;
+  readonly queues: readonly QueueState[];
+  readonly workers: readonly WorkerState[];
+  readonly minutes: readonly MetricPoint[];
+  /** What is wrong with the database just now. */
+  readonly trouble: string | null;
+}
+
+export const top: Command = {
+  name: "top",
+  summary: "live view of queues, workers and throughput",
+  options: {
+    every: { type: "string", value: "duration", help: "How often; default 1s" },
+    once: { type: "boolean", help: "One picture, and end (also where there is no terminal)" },
+  },
+  details: "q ends it. With --json one picture a line.",
+  json: "{ at, place, queues, workers, minutes, trouble } a line",
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    const everyMs = Math.max(100, durationMs(ctx.string("every") ?? "1s", "--every"));
+    const { place } = await ctx.target();
+    const live = ctx.io.stdout.isTTY && !ctx.flag("once");
+    if (!live) return still(ctx, hf, place, everyMs);
+    await draw(ctx, hf, place, everyMs);
+    return 0;
+  },
+};
+
+async function still(ctx: Context, hf: Holdfast, place: string, everyMs: number): Promise<number> {
+  for (;;) {
+    const state = await look(hf, place, null);
+    if (ctx.json) ctx.line(state);
+    else ctx.print(frame(state, ctx.paint, ctx.io.stdout.columns, Infinity));
+    if (!ctx.json || ctx.flag("once") || ctx.io.signal.aborted) return 0;
+    await sleep(systemClock, everyMs, ctx.io.signal).catch(() => undefined);
+    if (ctx.io.signal.aborted) return 0;
+  }
+}
+
+async function draw(ctx: Context, hf: Holdfast, place: string, everyMs: number): Promise<void> {
+  const { stdout, signal } = ctx.io;
+  const ended = new AbortController();
+  signal.addEventListener("abort", () => ended.abort(), { once: true });
+  const offKeys = ctx.io.keys((key) => {
+    if (key === "q" || key === "\u0003" || key === "\u001b") ended.abort();
+  });
+  ctx.draw(stdout, "\u001b[?1049h\u001b[?25l");
+  let last: TopState | null = null;
+  try {
+    while (!ended.signal.aborted) {
+      last = await look(hf, place, last);
+      ctx.draw(
+        stdout,
+        `\u001b[H${frame(last, ctx.paint, stdout.columns, stdout.rows).replaceAll("\n", "\u001b[K\n")}\u001b[J`,
+      );
+      await sleep(systemClock, everyMs, ended.signal).catch(() => undefined);
+    }
+  } finally {
+    ctx.draw(stdout, "\u001b[?25h\u001b[?1049l");
+    offKeys();
+  }
+}
+
+/** A database that is away leaves the last picture, with a word about it. */
+async function look(hf: Holdfast, place: string, last: TopState | null): Promise<TopState> {
+  const at = new Date();
+  try {
+    const [queues, workers, series] = await Promise.all([
+      hf.queues.list(),
+      hf.workers.list(),
+      hf.metrics.series({ since: at.getTime() - 15 * 60_000 }),
+    ]);
+    return { at, place, queues, workers, minutes: series[0]?.points ?? [], trouble: null };
+  } catch (error) {
+    if (last === null) throw error;
+    return { ...last, at, trouble: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** One picture. Pure. */
+export function frame(state: TopState, paint: Paint, columns: number, rows: number): string {
+  const now = state.at.getTime();
+  const sum = (count: (queue: QueueState) => number): number =>
+    state.queues.reduce((total, queue) => total + count(queue), 0);
+  const counts = `ready ${grouped(sum(({ counts }) => counts.ready))}   running ${grouped(sum(({ counts }) => counts.running))}   scheduled ${grouped(sum(({ counts }) => counts.scheduled))}   waiting ${grouped(sum(({ counts }) => counts.waiting))}`;
+  const lag = Math.max(0, ...state.queues.map(({ lagMs }) => lagMs));
+  const last = state.minutes.at(-1);
+  const lines = [
+    `${paint("bold", "holdfast top")}  ${oneLine(state.place, 60)}  ${paint("dim", state.at.toISOString().slice(0, 19).replace("T", " "))}  q ends`,
+    `${counts}   lag ${duration(lag)}   workers ${state.workers.filter(({ kind }) => kind === "worker").length}`,
+  ];
+  if (state.trouble !== null)
+    lines.push(paint("bad", `the database does not answer: ${oneLine(state.trouble, columns - 32)}`));
+  if (last !== undefined) {
+    const ms = (value: number | null): string => (value === null ? "–" : duration(value));
+    lines.push(
+      `last 15 min ${paint("accent", sparkline(state.minutes.map(({ done }) => done)))}  ${grouped(last.done)} done in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}${last.dead > 0 ? paint("bad", `, ${last.dead} dead`) : ""}`,
+    );
+  }
+  const busy = state.queues.toSorted(
+    (a, b) => b.counts.running + b.counts.ready - a.counts.running - a.counts.ready,
+  );
+  lines.push("", ...queueTable({ paint }, busy, now).split("\n"));
+  lines.push(
+    "",
+    ...(state.workers.length === 0
+      ? [paint("warn", "no worker is alive")]
+      : workerTable({ paint }, state.workers, now).split("\n")),
+  );
+  return lines.slice(0, Math.max(3, rows - 1)).join("\n");
+}
+
+export function sparkline(values: readonly number[]): string {
+  const most = Math.max(1, ...values);
+  return values.map((value) => "▁▂▃▄▅▆▇█"[Math.min(7, Math.floor((value / most) * 7.999))]).join("");
+}

@@ -1,0 +1,113 @@
+/** `holdfast workers`: who works, stopping them from afar, and asking whether they are gone. */
+import { durationMs } from "../../policy/duration.ts";
+import { sleep, systemClock } from "../../clock.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import type { WorkerState } from "../../index.ts";
+import { oneLine, relative, table } from "../text.ts";
+
+export function workerTable(
+  ctx: Pick<Context, "paint">,
+  workers: readonly WorkerState[],
+  now: number,
+): string {
+  return table(
+    [
+      { title: "name", cell: ({ name }) => name, most: 30 },
+      { title: "host", cell: ({ host }) => host, most: 24 },
+      { title: "pid", align: "right", cell: ({ pid }) => String(pid) },
+      {
+        title: "queues",
+        cell: (worker) =>
+          Object.entries(worker.queues)
+            .map(([q, n]) => `${q}=${n}`)
+            .join(" "),
+        most: 44,
+      },
+      { title: "kinds", align: "right", cell: ({ names }) => names.length },
+      { title: "jobs", align: "right", cell: ({ jobs }) => jobs.length },
+      { title: "up", align: "right", cell: ({ startedAt }) => relative(startedAt, now).replace(" ago", "") },
+      { title: "beat", align: "right", cell: ({ beatAt }) => relative(beatAt, now) },
+      {
+        title: "id",
+        cell: ({ id, stopping, kind }) =>
+          `${id}${kind === "lease" ? " (lease)" : ""}${stopping ? " stopping" : ""}`,
+      },
+    ],
+    workers,
+    (text, _column, worker) => ctx.paint(worker === null || worker.stopping ? "dim" : "accent", text),
+  );
+}
+
+const list: Command = {
+  name: "list",
+  summary: "live workers of all processes",
+  json: "An array of workers",
+  run: async (ctx) => {
+    const workers = await (await ctx.client()).workers.list();
+    ctx.result(workers, () =>
+      workers.length === 0 ? "No worker is alive." : workerTable(ctx, workers, Date.now()),
+    );
+  },
+};
+
+const stop: Command = {
+  name: "stop",
+  summary: "ask workers to stop",
+  args: "<id | name | all>",
+  maxArgs: 1,
+  options: {
+    wait: {
+      type: "string",
+      value: "duration",
+      help: "Wait so long until they are gone; exit code 1 if they are not",
+    },
+  },
+  details: "They finish what they run, as at any shutdown, and end their process with 0.",
+  json: "{ asked, drained }",
+  examples: [{ line: "workers stop all --wait 1m", says: "Before a migration" }],
+  run: async (ctx) => {
+    const which = ctx.argument(0, 'a worker\'s id or name, or "all"');
+    const hf = await ctx.client();
+    const asked = await hf.workers.stop(which);
+    const wait = ctx.string("wait");
+    if (wait === undefined) {
+      ctx.result({ asked }, () =>
+        asked === 0 ? `No worker ${oneLine(which)} is alive.` : `Asked ${asked}.`,
+      );
+      return asked === 0 && which !== "all" ? 1 : 0;
+    }
+    const until = Date.now() + durationMs(wait, "--wait");
+    let drained = await hf.workers.drained(which);
+    while (!drained && Date.now() < until && !ctx.io.signal.aborted) {
+      await sleep(systemClock, 100);
+      drained = await hf.workers.drained(which);
+    }
+    ctx.result({ asked, drained }, () =>
+      drained ? `Asked ${asked}; all are gone.` : `Asked ${asked}; some still work.`,
+    );
+    return drained ? 0 : 1;
+  },
+};
+
+const drained: Command = {
+  name: "drained",
+  summary: "whether no such worker is left",
+  args: "[<id | name | all>]",
+  maxArgs: 1,
+  details: "Exit code 0 when none is left, 1 while there are.",
+  json: "{ drained: boolean }",
+  examples: [{ line: "workers drained && deploy", says: "Only when nobody works" }],
+  run: async (ctx) => {
+    const gone = await (await ctx.client()).workers.drained(ctx.args[0] ?? "all");
+    ctx.result({ drained: gone }, () => (gone ? "Nobody works." : "Some still work."));
+    return gone ? 0 : 1;
+  },
+};
+
+export const workers: Command = {
+  name: "workers",
+  summary: "list, stop, drained",
+  subcommands: [list, stop, drained],
+  fallback: "list",
+};

@@ -1,0 +1,66 @@
+/**
+ * Finds and loads holdfast.config.ts: here, or up to four folders up; TypeScript runs as it is (Node strips types).
+ *
+ * Invariants: what is no setting is refused by name; a file that fails to load says why and where; nothing of the config
+ * is ever printed.
+ */
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { HoldfastConfig } from "../config.ts";
+import { isHoldfastError, shown, UsageError } from "../errors.ts";
+import { checkOptions, isPlainObject } from "../policy/options.ts";
+
+const names = ["ts", "mts", "js", "mjs"].map((ending) => `holdfast.config.${ending}`);
+const levelsUp = 4;
+const keys = ["url", "passwordEnv", "open", "jobs", "work", "schedules", "setup", "manifest", "server"];
+
+export interface LoadedConfig {
+  /** Null: there is none. */
+  readonly path: string | null;
+  readonly config: HoldfastConfig;
+}
+
+/** The file's path, or null. Each folder is looked into itself and in its folder `config`. */
+export function findConfig(cwd: string): string | null {
+  let folder = resolve(cwd);
+  for (let level = 0; level <= levelsUp; level += 1) {
+    for (const place of [folder, join(folder, "config")])
+      for (const name of names) if (existsSync(join(place, name))) return join(place, name);
+    const parent = dirname(folder);
+    if (parent === folder) return null;
+    folder = parent;
+  }
+  return null;
+}
+
+/**
+ * @throws UsageError BAD_CONFIG
+ */
+export async function loadConfig(cwd: string, given: string | undefined): Promise<LoadedConfig> {
+  const path = given === undefined ? findConfig(cwd) : resolve(cwd, given);
+  if (path === null) return { path: null, config: {} };
+  if (!existsSync(path)) throw bad(`There is no config file ${path}.`);
+  let module: { default?: unknown };
+  try {
+    module = (await import(pathToFileURL(path).href)) as { default?: unknown };
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw bad(`${path} cannot be loaded: ${message}`, cause);
+  }
+  const config = module.default;
+  if (!isPlainObject(config))
+    throw bad(`${path} must export a config: export default defineConfig({ … }); got ${shown(config)}.`);
+  try {
+    checkOptions(config, keys, path);
+  } catch (error) {
+    throw isHoldfastError(error) ? bad(error.message, error) : error;
+  }
+  if (config["jobs"] !== undefined && !Array.isArray(config["jobs"]))
+    throw bad(`${path}: jobs must be an array of definitions; got ${shown(config["jobs"])}.`);
+  return { path, config };
+}
+
+function bad(message: string, cause?: unknown): UsageError {
+  return new UsageError("BAD_CONFIG", message, cause === undefined ? {} : { cause });
+}

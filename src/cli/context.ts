@@ -1,0 +1,238 @@
+/**
+ * What a running command has at hand: its arguments, the database when it first asks for it, and ways to print.
+ *
+ * Invariants: results go to standard output, everything else (progress, questions, warnings) to standard error; with --json
+ * standard output holds JSON and nothing else; the client is closed when the command ends; no file is made by looking
+ * at a database that is not there.
+ */
+import { existsSync } from "node:fs";
+import { StoreError, UsageError } from "../errors.ts";
+import type { Holdfast, Logger, OpenOptions } from "../index.ts";
+import { open } from "../index.ts";
+import type { Admin } from "../sql/admin.ts";
+import { openAdmin, sqliteFile } from "../sql/open.ts";
+import { loadConfig, type LoadedConfig } from "./config-file.ts";
+import { type Io, type Out, type Paint, painter } from "./io.ts";
+import { resolveTarget, secretsOf, type Target } from "./target.ts";
+import { bar, grouped, harmless, json, oneLine } from "./text.ts";
+
+export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+
+/** The command that is run, as far as its own messages need it. */
+export interface Called {
+  readonly name: string;
+  readonly args?: string;
+}
+
+export class Context {
+  readonly io: Io;
+  readonly command: Called;
+  readonly args: readonly string[];
+  readonly json: boolean;
+  /** Colours for standard output. */
+  readonly paint: Paint;
+  readonly paintError: Paint;
+  readonly #values: Values;
+  readonly #secrets = new Set<string>();
+  #config: Promise<LoadedConfig> | undefined;
+  #client: Holdfast | undefined;
+  readonly #admins: Admin[] = [];
+
+  constructor(io: Io, command: Called, args: readonly string[], values: Values) {
+    this.io = io;
+    this.command = command;
+    this.args = args;
+    this.#values = values;
+    this.json = values["json"] === true;
+    const wanted = values["color"] as boolean | undefined;
+    this.paint = painter(io.stdout, io.env, wanted);
+    this.paintError = painter(io.stderr, io.env, wanted);
+  }
+
+  // --- arguments ---------------------------------------------------------------------------------------
+
+  string(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** Undefined when neither --name nor --no-name was given. */
+  switch(name: string): boolean | undefined {
+    return this.#values[name] as boolean | undefined;
+  }
+
+  /** Values of an option that may come several times, or with commas. */
+  list(name: string): string[] | undefined {
+    const value = this.#values[name];
+    if (value === undefined) return undefined;
+    const given = Array.isArray(value) ? value : [value];
+    return given.flatMap((text) => String(text).split(",")).filter((text) => text !== "");
+  }
+
+  /** @throws UsageError BAD_OPTION */
+  integer(name: string): number | undefined {
+    const value = this.string(name);
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (value.trim() !== "" && Number.isInteger(number)) return number;
+    throw new UsageError("BAD_OPTION", `--${name} takes a whole number; got ${JSON.stringify(value)}.`);
+  }
+
+  /** A positional argument that must be there. */
+  argument(index: number, what: string): string {
+    const value = this.args[index];
+    if (value !== undefined && value !== "") return value;
+    throw new UsageError(
+      "BAD_OPTION",
+      `${this.command.name} needs ${what}. Usage: holdfast ${this.command.name} ${this.command.args ?? ""}`.trimEnd(),
+    );
+  }
+
+  // --- the database ------------------------------------------------------------------------------------
+
+  config(): Promise<LoadedConfig> {
+    this.#config ??= loadConfig(this.io.cwd, this.string("config"));
+    return this.#config;
+  }
+
+  async target(): Promise<Target> {
+    const { config, path } = await this.config();
+    const flags: { url?: string; schema?: string; "password-env"?: string } = {};
+    for (const name of ["url", "schema", "password-env"] as const) {
+      const value = this.string(name);
+      if (value !== undefined) flags[name] = value;
+    }
+    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
+    for (const secret of target.secrets) this.#secrets.add(secret);
+    return target;
+  }
+
+  /** Something that must never be printed. */
+  hide(url: string): void {
+    for (const secret of secretsOf(url)) this.#secrets.add(secret);
+  }
+
+  /** The client, opened once. The schema must be there and up to date, unless `migrate` says to make it so. */
+  async client(options: { migrate?: boolean; logger?: Logger } = {}): Promise<Holdfast> {
+    if (this.#client !== undefined) return this.#client;
+    const target = await this.target();
+    const { config } = await this.config();
+    if (options.migrate !== true) await this.#mustExist(target);
+    const given: OpenOptions = {
+      metrics: true,
+      ...config.open,
+      schema: target.schema,
+      migrate: options.migrate === true ? (config.open?.migrate ?? true) : "check",
+      logger: options.logger ?? this.#logger(),
+    };
+    this.#client = await open(target.url, given);
+    await config.setup?.(this.#client);
+    return this.#client;
+  }
+
+  /** An operator's hands on the database; closed when the command ends. */
+  async admin(url?: string, schema?: string): Promise<Admin> {
+    const target = await this.target();
+    if (url !== undefined) this.hide(url);
+    const admin = await openAdmin(url ?? target.url, schema ?? target.schema);
+    this.#admins.push(admin);
+    return admin;
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+    for (const admin of this.#admins) await admin.close();
+  }
+
+  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there. */
+  async mustExist(): Promise<void> {
+    await this.#mustExist(await this.target());
+  }
+
+  async #mustExist(target: Target): Promise<void> {
+    const file = await sqliteFile(target.url);
+    if (file === null || existsSync(file)) return;
+    throw new StoreError(
+      "SCHEMA_MISSING",
+      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate --url ${target.place}`,
+    );
+  }
+
+  #logger(): Logger {
+    const line =
+      (tone: "warn" | "bad") =>
+      (_details: Record<string, unknown>, message: string): void =>
+        this.note(this.paintError(tone, message));
+    const nothing = (): void => {};
+    return { debug: nothing, info: nothing, warn: line("warn"), error: line("bad") };
+  }
+
+  // --- printing ----------------------------------------------------------------------------------------
+
+  /** One result: JSON, or the text for people. */
+  result(value: unknown, text: () => string): void {
+    this.print(this.json ? json(value, this.io.stdout.isTTY ? 2 : undefined) : text());
+  }
+
+  /** One line of JSON. */
+  line(value: unknown): void {
+    this.print(json(value));
+  }
+
+  print(text: string): void {
+    this.#write(this.io.stdout, `${text}\n`);
+  }
+
+  /** To standard error: beside the result. */
+  note(text: string): void {
+    this.#write(this.io.stderr, `${text}\n`);
+  }
+
+  /** Without a newline, for whoever draws. */
+  draw(out: Out, text: string): void {
+    this.#write(out, text);
+  }
+
+  #write(out: Out, text: string): void {
+    let shown = text;
+    for (const secret of this.#secrets) shown = shown.replaceAll(secret, "***");
+    out.write(shown);
+  }
+
+  /** A bar on standard error, on a terminal only. */
+  progress(label: string): (done: number, total: number) => void {
+    const { stderr } = this.io;
+    if (!stderr.isTTY || this.json) return () => {};
+    let last = -1;
+    return (done, total) => {
+      const share = total === 0 ? 1 : Math.min(1, done / total);
+      const percent = Math.floor(share * 100);
+      const over = done >= total;
+      if (percent === last && !over) return;
+      last = percent;
+      const text = `${oneLine(label)} ${bar(share, 30)} ${String(percent).padStart(3)} %  ${grouped(done)} of ${grouped(total)}`;
+      this.#write(stderr, `\r\u001b[2K${text}${over ? "\n" : ""}`);
+    };
+  }
+
+  // --- asking ------------------------------------------------------------------------------------------
+
+  /**
+   * Whether to go on with something that cannot be undone: --force says yes, a terminal is asked, anything else is refused.
+   *
+   * @throws UsageError FORCE_REQUIRED
+   */
+  async confirm(what: string): Promise<boolean> {
+    if (this.flag("force")) return true;
+    if (!this.io.interactive || this.json)
+      throw new UsageError("FORCE_REQUIRED", `${what} This cannot be undone. Add --force to do it.`);
+    const answer = await this.io.ask(`${harmless(what)} This cannot be undone. Go on? [y/N] `);
+    if (/^y(es)?$/i.test(answer.trim())) return true;
+    this.note("Nothing was done.");
+    return false;
+  }
+}

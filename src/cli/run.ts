@@ -1,0 +1,172 @@
+/**
+ * From a command line to an exit code.
+ *
+ *   argv ─▶ command and subcommand ─▶ options (node:util parseArgs) ─▶ run ─▶ 0 · 1 (failed) · 2 (wrong use)
+ *
+ * Invariants: an unknown command or option is an error that names the nearest one; every error is one or two lines on
+ * standard error (JSON with --json) without a stack; nothing that fails exits with 0.
+ */
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+import { HoldfastError, isHoldfastError, shown, UsageError } from "../errors.ts";
+import { nearest } from "../policy/options.ts";
+import { VERSION } from "../version.ts";
+import { type Command, COMMON_OPTIONS } from "./command.ts";
+import { Context, type Values } from "./context.ts";
+import { helpFor, overview } from "./help.ts";
+import { type Io, painter } from "./io.ts";
+import { allCommands, groups } from "./registry.ts";
+import { harmless, json } from "./text.ts";
+
+/** Runs one command line. Never throws. */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  let ctx: Context | undefined;
+  const asked = argv.includes("--json");
+  try {
+    const paint = painter(io.stdout, io.env, colourOf(argv));
+    const [first, ...rest] = argv;
+    if (first === undefined || first === "help" || first === "--help" || first === "-h")
+      return showHelp(rest, io, paint);
+    if (first === "--version" || first === "-v" || first === "version") {
+      io.stdout.write(`${asked ? json({ version: VERSION }) : VERSION}\n`);
+      return 0;
+    }
+    const { command, path, left } = find(argv);
+    const { values, positionals } = parse(command, path, left);
+    if (values["help"] === true) {
+      io.stdout.write(`${helpFor(command, path, paint)}\n`);
+      return 0;
+    }
+    if (command.run === undefined)
+      throw new UsageError(
+        "UNKNOWN_COMMAND",
+        `holdfast ${path}${command.name} needs a command: ${(command.subcommands ?? []).map(({ name }) => name).join(", ")}.`,
+      );
+    checkCount(command, path, positionals);
+    ctx = new Context(io, command, positionals, values);
+    return (await command.run(ctx)) ?? 0;
+  } catch (error) {
+    return fail(error, io, ctx, asked);
+  } finally {
+    await ctx?.close().catch((error: unknown) => fail(error, io, ctx, asked));
+  }
+}
+
+function showHelp(words: readonly string[], io: Io, paint: ReturnType<typeof painter>): number {
+  const named = words.filter((word) => !word.startsWith("-"));
+  if (named.length === 0) {
+    io.stdout.write(`${overview(groups, paint)}\n`);
+    return 0;
+  }
+  const { command, path } = find([...named, "--help"]);
+  io.stdout.write(`${helpFor(command, path, paint)}\n`);
+  return 0;
+}
+
+/** The command that is named, with its subcommand, and what is left of the line. */
+function find(argv: readonly string[]): { command: Command; path: string; left: readonly string[] } {
+  const [name = "", ...rest] = argv;
+  const command = allCommands.find((one) => one.name === name);
+  if (command === undefined) throw unknown(name, allCommands, "");
+  const subs = command.subcommands;
+  if (subs === undefined) return { command, path: "", left: rest };
+  const [subName, ...left] = rest;
+  if (subName === undefined || subName.startsWith("-")) {
+    const fallback = subs.find((one) => one.name === command.fallback);
+    const wantsHelp = rest.includes("--help") || rest.includes("-h");
+    return fallback === undefined || wantsHelp
+      ? { command, path: "", left: rest }
+      : { command: fallback, path: `${command.name} `, left: rest };
+  }
+  const sub = subs.find((one) => one.name === subName);
+  if (sub === undefined) throw unknown(subName, subs, `${command.name} `);
+  return { command: sub, path: `${command.name} `, left };
+}
+
+function unknown(name: string, among: readonly Command[], path: string): UsageError {
+  const names = among.filter(({ hidden }) => hidden !== true).map((one) => one.name);
+  const near = nearest(name, names);
+  return new UsageError(
+    "UNKNOWN_COMMAND",
+    `There is no command ${shown(`${path}${name}`)}. ` +
+      (near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean: holdfast ${path}${near}?`),
+    { details: { command: name, ...(near === undefined ? {} : { suggestion: near }) } },
+  );
+}
+
+function parse(
+  command: Command,
+  path: string,
+  left: readonly string[],
+): { values: Values; positionals: string[] } {
+  const options = { ...COMMON_OPTIONS, ...command.options };
+  const config: ParseArgsOptionsConfig = {};
+  for (const [name, { type, short, multiple }] of Object.entries(options))
+    config[name] = {
+      type,
+      ...(short === undefined ? {} : { short }),
+      ...(multiple === true ? { multiple } : {}),
+    };
+  try {
+    return parseArgs({
+      args: [...left],
+      options: config,
+      allowPositionals: true,
+      allowNegative: true,
+      strict: true,
+    });
+  } catch (error) {
+    throw badOption(error, `${path}${command.name}`, Object.keys(options));
+  }
+}
+
+/** Node's own words, with the nearest option. */
+function badOption(error: unknown, command: string, names: readonly string[]): UsageError {
+  const message = error instanceof Error ? error.message : String(error);
+  const given = /Unknown option '(?:--?)([^'=]+)/.exec(message)?.[1];
+  if (given === undefined)
+    return new UsageError("BAD_OPTION", `holdfast ${command}: ${message.replace(/\.?$/, ".")}`, {
+      cause: error,
+    });
+  const near = nearest(given.replace(/^no-/, ""), names);
+  return new UsageError(
+    "UNKNOWN_OPTION",
+    `holdfast ${command} has no option --${given}. ` +
+      (near === undefined ? `See: holdfast help ${command}` : `Did you mean --${near}?`),
+    { cause: error, details: near === undefined ? { option: given } : { option: given, suggestion: near } },
+  );
+}
+
+function checkCount(command: Command, path: string, positionals: readonly string[]): void {
+  const most = command.maxArgs ?? 0;
+  if (positionals.length <= most) return;
+  throw new UsageError(
+    "BAD_OPTION",
+    `holdfast ${path}${command.name} takes ${most === 0 ? "no arguments" : `${most} at the most`}; got ${shown(positionals[most])}.`,
+  );
+}
+
+function colourOf(argv: readonly string[]): boolean | undefined {
+  if (argv.includes("--no-color")) return false;
+  return argv.includes("--color") ? true : undefined;
+}
+
+function fail(error: unknown, io: Io, ctx: Context | undefined, asJson: boolean): number {
+  const code = isHoldfastError(error) ? error.code : "INTERNAL";
+  const message = error instanceof Error ? error.message : String(error);
+  const write = (text: string): void => {
+    if (ctx === undefined) io.stderr.write(text);
+    else ctx.draw(io.stderr, text);
+  };
+  if (asJson) write(`${json({ error: { code, message: harmless(message), details: detailsOf(error) } })}\n`);
+  else {
+    const paint = painter(io.stderr, io.env, undefined);
+    write(`${paint("bad", "error")} ${paint("dim", code)}  ${harmless(message)}\n`);
+    if (code === "INTERNAL" && error instanceof Error && io.env["HOLDFAST_DEBUG"] === "1")
+      write(`${harmless(error.stack ?? "")}\n`);
+  }
+  return error instanceof UsageError || (isHoldfastError(error) && error.name === "UsageError") ? 2 : 1;
+}
+
+function detailsOf(error: unknown): unknown {
+  return isHoldfastError(error) && error instanceof HoldfastError ? error.details : {};
+}

@@ -1,0 +1,89 @@
+/**
+ * Which database: the flag, the environment, the config, the default, in this order; and how it may be shown.
+ *
+ * Pure but for its arguments. Not here: opening it (context.ts).
+ */
+import { dirname, resolve } from "node:path";
+import type { HoldfastConfig } from "../config.ts";
+import { UsageError } from "../errors.ts";
+import { withoutSecrets } from "../sql/open.ts";
+
+export interface Target {
+  readonly url: string;
+  readonly schema: string;
+  /** Where the address came from. */
+  readonly from: string;
+  /** As it may be shown. */
+  readonly place: string;
+  /** What must never be printed. */
+  readonly secrets: readonly string[];
+}
+
+export interface TargetInput {
+  readonly flags: { readonly url?: string; readonly schema?: string; readonly "password-env"?: string };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly config: HoldfastConfig;
+  readonly configPath: string | null;
+}
+
+export function resolveTarget({ flags, env, config, configPath }: TargetInput): Target {
+  const candidates: readonly (readonly [string | undefined, string])[] = [
+    [flags.url, "--url"],
+    [env["HOLDFAST_URL"], "HOLDFAST_URL"],
+    [relativeTo(config.url, configPath), "the config file"],
+    [env["DATABASE_URL"], "DATABASE_URL"],
+    ["sqlite:./holdfast.db", "the default"],
+  ];
+  const [given, from] = candidates.find(([url]) => url !== undefined && url !== "") as readonly [
+    string,
+    string,
+  ];
+  const passwordEnv = flags["password-env"] ?? config.passwordEnv;
+  const url = passwordEnv === undefined ? given : withPassword(given, passwordEnv, env);
+  return {
+    url,
+    from,
+    schema: flags.schema ?? config.open?.schema ?? "holdfast",
+    place: withoutSecrets(url),
+    secrets: secretsOf(url),
+  };
+}
+
+/** A file in the config is beside the config, wherever the command is run from. */
+function relativeTo(url: string | undefined, configPath: string | null): string | undefined {
+  const match = /^(sqlite|file):(?!\/\/|:memory:|\/)(.+)$/.exec(url ?? "");
+  if (url === undefined || configPath === null || match === null) return url;
+  return `sqlite:${resolve(dirname(configPath), match[2] as string)}`;
+}
+
+function withPassword(url: string, name: string, env: TargetInput["env"]): string {
+  if (!/^postgres(ql)?:\/\//.test(url)) return url;
+  const password = env[name];
+  if (password === undefined || password === "")
+    throw new UsageError(
+      "BAD_CONFIG",
+      `The password is said to be in the environment variable ${name}, which is not set.`,
+    );
+  const parsed = new URL(url);
+  parsed.password = encodeURIComponent(password);
+  return parsed.href;
+}
+
+/** Passwords in a URL, as they are written there and as they are meant. */
+export function secretsOf(url: string): string[] {
+  try {
+    const parsed = new URL(url);
+    const found = [parsed.password, parsed.searchParams.get("password") ?? ""];
+    return [...new Set(found.flatMap((text) => [text, safeDecode(text)]))].filter((text) => text !== "");
+  } catch {
+    return [];
+  }
+}
+
+function safeDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

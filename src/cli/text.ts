@@ -1,0 +1,151 @@
+/**
+ * Texts for a terminal: job data made harmless, tables, durations, sizes.
+ *
+ * Invariant: nothing that comes from a database reaches a terminal with a control character in it. A job's name or error can
+ * hold escape sequences that move the cursor, set the window's title or answer for the user (terminal injection).
+ * Pure.
+ */
+import { stripVTControlCharacters } from "node:util";
+
+// C0 and C1 controls, DEL, and the marks that turn the direction of text around.
+const CONTROLS =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/g;
+
+/** Without escape sequences; other control characters as \x1b is written. Newlines and tabs stay. */
+export function harmless(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(CONTROLS, visible);
+}
+
+/** As `harmless`, on one line, and no longer than `most`. */
+export function oneLine(text: string, most = Infinity): string {
+  const line = harmless(text).replaceAll(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, Math.max(0, most - 1))}…` : line;
+}
+
+function visible(character: string): string {
+  const code = character.charCodeAt(0);
+  return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+}
+
+/** JSON that no terminal can be harmed by: what JSON itself leaves alone is escaped too. */
+export function json(value: unknown, indent?: number): string {
+  return JSON.stringify(value, plain, indent).replaceAll(
+    /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return Number(value);
+  return value instanceof Map ? Object.fromEntries(value) : value;
+}
+
+/** A value of a job, as one may show it. */
+export function shownValue(value: unknown, most = 80): string {
+  if (value === null || value === undefined) return "–";
+  return oneLine(typeof value === "string" ? value : json(value), most);
+}
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly align?: "left" | "right";
+  /** Cut to this. */
+  readonly most?: number;
+  readonly cell: (row: Row) => string | number;
+}
+
+/** Aligned columns; the last one is not padded. `paint` colours a padded cell. */
+export function table<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  paint: (text: string, column: number, row: Row | null) => string = (text) => text,
+): string {
+  const cells = rows.map((row) =>
+    columns.map(({ cell, most }) => {
+      const value = cell(row);
+      return oneLine(typeof value === "number" ? grouped(value) : value, most);
+    }),
+  );
+  const widths = columns.map(({ title }, i) =>
+    Math.max(title.length, ...cells.map((row) => (row[i] ?? "").length)),
+  );
+  const line = (texts: readonly string[], row: Row | null): string =>
+    texts
+      .map((text, i) => {
+        const right = columns[i]?.align === "right";
+        const last = i === texts.length - 1;
+        const padded = right ? text.padStart(widths[i] ?? 0) : last ? text : text.padEnd(widths[i] ?? 0);
+        return paint(padded, i, row);
+      })
+      .join("  ")
+      .trimEnd();
+  const titles = columns.map(({ title }) => title);
+  return [line(titles, null), ...cells.map((texts, i) => line(texts, rows[i] as Row))].join("\n");
+}
+
+/** 12,345 */
+export function grouped(value: number): string {
+  return Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4)));
+}
+
+/** 1h 5m, 12s, 340ms. */
+export function duration(ms: number): string {
+  if (!Number.isFinite(ms)) return "–";
+  if (ms < 1) return ms <= 0 ? "0s" : `${ms.toPrecision(2)}ms`;
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(ms < 10_000 ? 1 : 0))}s`;
+  const parts: string[] = [];
+  let left = Math.round(ms / 1_000);
+  for (const [unit, seconds] of [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["m", 60],
+    ["s", 1],
+  ] as const) {
+    const count = Math.floor(left / seconds);
+    left -= count * seconds;
+    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`);
+  }
+  return parts.join(" ");
+}
+
+/** 12.3 MB */
+export function bytes(count: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let value = count;
+  let unit = 0;
+  while (value >= 1_000 && unit < units.length - 1) {
+    value /= 1_000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** How long ago or in how long, from `now`. */
+export function relative(at: Date | null, now: number): string {
+  if (at === null) return "–";
+  const ms = at.getTime() - now;
+  return ms > 0 ? `in ${duration(ms)}` : `${duration(-ms)} ago`;
+}
+
+/** A bar of `width` cells. */
+export function bar(share: number, width: number): string {
+  const filled = Math.max(0, Math.min(width, Math.round(share * width)));
+  return "█".repeat(filled) + "░".repeat(width - filled);
+}
+
+/** Lines of text wrapped at words. */
+export function wrap(text: string, width: number, indent = ""): string {
+  const lines: string[] = [];
+  for (const paragraph of text.split("\n")) {
+    let line = "";
+    for (const word of paragraph.split(" ")) {
+      if (line !== "" && line.length + 1 + word.length > width) {
+        lines.push(line);
+        line = word;
+      } else line = line === "" ? word : `${line} ${word}`;
+    }
+    lines.push(line);
+  }
+  return lines.map((line) => (line === "" ? "" : indent + line)).join("\n");
+}

@@ -1,0 +1,318 @@
+/** An operator's hands on a Postgres schema. Beside sqlite/admin.ts; the contract is in sql/admin.ts. */
+import { randomBytes } from "node:crypto";
+import { StoreError } from "../errors.ts";
+import { type Admin, type AdminTable, FREEZER, NOT_COPIED, type Plain, type PlainRow } from "../sql/admin.ts";
+import type { Row } from "../sql/catalogue.ts";
+import { type Migration, pending } from "../sql/migrate.ts";
+import { clientConfig } from "./connections.ts";
+import { postgresTables } from "./driver.ts";
+import { MOVED_STATE, sqlState, toStoreError } from "./errors.ts";
+import { migrations } from "./migrations.ts";
+import { loadPg, type PgClient, rowTypes } from "./pg.ts";
+
+/** Every statement that makes the schema. */
+export function migrationSql(schema: string, known: readonly Migration[] = migrations): string[] {
+  return [
+    `create schema if not exists "${schema}"`,
+    ...known.flatMap((step) => step.sql(postgresTables(schema), schema)),
+  ];
+}
+
+/** Makes the database of the URL where there is none, through the server's own database `postgres`. */
+export async function createPostgresDatabase(url: string): Promise<boolean> {
+  const target = new URL(url);
+  const name = decodeURIComponent(target.pathname.slice(1));
+  const server = new URL(url);
+  server.pathname = "/postgres";
+  const client = await connect(server.href);
+  try {
+    const { rows } = await client.query("select 1 from pg_database where datname = $1", [name]);
+    if (rows.length > 0) return false;
+    await client.query(`create database "${name.replaceAll('"', '""')}"`);
+    return true;
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await client.end();
+  }
+}
+
+export async function openPostgresAdmin(url: string, schema: string, place: string): Promise<Admin> {
+  const types = rowTypes(await loadPg());
+  return new PostgresAdmin(await connect(url), types, schema, place);
+}
+
+async function connect(url: string): Promise<PgClient> {
+  const pg = await loadPg();
+  const client = new pg.Client(clientConfig(url, "holdfast-admin"));
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    const ours = toStoreError(error);
+    throw ours instanceof StoreError
+      ? ours
+      : new StoreError(
+          "DATABASE_UNREACHABLE",
+          `Postgres cannot be reached: ${error instanceof Error ? error.message : String(error)}.`,
+          { cause: error },
+        );
+  }
+}
+
+class PostgresAdmin implements Admin {
+  readonly dialect = "postgres";
+  readonly schema: string;
+  readonly place: string;
+  readonly #client: PgClient;
+  readonly #types: unknown;
+  /** Columns whose values are lists or JSON, which SQLite keeps as text. */
+  readonly #structured = new Map<string, ReadonlySet<string>>();
+
+  constructor(client: PgClient, types: unknown, schema: string, place: string) {
+    this.#client = client;
+    this.#types = types;
+    this.schema = schema;
+    this.place = place;
+  }
+
+  async status(): Promise<{ applied: number[]; pending: readonly Migration[] }> {
+    const [table] = await this.#query("select to_regclass($1) is not null as here", [
+      `"${this.schema}"."migration"`,
+    ]);
+    if (table?.["here"] !== true) return { applied: [], pending: migrations };
+    const rows = await this.#query(
+      `select version, breaking from ${this.#quoted("migration")} order by version`,
+    );
+    const applied = rows.map((row) => ({
+      version: Number(row["version"]),
+      breaking: row["breaking"] === true,
+    }));
+    return { applied: applied.map(({ version }) => version), pending: pending(migrations, applied) };
+  }
+
+  /** Makes the schema once more under another name, compares the catalogue's entries, and rolls back. */
+  async drift(): Promise<string[] | null> {
+    const scratch = `hf_doctor_${randomBytes(6).toString("hex")}`;
+    await this.#query("begin");
+    try {
+      await this.#query("set local search_path = pg_catalog");
+      for (const sql of migrationSql(scratch)) await this.#query(sql);
+      const expected = await this.#shape(scratch);
+      const found = await this.#shape(this.schema);
+      return compare(expected, found);
+    } catch (error) {
+      if (sqlState((error as { cause?: unknown }).cause) === "42501") return null;
+      throw error;
+    } finally {
+      await this.#query("rollback");
+    }
+  }
+
+  async drop(): Promise<void> {
+    await this.#query(`drop schema if exists "${this.schema}" cascade`);
+  }
+
+  async tables(): Promise<AdminTable[]> {
+    const rows = await this.#query(
+      `select c.relname as name,
+         array_to_json(array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped order by a.attnum))::text as columns,
+         array_to_json(array(select a.attname from pg_attribute a join pg_type t on t.oid = a.atttypid
+           where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and (t.typcategory = 'A' or t.typname in ('json', 'jsonb'))))::text as structured,
+         array_to_json(array(select a.attname from pg_index i cross join lateral unnest(i.indkey::int2[]) with ordinality as k (attnum, place)
+           join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum where i.indrelid = c.oid and i.indisprimary order by k.place))::text as key
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = $1 and c.relkind in ('r', 'p') and not c.relispartition order by c.relname`,
+      [this.schema],
+    );
+    const list = (row: Row, column: string): string[] => JSON.parse(String(row[column])) as string[];
+    for (const row of rows) this.#structured.set(String(row["name"]), new Set(list(row, "structured")));
+    return rows
+      .map((row) => ({ name: String(row["name"]), columns: list(row, "columns"), key: list(row, "key") }))
+      .filter(({ name }) => !NOT_COPIED.includes(name));
+  }
+
+  async count(table: string): Promise<number> {
+    return Number((await this.#query(`select count(*)::bigint as n from ${this.#quoted(table)}`))[0]?.["n"]);
+  }
+
+  async page(table: AdminTable, after: readonly Plain[] | null, limit: number): Promise<PlainRow[]> {
+    const key = table.key.map((column) => `t."${column}"`).join(", ");
+    const where =
+      after === null || key === ""
+        ? ""
+        : ` where (${key}) > (${after.map((_, i) => `$${i + 1}`).join(", ")})`;
+    const order = key === "" ? "" : ` order by ${key} limit ${limit}`;
+    const rows = await this.#query(
+      `select row_to_json(t)::text as row from ${this.#quoted(table.name)} t${where}${order}`,
+      after ?? [],
+    );
+    return rows.map((row) => JSON.parse(String(row["row"])) as PlainRow);
+  }
+
+  async write(
+    table: AdminTable,
+    rows: readonly PlainRow[],
+    note: { readonly key: string; readonly value: string },
+  ): Promise<void> {
+    const target = this.#quoted(table.name);
+    const columns = table.columns.map((column) => `"${column}"`).join(", ");
+    const structured = this.#structured.get(table.name) ?? new Set();
+    const values = rows.map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([column, value]) => [
+          column,
+          structured.has(column) && typeof value === "string" ? (JSON.parse(value) as Plain) : value,
+        ]),
+      ),
+    );
+    await this.#transaction(async () => {
+      if (rows.length > 0)
+        await this.#query(
+          `insert into ${target} (${columns}) overriding system value
+           select ${columns} from json_populate_recordset(null::${target}, $1::json) on conflict do nothing`,
+          [JSON.stringify(values)],
+        );
+      await this.#note(note.key, note.value);
+    });
+  }
+
+  async raiseCounters(token: number): Promise<void> {
+    const rows = await this.#query(
+      `select c.relname as name, a.attname as column from pg_attribute a join pg_class c on c.oid = a.attrelid
+       join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and a.attidentity <> '' and not c.relispartition`,
+      [this.schema],
+    );
+    for (const row of rows) {
+      const table = this.#quoted(String(row["name"]));
+      const column = String(row["column"]);
+      await this.#query(
+        `select setval(pg_get_serial_sequence($1, $2), greatest((select coalesce(max("${column}"), 0) from ${table}), 1))`,
+        [table, column],
+      );
+    }
+    await this.#query(
+      `select setval($1::regclass, greatest((select last_value from ${this.#quoted("token")}), $2::bigint, 1))`,
+      [this.#quoted("token"), token],
+    );
+  }
+
+  async lastToken(): Promise<number> {
+    const [row] = await this.#query(`select last_value as value, is_called from ${this.#quoted("token")}`);
+    return row?.["is_called"] === true ? Number(row["value"]) : 0;
+  }
+
+  async meta(key: string): Promise<string | null> {
+    const [row] = await this.#query(`select value from ${this.#quoted("meta")} where key = $1`, [key]);
+    return row === undefined ? null : String(row["value"]);
+  }
+
+  async setMeta(key: string, value: string | null): Promise<void> {
+    if (value === null) await this.#query(`delete from ${this.#quoted("meta")} where key = $1`, [key]);
+    else await this.#note(key, value);
+  }
+
+  async freeze(text: string): Promise<void> {
+    const tables = await this.tables();
+    const guard = `"${this.schema}"."${FREEZER}"`;
+    const literal = text.replaceAll("'", "''").replaceAll("%", "%%");
+    await this.#transaction(async () => {
+      await this.#query(
+        `create or replace function ${guard}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $guard$
+         begin raise exception 'holdfast: ${literal.replaceAll("$guard$", "")}' using errcode = '${MOVED_STATE}'; end $guard$`,
+      );
+      for (const { name } of tables) {
+        await this.#query(`drop trigger if exists "${FREEZER}" on ${this.#quoted(name)}`);
+        await this.#query(
+          `create trigger "${FREEZER}" before insert or update or delete or truncate on ${this.#quoted(name)} for each statement execute function ${guard}()`,
+        );
+      }
+    });
+  }
+
+  async thaw(): Promise<void> {
+    const tables = await this.tables();
+    await this.#transaction(async () => {
+      for (const { name } of tables)
+        await this.#query(`drop trigger if exists "${FREEZER}" on ${this.#quoted(name)}`);
+      await this.#query(`drop function if exists "${this.schema}"."${FREEZER}"()`);
+    });
+  }
+
+  async unhold(name: string): Promise<void> {
+    await this.#query(`delete from ${this.#quoted("hold")} where name = $1`, [name]);
+    // Workers that wait on the target look again at once.
+    await this.#query("select pg_notify($1, $2)", [this.schema, JSON.stringify({ k: "any" })]);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end();
+  }
+
+  /** Columns, indexes, constraints and views, as texts without the schema's name. */
+  async #shape(schema: string): Promise<Map<string, string>> {
+    const rows = await this.#query(
+      `with ours as (
+         select c.oid, c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where n.nspname = $1 and not c.relispartition and c.relname <> 'migration')
+       select 'table ' || o.relname || ', column ' || a.attname as thing,
+         format_type(a.atttypid, a.atttypmod) || case when a.attnotnull then ' not null' else '' end || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') as is
+       from ours o join pg_attribute a on a.attrelid = o.oid and a.attnum > 0 and not a.attisdropped
+         left join pg_attrdef d on d.adrelid = o.oid and d.adnum = a.attnum
+       where o.relkind in ('r', 'p', 'v')
+       union all
+       select 'index ' || i.relname, pg_get_indexdef(i.oid) from ours o join pg_index x on x.indrelid = o.oid join pg_class i on i.oid = x.indexrelid
+       union all
+       select 'constraint ' || k.conname || ' of ' || o.relname, pg_get_constraintdef(k.oid) from ours o join pg_constraint k on k.conrelid = o.oid
+       union all
+       select 'sequence ' || o.relname, '' from ours o where o.relkind = 'S'`,
+      [schema],
+    );
+    const prefix = new RegExp(`(?:"${schema}"|\\b${schema})\\.`, "g");
+    return new Map(rows.map((row) => [String(row["thing"]), String(row["is"]).replaceAll(prefix, "")]));
+  }
+
+  #quoted(table: string): string {
+    return `"${this.schema}"."${table}"`;
+  }
+
+  async #note(key: string, value: string): Promise<void> {
+    await this.#query(
+      `insert into ${this.#quoted("meta")} (key, value) values ($1, $2) on conflict (key) do update set value = excluded.value`,
+      [key, value],
+    );
+  }
+
+  async #query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    try {
+      return (await this.#client.query({ text, values, types: this.#types })).rows;
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+
+  async #transaction(body: () => Promise<void>): Promise<void> {
+    await this.#query("begin");
+    try {
+      await body();
+      await this.#query("commit");
+    } catch (error) {
+      await this.#query("rollback").catch(() => {});
+      throw error;
+    }
+  }
+}
+
+function compare(expected: ReadonlyMap<string, string>, found: ReadonlyMap<string, string>): string[] {
+  const drift: string[] = [];
+  for (const [thing, is] of expected) {
+    const there = found.get(thing);
+    if (there === undefined) drift.push(`${thing} is missing`);
+    else if (there !== is) drift.push(`${thing} is "${there}" and should be "${is}"`);
+  }
+  // An operator's own indexes do no harm; a foreign column or table may.
+  for (const thing of found.keys())
+    if (!expected.has(thing) && thing.startsWith("table ")) drift.push(`${thing} is not one of ours`);
+  return drift;
+}

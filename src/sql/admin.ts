@@ -1,0 +1,67 @@
+/**
+ * What an operator does with a whole database: create, migrate, compare, drop, copy, freeze. The CLI's side door.
+ *
+ * Two files keep it, sqlite/admin.ts and postgres/admin.ts; `openAdmin` in open.ts chooses. Tables are read from the
+ * database's own catalogue, so that whatever a migration adds is copied, frozen and dropped with the rest.
+ * Rows travel as JSON values: numbers, texts, booleans, null, lists.
+ *
+ * Not here: the path of a job (store.ts), the order in which a move does these things (../move.ts).
+ */
+import type { Migration } from "./migrate.ts";
+
+/** A value of a row on its way from one database to another. */
+export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [key: string]: Plain };
+export type PlainRow = Readonly<Record<string, Plain>>;
+
+export interface AdminTable {
+  /** Without prefix or schema. */
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** The primary key's columns, in its order; empty where there is none. */
+  readonly key: readonly string[];
+}
+
+export interface Admin {
+  readonly dialect: "sqlite" | "postgres";
+  readonly schema: string;
+  /** Where it is, without secrets. */
+  readonly place: string;
+
+  /** Migrations that are applied, and those that this version knows and the database lacks. */
+  status(): Promise<{ readonly applied: readonly number[]; readonly pending: readonly Migration[] }>;
+  /** What the schema lacks or has beyond what the migrations make; null: the role may not compare. */
+  drift(): Promise<readonly string[] | null>;
+  /** Removes every table, view and function of ours. */
+  drop(): Promise<void>;
+
+  /** The tables of ours, `meta` and `migration` left out. */
+  tables(): Promise<readonly AdminTable[]>;
+  count(table: string): Promise<number>;
+  /** Rows after a key, in the key's order. */
+  page(table: AdminTable, after: readonly Plain[] | null, limit: number): Promise<readonly PlainRow[]>;
+  /** Writes rows (those that are there already are passed over) and a note in `meta`, in one transaction. */
+  write(
+    table: AdminTable,
+    rows: readonly PlainRow[],
+    note: { readonly key: string; readonly value: string },
+  ): Promise<void>;
+  /** After rows came with their own numbers: the database's counters must go on behind them. */
+  raiseCounters(token: number): Promise<void>;
+  /** The largest token that was ever given. */
+  lastToken(): Promise<number>;
+
+  meta(key: string): Promise<string | null>;
+  /** Null removes it. */
+  setMeta(key: string, value: string | null): Promise<void>;
+  /** Every write to a table of ours is refused from here on, whoever makes it, with this text. */
+  freeze(text: string): Promise<void>;
+  thaw(): Promise<void>;
+  /** Ends a hold. */
+  unhold(name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** These belong to one database and are not copied. */
+export const NOT_COPIED: readonly string[] = ["meta", "migration"];
+/** Names of ours in the catalogue that no migration makes: what `freeze` adds. */
+export const FREEZER = "moved";

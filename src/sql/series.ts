@@ -1,0 +1,142 @@
+/**
+ * Series over time and the event log: written in batches by those who counted, read by range.
+ *
+ * Invariant: no statement here touches the tables of jobs; what is counted is counted in memory by the workers.
+ * Not here: what is counted (recorder.ts, event-log.ts), percentiles (policy/histogram.ts).
+ */
+import { Histogram } from "../policy/histogram.ts";
+import { idAt } from "../policy/id.ts";
+import type { EventQuery, EventRow, GaugeQuery, GaugeRow, MetricQuery, MetricRow } from "../store.ts";
+import type { Row, Script } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { maybeNumber, maybeText, number, text } from "./rows.ts";
+
+/** Stands for all workers, in minutes that are long over. */
+const TOGETHER = "";
+
+export class Series {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async putMetrics(rows: readonly MetricRow[]): Promise<void> {
+    if (rows.length > 0)
+      await this.#driver.write({ name: "putMetrics", params: { rows: rows.map((row) => ({ ...row })) } });
+  }
+
+  async metrics({ since, until, queues, names }: MetricQuery): Promise<MetricRow[]> {
+    const rows = await this.#driver.read({ name: "metrics", params: { since, until, queues, names } });
+    return rows.map(metricRow);
+  }
+
+  /** In one transaction: what is read, written and dropped is one state. Answers how many rows went into others. */
+  async compact(since: number, until: number): Promise<number> {
+    return this.#driver.transaction(function* (): Script<number> {
+      const range = { since, until };
+      const found = yield { name: "metrics", params: { ...range, queues: null, names: null } };
+      const rows = found.map(metricRow);
+      const single = rows.filter(({ worker }) => worker !== TOGETHER).length;
+      if (single === 0) return 0;
+      yield { name: "putMetrics", params: { rows: together(rows).map((row) => ({ ...row })) } };
+      yield { name: "dropMetrics", params: range };
+      return single;
+    });
+  }
+
+  async putGauges(rows: readonly GaugeRow[]): Promise<void> {
+    if (rows.length > 0)
+      await this.#driver.write({ name: "putGauges", params: { rows: rows.map((row) => ({ ...row })) } });
+  }
+
+  async gauges({ since, until, sources, names }: GaugeQuery): Promise<GaugeRow[]> {
+    const rows = await this.#driver.read({ name: "gauges", params: { since, until, sources, names } });
+    return rows.map((row) => ({
+      minute: number(row, "minute"),
+      source: text(row, "source"),
+      name: text(row, "name"),
+      value: number(row, "value"),
+    }));
+  }
+
+  async putEvents(rows: readonly EventRow[]): Promise<void> {
+    if (rows.length > 0)
+      await this.#driver.write({ name: "putEvents", params: { rows: rows.map((row) => ({ ...row })) } });
+  }
+
+  async events(query: EventQuery): Promise<EventRow[]> {
+    return (await this.#driver.read({ name: "events", params: { ...query } })).map(eventRow);
+  }
+
+  async forget(before: { readonly metrics: number; readonly events: number }): Promise<void> {
+    const params = {
+      metricsBefore: Math.max(0, before.metrics),
+      eventsBefore: idAt(Math.max(0, before.events)),
+    };
+    await this.#driver.write({ name: "forgetSeries", params });
+  }
+}
+
+function metricRow(row: Row): MetricRow {
+  return {
+    minute: number(row, "minute"),
+    queue: text(row, "queue"),
+    name: text(row, "name"),
+    worker: text(row, "worker"),
+    done: number(row, "done"),
+    failed: number(row, "failed"),
+    dead: number(row, "dead"),
+    cancelled: number(row, "cancelled"),
+    throttled: number(row, "throttled"),
+    released: number(row, "released"),
+    lost: number(row, "lost"),
+    ran: text(row, "ran"),
+    waited: text(row, "waited"),
+  };
+}
+
+/** One row for each (minute, queue, kind). Pure. */
+function together(rows: readonly MetricRow[]): MetricRow[] {
+  const groups = Map.groupBy(rows, ({ minute, queue, name }) => JSON.stringify([minute, queue, name]));
+  return [...groups.values()].map((group) => {
+    const [first] = group as [MetricRow];
+    const ran = new Histogram();
+    const waited = new Histogram();
+    for (const row of group) {
+      ran.merge(Histogram.decode(row.ran));
+      waited.merge(Histogram.decode(row.waited));
+    }
+    const sum = (count: (row: MetricRow) => number): number =>
+      group.reduce((total, row) => total + count(row), 0);
+    return {
+      minute: first.minute,
+      queue: first.queue,
+      name: first.name,
+      worker: TOGETHER,
+      done: sum(({ done }) => done),
+      failed: sum(({ failed }) => failed),
+      dead: sum(({ dead }) => dead),
+      cancelled: sum(({ cancelled }) => cancelled),
+      throttled: sum(({ throttled }) => throttled),
+      released: sum(({ released }) => released),
+      lost: sum(({ lost }) => lost),
+      ran: ran.encode(),
+      waited: waited.encode(),
+    };
+  });
+}
+
+function eventRow(row: Row): EventRow {
+  return {
+    id: text(row, "id"),
+    at: number(row, "at"),
+    event: text(row, "event"),
+    job: maybeText(row, "job"),
+    name: maybeText(row, "name"),
+    queue: maybeText(row, "queue"),
+    attempt: maybeNumber(row, "attempt"),
+    worker: maybeText(row, "worker"),
+    detail: maybeText(row, "detail"),
+  };
+}

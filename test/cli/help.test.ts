@@ -1,0 +1,74 @@
+// The help texts, each as a snapshot: a change of an option shows in the diff. And what happens to mistakes.
+import { expect, test } from "vitest";
+import { allCommands } from "../../src/cli/registry.ts";
+import { cli } from "./support.ts";
+
+const paths = allCommands.flatMap((command) => [
+  [command.name],
+  ...(command.subcommands ?? []).map((sub) => [command.name, sub.name]),
+]);
+
+test("the overview", async () => {
+  const { code, out } = await cli(["--help"]);
+  expect(code).toBe(0);
+  await expect(out.replace(/\d+\.\d+\.\d+/, "VERSION")).toMatchFileSnapshot("snapshots/overview.txt");
+});
+
+test.each(paths.map((path) => [path.join(" "), path] as const))("holdfast %s --help", async (name, path) => {
+  const { code, out } = await cli([...path, "--help"]);
+  expect(code).toBe(0);
+  expect((await cli(["help", ...path])).out).toBe(out);
+  await expect(out).toMatchFileSnapshot(`snapshots/${name.replaceAll(" ", "-")}.txt`);
+});
+
+test("every command and subcommand says what it prints as JSON, and top-level ones have examples or subcommands", () => {
+  for (const command of allCommands) {
+    for (const one of command.subcommands ?? [command])
+      expect(one.json, `${command.name} ${one.name}`).toBeDefined();
+  }
+});
+
+test("[K4] an unknown command names the nearest and exits with 2", async () => {
+  expect(await cli(["jbos"])).toMatchObject({
+    code: 2,
+    out: "",
+    err: expect.stringContaining("Did you mean: holdfast jobs?") as string,
+  });
+  expect(await cli(["jobs", "lst"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("holdfast jobs list") as string,
+  });
+  expect(await cli(["xyzzy"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("There are: init") as string,
+  });
+  const { code, err } = await cli(["xyzzy", "--json"]);
+  expect(code).toBe(2);
+  expect(JSON.parse(err)).toMatchObject({ error: { code: "UNKNOWN_COMMAND" } });
+});
+
+test("[K4] an unknown option names the nearest, a missing value and too many arguments are refused, all with 2", async () => {
+  expect(await cli(["jobs", "list", "--quue", "x"])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("Did you mean --queue?") as string,
+  });
+  expect((await cli(["jobs", "list", "--queue"])).code).toBe(2);
+  expect((await cli(["stats", "more"])).code).toBe(2);
+  expect((await cli(["jobs", "list", "--limit", "many"])).code).toBe(2);
+  expect((await cli(["jobs", "list", "--url", "mysql://x/y"])).code).toBe(2);
+});
+
+test("the version", async () => {
+  expect((await cli(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect((await cli(["version", "--json"])).json()).toMatchObject({ version: expect.any(String) as string });
+});
+
+test("completion names every command and option, in each shell", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, out } = await cli(["completion", shell]);
+    expect(code).toBe(0);
+    for (const { name } of allCommands) expect(out).toContain(name);
+    for (const word of ["dry-run", "print-sql", "concurrency"]) expect(out).toContain(word);
+  }
+  expect((await cli(["completion", "powershell"])).code).toBe(2);
+});

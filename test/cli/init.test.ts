@@ -1,0 +1,70 @@
+// `holdfast init` writes a project; with the package as users get it, that project runs.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { temporaryDirectory } from "../support/guard.ts";
+import { read, root } from "../support/repository.ts";
+import { cli, folder } from "./support.ts";
+
+const built = temporaryDirectory("built");
+const bin = (name: string): string => join(root, "node_modules", ".bin", name);
+
+beforeAll(() => {
+  cpSync(join(root, "package.json"), join(built, "package.json"));
+  run(bin("tsc"), ["-p", join(root, "tsconfig.build.json"), "--outDir", join(built, "dist")], root);
+}, 120_000);
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(VITEST|NODE_OPTIONS|HOLDFAST_|DATABASE_URL|QUEUES)/.test(name),
+    ),
+  );
+  return execFileSync(command, [...args], {
+    cwd,
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 60_000,
+  });
+}
+
+test("the starter project compiles, enqueues, runs and is looked at, all with the built package", () => {
+  const where = folder("starter");
+  const main = join(built, "dist", "cli", "main.js");
+  const holdfast = (args: readonly string[], cwd: string): string =>
+    run(process.execPath, [main, ...args], cwd);
+  expect(holdfast(["init", "my-app"], where)).toContain("npm run work");
+  const app = join(where, "my-app");
+  mkdirSync(join(app, "node_modules"));
+  symlinkSync(built, join(app, "node_modules", "holdfast"));
+  symlinkSync(join(root, "node_modules", "@types"), join(app, "node_modules", "@types"));
+  run(bin("tsc"), ["-p", app, "--types", "node"], app);
+  expect(run(process.execPath, ["enqueue.ts"], app)).toMatch(/^enqueued /);
+  expect(holdfast(["enqueue", "hello", '{"name":"Grace"}'], app)).toMatch(/^enqueued /);
+  const output = holdfast(["work", "--once"], app);
+  expect(output).toContain("Hello, Ada!");
+  expect(output).toContain("Hello, Grace!");
+  const stats = JSON.parse(holdfast(["stats", "--json"], app)) as { totals: Record<string, number> };
+  expect(stats.totals).toMatchObject({ done: 2, scheduled: 2 });
+});
+
+test("the bin is a JavaScript file with a shebang", () => {
+  const manifest = JSON.parse(read("package.json")) as { bin: { holdfast: string } };
+  expect(manifest.bin.holdfast).toBe("dist/cli/main.js");
+  expect(readFileSync(join(built, manifest.bin.holdfast), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+});
+
+test("what is there already is kept, unless forced", async () => {
+  const where = folder("kept");
+  writeFileSync(join(where, "package.json"), "{}");
+  const first = (await cli(["init", "--json"], { cwd: where })).json<{ written: string[]; kept: string[] }>();
+  expect(first.kept).toEqual(["package.json"]);
+  expect(first.written).toContain("holdfast.config.ts");
+  expect(readFileSync(join(where, "package.json"), "utf8")).toBe("{}");
+  expect(
+    (await cli(["init", "--json", "--force", "--postgres"], { cwd: where })).json<{ kept: string[] }>().kept,
+  ).toEqual([]);
+  expect(readFileSync(join(where, "holdfast.config.ts"), "utf8")).toContain("postgres://");
+});

@@ -1,0 +1,324 @@
+// Commands on jobs, queues, holds and workers, on every store.
+import { expect, test } from "vitest";
+import { defineJob, type Holdfast, type Job } from "../../src/index.ts";
+import { onEveryStore, type FreshStore, type StoreTarget } from "../support/stores.ts";
+import { connect, fresh } from "../client/support.ts";
+import { cli, on } from "./support.ts";
+
+const unkind = defineJob({
+  name: "unkind",
+  queue: "mail",
+  retry: { attempts: 1 },
+  run: (input: { n: number }) => {
+    throw new Error(`refused ${input.n}`);
+  },
+});
+
+/** Jobs that have died of their handler. */
+async function deadJobs(
+  target: StoreTarget,
+  count: number,
+): Promise<{ hf: Holdfast; store: FreshStore; ids: string[] }> {
+  const { hf, store } = await fresh(target);
+  const enqueued = await hf.enqueueMany(
+    Array.from({ length: count }, (_, n) => ({ job: unkind, input: { n } })),
+  );
+  const worker = hf.work([unkind], { queues: { mail: 50 } });
+  await worker.ready;
+  await worker.idle();
+  await worker.stop();
+  return { hf, store, ids: enqueued.map(({ id }) => id) };
+}
+
+onEveryStore((target) => {
+  test("[K4] create, migrate, status, drop and reset, with 0, 1 and 2 as exit codes", async () => {
+    const store = await target.fresh();
+    const holdfast = on(store);
+    expect((await holdfast(["status"])).code).toBe(1);
+    expect((await holdfast(["jobs", "list"])).code).toBe(1);
+    const checked = await holdfast(["migrate", "--check"]);
+    expect(checked.code).toBe(1);
+    expect((await holdfast(["create", "--json"])).code).toBe(0);
+    expect((await holdfast(["migrate", "--check", "--json"])).json()).toMatchObject({
+      applied: [1],
+      pending: [],
+    });
+    expect((await holdfast(["migrate"])).code).toBe(0);
+    expect((await holdfast(["enqueue", "hello", '{"to":"Ada"}'])).code).toBe(0);
+    const { code, ...status } = await holdfast(["status", "--json"]);
+    expect(code).toBe(0);
+    expect(status.json()).toMatchObject({ totals: { ready: 1 }, pending: [], movedTo: null });
+
+    expect(await holdfast(["drop"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--force") as string,
+    });
+    expect(await holdfast(["reset"])).toMatchObject({ code: 2 });
+    expect((await holdfast(["drop"], { tty: true, answers: ["n"] })).code).toBe(1);
+    expect((await holdfast(["jobs", "list", "--count"])).out).toBe("1\n");
+    expect((await holdfast(["reset", "--force"])).code).toBe(0);
+    expect((await holdfast(["jobs", "list", "--count"])).out).toBe("0\n");
+    expect((await holdfast(["drop"], { tty: true, answers: ["yes"] })).code).toBe(0);
+    expect((await holdfast(["status"])).code).toBe(1);
+    expect((await holdfast(["create"])).code).toBe(0);
+  });
+
+  test("[K4] the printed SQL makes the schema that migrating makes", async () => {
+    const store = await target.fresh();
+    const holdfast = on(store);
+    const { code, out } = await holdfast(["migrate", "--print-sql", "--json"]);
+    expect(code).toBe(0);
+    const statements = JSON.parse(out) as string[];
+    if (store.dialect === "postgres") for (const sql of statements) await store.query(sql);
+    else {
+      await holdfast(["create"]);
+      const made = await store.query(
+        "select name from sqlite_master where name like 'holdfast_%' and name not like '%migration'",
+      );
+      for (const { name } of made) expect(statements.join("\n")).toContain(String(name));
+      return;
+    }
+    expect(await store.query(`select 1 as one from ${store.table("ready")}`)).toEqual([]);
+  });
+
+  test("[K4] enqueue, list, show, why: options, input from standard input, one JSON document", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const first = (
+      await holdfast(
+        [
+          "enqueue",
+          "hello",
+          "-",
+          "--json",
+          "--queue",
+          "mail",
+          "--priority",
+          "7",
+          "--context",
+          "why not",
+          "--delay",
+          "1h",
+        ],
+        { stdin: '{"to":"Ada"}' },
+      )
+    ).json<{ id: string; status: string }>();
+    expect(first.status).toBe("enqueued");
+    expect(await hf.jobs.get(first.id)).toMatchObject({
+      queue: "mail",
+      priority: 7,
+      context: "why not",
+      input: { to: "Ada" },
+      state: "scheduled",
+    });
+    expect((await holdfast(["enqueue", "hello", "{to:1}"])).code).toBe(2);
+    expect((await holdfast(["enqueue"])).code).toBe(2);
+    expect((await holdfast(["enqueue", "hello", "1", "--priority", "x"])).code).toBe(2);
+    expect((await holdfast(["enqueue", "bad name", "1"])).code).toBe(2);
+    const page = (
+      await holdfast(["jobs", "list", "--json", "--state", "scheduled,ready", "--queue", "mail"])
+    ).json<{ jobs: Job[] }>();
+    expect(page.jobs.map(({ id }) => id)).toEqual([first.id]);
+    const shown = (await holdfast(["jobs", "show", first.id, "--json"])).json();
+    expect(shown).toMatchObject({ id: first.id, why: { reason: "future" } });
+    expect((await holdfast(["why", first.id])).out).toMatch(/^future {2}/);
+    expect((await holdfast(["why", "00000000-0000-7000-8000-000000000000"])).code).toBe(1);
+    expect((await holdfast(["jobs", "show", "nonsense"])).code).toBe(1);
+    expect((await holdfast(["jobs", "run", first.id, "--json"])).json()).toMatchObject({ due: 1 });
+    expect((await holdfast(["why", first.id, "--json"])).json()).toMatchObject({ reason: "unserved" });
+  });
+
+  test("[K4] a thousand dead jobs are found, counted without being touched, and retried by filter", async () => {
+    const { hf, store } = await deadJobs(target, 1_000);
+    const holdfast = on(store);
+    const dry = (await holdfast(["jobs", "retry", "--search", "refused 7", "--dry-run", "--json"])).json<{
+      matched: number;
+      samples: Job[];
+    }>();
+    expect(dry.matched).toBe(111);
+    expect(dry.samples).toHaveLength(5);
+    expect(await hf.jobs.count({ state: "dead" })).toBe(1_000);
+    expect(await holdfast(["jobs", "retry", "--queue", "mail"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("Retry 1,000 jobs?") as string,
+    });
+    expect((await holdfast(["jobs", "retry"])).code).toBe(2);
+    expect((await holdfast(["jobs", "retry", "--queue", "mail", "--force", "--json"])).json()).toEqual({
+      matched: 1_000,
+      retried: 1_000,
+    });
+    expect(await hf.jobs.count({ state: "ready" })).toBe(1_000);
+    const lines = (await holdfast(["jobs", "list", "--all", "--json"])).lines<Job>();
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(1_000);
+    expect((await holdfast(["jobs", "cancel", "--queue", "mail", "--force", "--json"])).json()).toEqual({
+      matched: 1_000,
+      cancelled: 1_000,
+    });
+    expect((await holdfast(["jobs", "delete", "--state", "cancelled", "--force"])).out).toBe(
+      "1,000 deleted\n",
+    );
+    expect(await hf.jobs.count()).toBe(0);
+  });
+
+  test("[E1] cancelling and deleting say what became of each: cancelled, asked, deleted, not found", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const release = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const slow = defineJob({
+      name: "slow",
+      run: () => {
+        started.resolve();
+        return release.promise;
+      },
+    });
+    const worker = hf.work([slow], { queues: ["default"] });
+    const running = await hf.enqueue(slow, null);
+    await started.promise;
+    const waiting = await hf.enqueue(slow, null, { delay: "1h" });
+    const unknown = "00000000-0000-7000-8000-000000000000";
+    const cancelled = await holdfast(["jobs", "cancel", running.id, waiting.id, unknown, "--json"]);
+    expect(cancelled.code).toBe(1);
+    expect(cancelled.json()).toEqual({ matched: 3, cancel_requested: 1, cancelled: 1, not_found: 1 });
+    expect((await holdfast(["jobs", "delete", running.id])).code).toBe(2);
+    expect((await holdfast(["jobs", "delete", running.id, "--force", "--json"])).json()).toEqual({
+      matched: 1,
+      cancel_requested: 1,
+    });
+    expect((await holdfast(["jobs", "delete", waiting.id, "--force", "--json"])).json()).toEqual({
+      matched: 1,
+      deleted: 1,
+    });
+    expect((await holdfast(["jobs", "delete", waiting.id, "--force"])).code).toBe(1);
+    release.resolve();
+    await worker.idle();
+  });
+
+  test("[K4][F6] queues are listed with who serves them, paused, resumed and set", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    await hf.enqueue("lost", null, { queue: "maill" });
+    const queues = (await holdfast(["queues", "--json"])).json<{ name: string; unserved: string[] }[]>();
+    expect(queues).toMatchObject([{ name: "maill", unserved: ["lost"] }]);
+    expect((await holdfast(["queues"])).out).toContain("no worker for lost");
+    expect((await holdfast(["queues", "pause", "maill", "other"])).code).toBe(0);
+    expect((await holdfast(["queues"])).out).toMatch(/paused/);
+    expect((await holdfast(["queues", "resume", "maill"])).code).toBe(0);
+    expect((await holdfast(["queues", "pause"])).code).toBe(2);
+    const set = await holdfast([
+      "queues",
+      "set",
+      "maill",
+      "--slots",
+      "3",
+      "--keep-done",
+      "1h",
+      "--backoff",
+      "5s,1m",
+      "--json",
+    ]);
+    expect(set.json()).toMatchObject({ settings: { slots: 3, retention: { doneMs: 3_600_000 } } });
+    expect((await holdfast(["queues", "set", "maill", "--slots", "none", "--json"])).json()).toMatchObject({
+      settings: { slots: null },
+    });
+    expect((await holdfast(["queues", "set", "maill"])).code).toBe(2);
+    expect((await holdfast(["queues", "set", "maill", "--rate", "fast"])).code).toBe(2);
+    expect((await holdfast(["queues", "set", "maill", "--slots", "5000"])).code).toBe(2);
+  });
+
+  test("[K4] holds are set, listed and cleared", async () => {
+    const { store } = await fresh(target);
+    const holdfast = on(store);
+    expect((await holdfast(["holds", "set", "expired", "--queue", "a,b", "--reason", "log in"])).code).toBe(
+      0,
+    );
+    expect((await holdfast(["holds", "--json"])).json()).toMatchObject([
+      { name: "expired", queues: ["a", "b"], reason: "log in" },
+    ]);
+    expect((await holdfast(["holds", "clear", "expired"])).code).toBe(0);
+    expect((await holdfast(["holds", "clear", "expired"])).code).toBe(1);
+  });
+
+  test("[F11][F7] workers are listed and stopped from afar after their jobs, and drained says when they are gone", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    expect((await holdfast(["workers", "drained"])).code).toBe(0);
+    const release = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const slow = defineJob({
+      name: "slow",
+      run: () => {
+        started.resolve();
+        return release.promise;
+      },
+    });
+    const worker = (await connect(store)).work([slow], {
+      queues: { default: 2 },
+      name: "night",
+      heartbeat: "200ms",
+      lease: "5s",
+    });
+    const { id } = await hf.enqueue(slow, null);
+    await started.promise;
+    const listed = (await holdfast(["workers", "--json"])).json<{ name: string; jobs: string[] }[]>();
+    expect(listed).toMatchObject([{ name: "night", jobs: [id], queues: { default: 2 } }]);
+    expect((await holdfast(["workers", "drained"])).code).toBe(1);
+    expect((await holdfast(["workers", "stop", "nobody"])).code).toBe(1);
+    expect((await holdfast(["workers", "stop", "night", "--wait", "300ms"])).code).toBe(1);
+    release.resolve();
+    const stopped = await holdfast(["workers", "stop", "all", "--wait", "20s", "--json"]);
+    expect(stopped).toMatchObject({ code: 0 });
+    expect(stopped.json()).toMatchObject({ drained: true });
+    await worker.stopped;
+    expect((await hf.jobs.get(id))?.state).toBe("done");
+  });
+
+  test("stats, metrics, events, prune and top print for people and as JSON", async () => {
+    const { store } = await deadJobs(target, 3);
+    const holdfast = on(store);
+    expect((await holdfast(["stats", "--json"])).json()).toMatchObject({ totals: { dead: 3 } });
+    expect((await holdfast(["stats"])).out).toMatch(/dead 3/);
+    expect(
+      (await holdfast(["metrics", "--json", "--by", "kind", "--step", "1h", "--since", "1h"])).json(),
+    ).toMatchObject([{ name: "unkind", points: [{ dead: 3 }] }]);
+    expect((await holdfast(["metrics", "--by", "colour"])).code).toBe(2);
+    expect((await holdfast(["events", "--json"])).json()).toEqual({ events: [], cursor: null });
+    expect((await holdfast(["prune"])).code).toBe(2);
+    expect((await holdfast(["prune", "--force", "--json"])).json()).toMatchObject({ dead: 0 });
+    const picture = await holdfast(["top", "--once"], { columns: 120 });
+    expect(picture.out).toMatch(/holdfast top[^]*mail/);
+    expect((await holdfast(["top", "--once", "--json"])).lines()).toHaveLength(1);
+  });
+
+  test("[K7] the probe prints jobs a second and p50, p95, p99 of pick-up and end to end, and leaves nothing behind", async () => {
+    const { hf, store } = await fresh(target);
+    const probed = await on(store)(["bench-probe", "--jobs", "200", "--json"]);
+    expect(probed.code, probed.err).toBe(0);
+    const number: unknown = expect.any(Number);
+    const three = { p50: number, p95: number, p99: number };
+    expect(probed.json()).toMatchObject({
+      jobs: 200,
+      jobsPerSecond: number,
+      pickupMs: three,
+      endToEndMs: three,
+    });
+    expect(await hf.jobs.count()).toBe(0);
+    expect((await on(store)(["bench-probe", "--jobs", "0"])).code).toBe(2);
+  });
+
+  test("[K4] a build without a part says so", async () => {
+    const { hf, store } = await fresh(target);
+    for (const part of ["schedules", "budgets", "breakers", "lanes"]) {
+      const there =
+        (hf as unknown as Record<string, Record<string, unknown> | undefined>)[part]?.["list"] !== undefined;
+      expect((await on(store)([part, "list"])).code).toBe(there ? 0 : 1);
+    }
+  });
+});
+
+test("[K4] a database that is not there is not made by looking", async () => {
+  const { code, err } = await cli(["jobs", "list"]);
+  expect(code).toBe(1);
+  expect(err).toContain("holdfast migrate");
+  expect((await cli(["status"])).code).toBe(1);
+});

@@ -1,0 +1,300 @@
+// Lifting a database from one store to another and back: nothing lost, nothing doubled, whatever interrupts it.
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { Dead, defineJob, type Holdfast, type Job, open, silentLogger } from "../../src/index.ts";
+import { move } from "../../src/move.ts";
+import type { Admin } from "../../src/sql/admin.ts";
+import { openAdmin } from "../../src/sql/open.ts";
+import { temporaryDirectory } from "../support/guard.ts";
+import { onEveryStore, type FreshStore } from "../support/stores.ts";
+import { connect, fresh } from "../client/support.ts";
+import { cli, on } from "./support.ts";
+
+const fine = defineJob({ name: "fine", run: (input: { n: number }) => ({ twice: input.n * 2 }) });
+const bad = defineJob({
+  name: "bad",
+  queue: "other",
+  run: () => {
+    throw new Dead("no \u0000 way \ud800");
+  },
+});
+
+/** Jobs in every state, a key, a hold, a queue's settings, values, minutes. */
+async function fill(hf: Holdfast, store: FreshStore): Promise<void> {
+  const worker = hf.work([fine, bad], { queues: { default: 5, other: 5 } });
+  await hf.enqueueMany(
+    Array.from({ length: 120 }, (_, n) => ({
+      job: fine,
+      input: { n, text: "ü \u0000 \ud800 'x' \"y\"" } as { n: number },
+    })),
+  );
+  await hf.enqueueMany(Array.from({ length: 7 }, () => ({ job: bad, input: null })));
+  await worker.ready;
+  await worker.idle();
+  await worker.stop();
+  await hf.enqueueMany(Array.from({ length: 30 }, (_, n) => ({ job: fine, input: { n }, delay: "1d" })));
+  await hf.enqueueMany(
+    Array.from({ length: 20 }, (_, n) => ({ job: fine, input: { n }, context: "why", priority: n })),
+  );
+  await hf.enqueue(fine, { n: 1 }, { key: "only-one" });
+  const cancelled = await hf.enqueue(fine, { n: 2 }, { delay: "1h" });
+  await hf.jobs.cancel(cancelled.id);
+  await hf.queues.set("other", { retention: { done: "1h" } });
+  await hf.queues.pause("other");
+  await hf.holds.set("stop", { queues: ["other", "more"], reason: "it's so" });
+  await hf.state.set("cursor", { at: 7 });
+  // As a worker that was killed leaves it: one job held by a session that is gone.
+  const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "10m" });
+  expect(lease).toBeDefined();
+  await store.query(`update ${store.table("session")} set lease_until = 1000 where kind = 'lease'`);
+}
+
+/** All jobs by id, without what belongs to the reading. */
+async function everything(hf: Holdfast): Promise<Map<string, Job>> {
+  const jobs = new Map<string, Job>();
+  let cursor: string | null = null;
+  do {
+    const page: { jobs: readonly Job[]; cursor: string | null } = await hf.jobs.list({
+      limit: 1_000,
+      cursor,
+    });
+    for (const job of page.jobs) jobs.set(job.id, job);
+    ({ cursor } = page);
+  } while (cursor !== null);
+  return jobs;
+}
+
+/** Another store: a file for Postgres, and for SQLite this target's kin, so that both ways are gone. */
+async function opposite(store: FreshStore, servers: FreshStore): Promise<{ url: string; schema: string }> {
+  if (store.dialect === "postgres")
+    return {
+      url: `sqlite:${join(temporaryDirectory("moved"), "jobs.db")}`,
+      schema: store.options.schema as string,
+    };
+  return { url: servers.url, schema: servers.options.schema ?? "holdfast" };
+}
+
+async function admins(
+  store: FreshStore,
+  to: { url: string; schema: string },
+): Promise<{ from: Admin; to: Admin }> {
+  const target = await open(to.url, { schema: to.schema, logger: silentLogger });
+  await target.close();
+  const pair = {
+    from: await openAdmin(store.url, store.options.schema ?? "holdfast"),
+    to: await openAdmin(to.url, to.schema),
+  };
+  onTestFinished(async () => {
+    await pair.from.close();
+    await pair.to.close();
+  });
+  return pair;
+}
+
+// On each Postgres: SQLite → Postgres → SQLite. On SQLite: file → file.
+onEveryStore((target) => {
+  test("[N10] every job of every state arrives with its id, its key and its history, and is back as it was", async () => {
+    const file = temporaryDirectory("source");
+    const source = target.dialect === "sqlite" ? await target.fresh() : sqliteStore(file);
+    const hf = await connect(source);
+    await fill(hf, source);
+    const before = await everything(hf);
+    const middle = await target.fresh();
+    const holdfast = on(source);
+    const args = middle.options.schema === undefined ? [] : ["--to-schema", middle.options.schema];
+    const there = await holdfast(["move", middle.url, ...args, "--force", "--json"]);
+    expect(there.code, there.err).toBe(0);
+    const states = there.json<{ states: { state: string; from: number; to: number }[] }>().states;
+    expect(states.every(({ from, to }) => from === to)).toBe(true);
+    expect(states.find(({ state }) => state === "done")?.to).toBe(120);
+
+    const moved = await connect(middle);
+    expect(await everything(moved)).toEqual(before);
+    expect(await moved.enqueue(fine, { n: 9 }, { key: "only-one" })).toMatchObject({ status: "duplicate" });
+    expect(await moved.holds.list()).toMatchObject([
+      { name: "stop", queues: ["other", "more"], reason: "it's so" },
+    ]);
+    expect((await moved.queues.list()).find(({ name }) => name === "other")).toMatchObject({ paused: true });
+    expect(await moved.state.get("cursor")).toEqual({ at: 7 });
+
+    // The source takes no writes, from whoever; the target works on.
+    await expect(hf.enqueue(fine, { n: 3 })).rejects.toMatchObject({ code: "MOVED" });
+    await moved.holds.clear("stop");
+    const worker = moved.work([fine, bad], { queues: { default: 5 } });
+    await worker.ready;
+    await worker.idle();
+    await worker.stop();
+    expect(await moved.jobs.count({ state: "ready", queue: "default" })).toBe(0);
+    expect(await moved.jobs.count({ state: "done" })).toBe(141);
+    const crashed = [...before.values()].find(({ state }) => state === "running") as Job;
+    expect(await moved.jobs.get(crashed.id)).toMatchObject({ state: "done", crashes: 1 });
+
+    // And back, into a file of its own.
+    const after = await everything(moved);
+    const home = `sqlite:${join(file, "home.db")}`;
+    const back = await on(middle)(["move", home, "--to-schema", "holdfast", "--force", "--json"]);
+    expect(back.code, back.err).toBe(0);
+    await using again = await open(home, { logger: silentLogger });
+    expect(await everything(again)).toEqual(after);
+    await expect(moved.enqueue(fine, { n: 1 })).rejects.toMatchObject({ code: "MOVED" });
+  });
+
+  test("[N10] interrupted after any batch and run again, nothing is lost or doubled", async () => {
+    const { hf, store } = await fresh(target);
+    await fill(hf, store);
+    const before = await everything(hf);
+    const second = await target.fresh();
+    const to = await opposite(store, second);
+    const { from, to: target2 } = await admins(store, to);
+    let runs = 0;
+    for (let writes = 1; ; writes += 7) {
+      runs += 1;
+      let left = writes;
+      // The process is gone after so many batches: the database has the batch, or it has not.
+      const mortal = new Proxy(target2, {
+        get: (admin, name) => {
+          const value: unknown = Reflect.get(admin, name);
+          if (name !== "write")
+            return typeof value === "function" ? (value as () => unknown).bind(admin) : value;
+          return async (...args: Parameters<Admin["write"]>) => {
+            left -= 1;
+            if (left === 0 && writes % 2 === 0) throw new Error("killed before the batch");
+            await admin.write(...args);
+            if (left === 0) throw new Error("killed after the batch");
+          };
+        },
+      });
+      try {
+        await move(from, mortal, { batch: 10 });
+        break;
+      } catch (error) {
+        expect((error as Error).message).toMatch(/^killed/);
+      }
+      // Nothing can be claimed at the target meanwhile, and nothing written to the source.
+      await using half = await open(to.url, { schema: to.schema, logger: silentLogger });
+      expect((await half.holds.list()).map(({ name }) => name)).toContain("holdfast.move");
+    }
+    expect(runs).toBeGreaterThan(3);
+    await using moved = await open(to.url, { schema: to.schema, logger: silentLogger });
+    expect(await everything(moved)).toEqual(before);
+    expect((await moved.holds.list()).map(({ name }) => name)).toEqual(["stop"]);
+  });
+
+  test("[N10] a target that somebody wrote to, that is not empty or that is the source itself is refused", async () => {
+    const { hf, store } = await fresh(target);
+    await hf.enqueue(fine, { n: 1 });
+    const holdfast = on(store);
+    const same = await holdfast(["move", store.url, "--force"]);
+    expect(same).toMatchObject({ code: 1, err: expect.stringContaining("same database") as string });
+    const full = await target.fresh();
+    await (await connect(full)).enqueue(fine, { n: 2 });
+    const args = full.options.schema === undefined ? [] : ["--to-schema", full.options.schema];
+    expect(await holdfast(["move", full.url, ...args, "--force"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("not empty") as string,
+    });
+    expect((await hf.enqueue(fine, { n: 3 })).status).toBe("enqueued"); // nothing was frozen
+
+    const to = await opposite(store, await target.fresh());
+    const pair = await admins(store, to);
+    const meddling = new Proxy(pair.to, {
+      get: (admin, name) => {
+        const value: unknown = Reflect.get(admin, name);
+        if (name !== "write")
+          return typeof value === "function" ? (value as () => unknown).bind(admin) : value;
+        return async (...args2: Parameters<Admin["write"]>) => {
+          await admin.write(...args2);
+          if (args2[0].name === "ready") await admin.setMeta("x", "y").then(() => meddle(to));
+        };
+      },
+    });
+    await expect(move(pair.from, meddling)).rejects.toMatchObject({ code: "MOVE_INCOMPLETE" });
+  });
+
+  test("[N10] an unfinished move can be given up, a finished one cannot", async () => {
+    const { hf, store } = await fresh(target);
+    await hf.enqueue(fine, { n: 1 });
+    const to = await opposite(store, await target.fresh());
+    const pair = await admins(store, to);
+    const broken = new Proxy(pair.to, {
+      get: (admin, name) => {
+        const value: unknown = Reflect.get(admin, name);
+        if (name === "raiseCounters") return () => Promise.reject(new Error("killed"));
+        return typeof value === "function" ? (value as () => unknown).bind(admin) : value;
+      },
+    });
+    await expect(move(pair.from, broken)).rejects.toThrow("killed");
+    await expect(hf.enqueue(fine, { n: 2 })).rejects.toMatchObject({ code: "MOVED" });
+    expect((await on(store)(["move", to.url, "--abort"])).code).toBe(0);
+    expect((await hf.enqueue(fine, { n: 2 })).status).toBe("enqueued");
+    const other = `sqlite:${join(temporaryDirectory("other"), "jobs.db")}`;
+    expect((await on(store)(["move", other, "--to-schema", "holdfast", "--force"])).code).toBe(0);
+    expect(await on(store)(["move", other, "--abort"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("move them back") as string,
+    });
+    // Run once more: it says so, and changes nothing.
+    expect(
+      (await on(store)(["move", other, "--to-schema", "holdfast", "--force", "--json"])).json(),
+    ).toMatchObject({ resumed: true });
+    expect((await cli(["jobs", "list", "--count", "--url", other])).out).toBe("2\n");
+  });
+
+  test("[N10] workers of the source are stopped first, and one that does not stop keeps the move from beginning", async () => {
+    const { hf, store } = await fresh(target);
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const slow = defineJob({
+      name: "slow",
+      run: () => {
+        started.resolve();
+        return release.promise;
+      },
+    });
+    const own = await connect(store);
+    const worker = own.work([slow], { queues: ["default"], heartbeat: "200ms", lease: "5s" });
+    const { id } = await hf.enqueue(slow, null);
+    await started.promise;
+    const other = `sqlite:${join(temporaryDirectory("stopping"), "jobs.db")}`;
+    const line = ["move", other, "--to-schema", "holdfast", "--json"];
+    expect((await on(store)(line)).code).toBe(2); // nobody to ask
+    const first = await on(store)([...line, "--wait", "500ms"], { tty: true, answers: ["y"] });
+    expect(first.code).toBe(2); // --json never asks
+    const refused = await on(store)(["move", other, "--to-schema", "holdfast", "--wait", "500ms"], {
+      tty: true,
+      answers: ["y"],
+    });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("still run") as string });
+    release.resolve();
+    expect((await on(store)([...line, "--force"])).code).toBe(0);
+    await worker.stopped;
+    await using moved = await open(other, { logger: silentLogger });
+    expect((await moved.jobs.get(id))?.state).toBe("done");
+  });
+});
+
+async function meddle(to: { url: string; schema: string }): Promise<void> {
+  await using hf = await open(to.url, { schema: to.schema, logger: silentLogger });
+  await hf.enqueue("intruder", null);
+}
+
+function sqliteStore(folder: string): FreshStore {
+  const path = join(folder, "source.db");
+  return {
+    dialect: "sqlite",
+    url: `sqlite:${path}`,
+    options: {},
+    query: async (sql) => {
+      const { DatabaseSync } = await import("node:sqlite");
+      const database = new DatabaseSync(path, { timeout: 5_000 });
+      try {
+        return database.prepare(sql).all();
+      } finally {
+        database.close();
+      }
+    },
+    table: (name) => `"holdfast_${name}"`,
+    dispose: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,146 @@
+// Output that cannot harm a terminal, and secrets that do not leave.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { harmless, json, oneLine } from "../../src/cli/text.ts";
+import { secretsOf } from "../../src/cli/target.ts";
+import { onEveryStore } from "../support/stores.ts";
+import { fresh } from "../client/support.ts";
+import { cli, folder, on } from "./support.ts";
+
+const evil = "a\u001b]0;owned\u0007b\u001b[31mred\u001b[0m\u009b2J\rc\u202eabc\u0000";
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const dangerous = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+
+test("no text with control characters reaches the terminal", () => {
+  expect(harmless(evil)).not.toMatch(dangerous);
+  expect(oneLine(`${evil}\n\tx`)).not.toMatch(/[\n\t]/);
+  expect(json({ evil })).not.toMatch(dangerous);
+  expect(JSON.parse(json({ evil }))).toEqual({ evil });
+});
+
+onEveryStore((target) => {
+  test("[K4] job data with escape sequences is harmless in every command that shows it", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const { id } = await hf.enqueue("hello", { evil: `x${evil}` }, { context: `c${evil}`, delay: "1h" });
+    await hf.holds.set("stop", { reason: evil.replaceAll("\u0000", "") });
+    for (const argv of [
+      ["jobs"],
+      ["jobs", "show", id],
+      ["why", id],
+      ["holds"],
+      ["queues"],
+      ["top", "--once"],
+      ["jobs", "cancel", "--queue", "default", "--dry-run"],
+    ]) {
+      for (const extra of [[], ["--json"]]) {
+        const { code, out, err } = await holdfast([...argv, ...extra]);
+        expect(code, `${argv.join(" ")}: ${err}`).toBe(0);
+        expect(out + err, argv.join(" ")).not.toMatch(dangerous);
+      }
+    }
+  });
+
+  test("colours come on a terminal alone, and not with NO_COLOR", async () => {
+    const { hf, store } = await fresh(target);
+    await hf.enqueue("hello", null);
+    const holdfast = on(store);
+    expect((await holdfast(["jobs"])).out).not.toContain("\u001b[");
+    expect((await holdfast(["jobs"], { tty: true })).out).toContain("\u001b[");
+    expect((await holdfast(["jobs"], { tty: true, env: { NO_COLOR: "1" } })).out).not.toContain("\u001b[");
+    expect((await holdfast(["jobs", "--no-color"], { tty: true })).out).not.toContain("\u001b[");
+    expect((await holdfast(["jobs", "--color"])).out).toContain("\u001b[");
+  });
+
+  test("[K5] the file is found up to four folders up, the flag and HOLDFAST_URL win over it, and its path is relative to it", async () => {
+    const root = folder("config");
+    const store = await target.fresh();
+    const { mkdirSync } = await import("node:fs");
+    const deep = join(root, "a", "b", "c", "d");
+    mkdirSync(join(deep, "e"), { recursive: true });
+    const schema = store.options.schema ?? "holdfast";
+    writeFileSync(
+      join(root, "holdfast.config.ts"),
+      `const url: string = ${JSON.stringify(store.url)};\nexport default { url, open: { schema: ${JSON.stringify(schema)} } };\n`,
+    );
+    expect((await cli(["create"], { cwd: deep })).code).toBe(0);
+    expect((await cli(["status", "--json"], { cwd: deep })).json()).toMatchObject({
+      from: "the config file",
+      schema,
+      config: join(root, "holdfast.config.ts"),
+    });
+    expect((await cli(["status", "--json"], { cwd: join(deep, "e") })).code).toBe(1); // five up: not found
+    const other = `sqlite:${join(root, "other.db")}`;
+    expect(
+      (await cli(["migrate", "--json"], { cwd: root, env: { HOLDFAST_URL: other } })).json(),
+    ).toMatchObject({ place: other });
+    expect(
+      (
+        await cli(["migrate", "--json", "--url", `sqlite:${join(root, "flag.db")}`], {
+          cwd: root,
+          env: { HOLDFAST_URL: other },
+        })
+      ).json(),
+    ).toMatchObject({ place: `sqlite:${join(root, "flag.db")}` });
+  });
+});
+
+test("[K5] a config folder is looked into, a file in the config is beside it, and without one DATABASE_URL and then ./holdfast.db stand", async () => {
+  const root = folder("config-folder");
+  const { mkdirSync, existsSync } = await import("node:fs");
+  mkdirSync(join(root, "config"));
+  writeFileSync(join(root, "config", "holdfast.config.mjs"), `export default { url: "sqlite:jobs.db" };`);
+  expect((await cli(["migrate"], { cwd: root })).code).toBe(0);
+  expect(existsSync(join(root, "config", "jobs.db"))).toBe(true);
+  const bare = folder("bare");
+  expect(
+    (
+      await cli(["migrate", "--json"], { cwd: bare, env: { DATABASE_URL: `sqlite:${join(bare, "env.db")}` } })
+    ).json(),
+  ).toMatchObject({ place: `sqlite:${join(bare, "env.db")}` });
+});
+
+test.each([
+  ["export default 7;", /must export a config/],
+  ["export default { jbos: [] };", /Did you mean "jobs"/],
+  ["export default { jobs: 7 };", /jobs must be an array/],
+  ["throw new Error('boom');", /cannot be loaded: boom/],
+  ["export default {", /cannot be loaded/],
+])("[K5] a bad config is refused with 2: %s", async (text, message) => {
+  const root = folder("bad-config");
+  writeFileSync(join(root, "holdfast.config.mjs"), text);
+  const { code, err } = await cli(["status"], { cwd: root });
+  expect(code).toBe(2);
+  expect(err).toMatch(message);
+  expect((await cli(["status", "--config", "nowhere.ts"], { cwd: root })).code).toBe(2);
+});
+
+test("[K5] a password never shows: not in errors, not in JSON, not in the banner", async () => {
+  const root = folder("secret");
+  const secret = "s3cr3t-p%40ss";
+  writeFileSync(
+    join(root, "holdfast.config.mjs"),
+    `export default { url: "postgres://app@127.0.0.1:1/db", passwordEnv: "PGPASS" };`,
+  );
+  const env = { PGPASS: "s3cr3t-p@ss" };
+  const lines = [
+    ["status"],
+    ["status", "--json"],
+    ["migrate"],
+    ["doctor", "--json"],
+    ["move", `postgres://app:${secret}@127.0.0.1:1/other`, "--force"],
+    ["jobs", "list", "--url", `postgres://app:${secret}@127.0.0.1:1/db?password=${secret}`],
+  ];
+  for (const argv of lines) {
+    const { code, out, err } = await cli(argv, { cwd: root, env });
+    expect(code, argv.join(" ")).toBe(1);
+    expect(out + err).not.toMatch(/s3cr3t/);
+    expect(err).not.toBe("");
+  }
+  expect(await cli(["status"], { cwd: root })).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("PGPASS") as string,
+  });
+  expect(secretsOf(`postgres://a:${secret}@h/d`)).toEqual([secret, "s3cr3t-p@ss"]);
+});

@@ -1,0 +1,114 @@
+// The live view: its picture as text, and what it does to a terminal. Progress bars.
+import { expect, test } from "vitest";
+import { frame, sparkline, type TopState } from "../../src/cli/commands/top.ts";
+import { onEveryStore } from "../support/stores.ts";
+import { fresh } from "../client/support.ts";
+import { on } from "./support.ts";
+
+const at = new Date("2026-01-31T12:00:00Z");
+const durations = { count: 1, mean: 12, p50: 10, p95: 20, p99: 30 };
+const state: TopState = {
+  at,
+  place: "sqlite:jobs.db",
+  trouble: null,
+  queues: ["quiet", "mail"].map((name, i) => ({
+    name,
+    paused: i === 0,
+    pausedAt: i === 0 ? new Date(at.getTime() - 60_000) : null,
+    coolUntil: null,
+    lagMs: i * 1_500,
+    unserved: [],
+    counts: { ready: i * 1_234, scheduled: 5, running: i * 7, waiting: 0 },
+    settings: {
+      concurrency: null,
+      rate: null,
+      weight: null,
+      backoff: null,
+      retention: null,
+      cooldown: null,
+      slots: null,
+    },
+  })),
+  workers: [
+    {
+      session: 1,
+      id: "host-1-abc",
+      kind: "worker",
+      name: "night\u001b[2J",
+      host: "host",
+      pid: 42,
+      version: "0.1.0",
+      queues: { mail: 10 },
+      names: ["send"],
+      startedAt: new Date(at.getTime() - 3_600_000),
+      beatAt: new Date(at.getTime() - 2_000),
+      leaseUntil: at,
+      stopping: false,
+      jobs: ["a", "b"],
+    },
+  ],
+  minutes: [0, 5, 10].map((done) => ({
+    at,
+    done,
+    failed: 0,
+    dead: 0,
+    cancelled: 0,
+    throttled: 0,
+    released: 0,
+    lost: 0,
+    ran: durations,
+    waited: durations,
+  })),
+};
+const plain = (_tone: string, text: string): string => text;
+
+test("the picture of queues, workers and minutes", async () => {
+  await expect(frame(state, plain, 120, 40)).toMatchFileSnapshot("snapshots/top-frame.txt");
+});
+
+test("it fits the window, shows trouble, and lets no job data paint", () => {
+  expect(frame(state, plain, 120, 6).split("\n")).toHaveLength(5);
+  expect(frame({ ...state, trouble: "ECONNREFUSED" }, plain, 120, 40)).toContain(
+    "does not answer: ECONNREFUSED",
+  );
+  expect(frame(state, plain, 120, 40)).not.toContain("\u001b");
+  expect(sparkline([0, 1, 7])).toBe("▁▂█");
+});
+
+onEveryStore((target) => {
+  test("on a terminal it draws in the other screen until it is told to end, and puts the terminal back", async () => {
+    const { hf, store } = await fresh(target);
+    await hf.enqueue("hello", null);
+    const ending = new AbortController();
+    // Ended after its second picture.
+    const onOut = (out: string): void => {
+      if (out.split("holdfast top").length > 2) ending.abort();
+    };
+    const { code, out } = await on(store)(["top", "--every", "100ms"], {
+      tty: true,
+      signal: ending.signal,
+      onOut,
+    });
+    expect(code).toBe(0);
+    expect(out.startsWith("\u001b[?1049h\u001b[?25l")).toBe(true);
+    expect(out.endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
+    expect(out).toContain("holdfast top");
+  });
+
+  test("long work shows a bar on a terminal's standard error, and none elsewhere", async () => {
+    const { hf, store } = await fresh(target);
+    const many = async (): Promise<void> => {
+      await hf.enqueueMany(
+        Array.from({ length: 1_200 }, () => ({ job: "hello", input: null, queue: "bulk" })),
+      );
+    };
+    await many();
+    const line = ["jobs", "cancel", "--queue", "bulk", "--state", "ready", "--force"];
+    const shown = await on(store)(line, { tty: true, env: { NO_COLOR: "1" } });
+    expect(shown.err).toMatch(/cancel [█░]+ +\d+ %/);
+    expect(shown.err).toContain("1,200 of 1,200");
+    expect(shown.out).not.toContain("█");
+    await many();
+    expect((await on(store)(line)).err).toBe("");
+  });
+});

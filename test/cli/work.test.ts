@@ -1,0 +1,187 @@
+// `holdfast work` as a real process: the config, the banner, the switches, the server, signals, and reload.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { open, silentLogger } from "../../src/index.ts";
+import { spawnNode, waitFor, type NodeProcess } from "../support/process.ts";
+import { root } from "../support/repository.ts";
+import { onEveryStore, type FreshStore } from "../support/stores.ts";
+import { connect } from "../client/support.ts";
+import { folder, on } from "./support.ts";
+
+const index = JSON.stringify(join(root, "src/index.ts"));
+
+/** A project whose config is TypeScript; `extra` goes into the config. */
+function project(store: FreshStore, extra = "", greeting = "hello"): string {
+  const path = folder("project");
+  writeConfig(path, store, extra, greeting);
+  return path;
+}
+
+function writeConfig(path: string, store: FreshStore, extra = "", greeting = "hello"): void {
+  const options = JSON.stringify(store.options);
+  writeFileSync(
+    join(path, "holdfast.config.ts"),
+    `import { defineConfig, defineJob } from ${index};
+const greet = defineJob({ name: "greet", run: async (input: { to: string }): Promise<string> => \`${greeting} \${input.to}\` });
+const slow = defineJob({ name: "slow", queue: "long", run: () => new Promise<string>((done) => setTimeout(() => done("slept"), 700)) });
+export default defineConfig({ url: ${JSON.stringify(store.url)}, open: ${options}, jobs: [greet, slow], ${extra} });
+`,
+  );
+}
+
+function holdfast(cwd: string, args: readonly string[], env: Record<string, string> = {}): NodeProcess {
+  return spawnNode("src/cli/main.ts", args, env, cwd);
+}
+
+onEveryStore((target) => {
+  test("[K8] it tells backend, version, kinds and queues when it starts, and a manifest sink that fails or hangs does not hold it up", async () => {
+    const store = await target.fresh();
+    const cwd = project(
+      store,
+      `manifest: (told) => { console.log(JSON.stringify({ type: "sink", told })); throw new Error("the sink is down"); },`,
+    );
+    await using worker = holdfast(cwd, ["work", "--json"]);
+    const started = await worker.message("started", { deadlineMs: 30_000 });
+    expect(started).toMatchObject({
+      backend: store.dialect,
+      version: expect.any(String) as string,
+      jobs: [{ name: "greet" }, { name: "slow", queue: "long" }],
+      schedules: [],
+    });
+    expect(Object.keys(started["queues"] as object).sort()).toEqual(["default", "long"]);
+    expect((await worker.message("sink"))["told"]).toMatchObject({
+      jobs: [{ name: "greet" }, { name: "slow" }],
+    });
+    const hf = await connect(store);
+    const { id } = await hf.enqueue("greet", { to: "Ada" });
+    expect(await hf.result(id, { timeout: "20s" })).toBe("hello Ada");
+    await waitFor(() => worker.output.includes("the manifest could not be told"), {
+      what: "a warning about the sink",
+    });
+    worker.kill("SIGTERM");
+    expect((await worker.exited).code).toBe(0);
+  });
+
+  test("[F11] a stop from the CLI lets the running job finish, and the process exits with 0", async () => {
+    const store = await target.fresh();
+    const cwd = project(store, `work: { heartbeat: "200ms", lease: "5s" },`);
+    await using worker = holdfast(cwd, ["work", "--json"]);
+    await worker.message("started", { deadlineMs: 30_000 });
+    const hf = await connect(store);
+    const { id } = await hf.enqueue("slow", null, { queue: "long" });
+    await waitFor(async () => (await hf.jobs.get(id))?.state === "running", { what: "the job to run" });
+    expect((await on(store)(["workers", "stop", "all", "--wait", "20s"])).code).toBe(0);
+    expect((await worker.exited).code).toBe(0);
+    expect((await hf.jobs.get(id))?.state).toBe("done");
+  });
+
+  test("[K6] jobs, schedules and server can each be turned off for a process", async () => {
+    const store = await target.fresh();
+    const cwd = project(store, `server: { port: 0 },`);
+    await using idle = holdfast(cwd, ["work", "--json", "--no-jobs"]);
+    const started = await idle.message("started", { deadlineMs: 30_000 });
+    expect(started).toMatchObject({
+      jobs: [],
+      server: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
+    });
+    const hf = await connect(store);
+    expect(await hf.workers.list()).toEqual([]);
+    const address = String(started["server"]);
+    const get = async (path: string): Promise<{ status: number; text: string }> => {
+      const response = await fetch(address + path);
+      return { status: response.status, text: await response.text() };
+    };
+    expect(await get("/health")).toMatchObject({ status: 200 });
+    expect(await get("/ready")).toMatchObject({ status: 200 });
+    expect(JSON.parse((await get("/latency")).text)).toMatchObject({ lagMs: 0 });
+    expect((await get("/metrics")).text).toContain("holdfast_up 1");
+    expect((await get("/jobs")).status).toBe(404);
+    idle.kill("SIGTERM");
+    expect((await idle.exited).code).toBe(0);
+
+    await using silent = holdfast(cwd, ["work", "--json", "--once"], {
+      HOLDFAST_SERVER: "off",
+      HOLDFAST_SCHEDULES: "off",
+    });
+    expect(await silent.message("started", { deadlineMs: 30_000 })).toMatchObject({
+      server: null,
+      jobs: [{ name: "greet" }, { name: "slow" }],
+    });
+    expect((await silent.exited).code).toBe(0);
+
+    await using refused = holdfast(cwd, ["work", "--host", "0.0.0.0"]);
+    expect((await refused.exited).code).toBe(2);
+    expect(refused.output).toContain("HOLDFAST_TOKEN");
+  });
+
+  test("--watch starts the worker again with the new code, without losing a job", async () => {
+    const store = await target.fresh();
+    const cwd = project(store);
+    await using watching = holdfast(cwd, ["work", "--watch", "--json"]);
+    const first = await watching.message("started", { deadlineMs: 30_000 });
+    const hf = await connect(store);
+    expect(await hf.result((await hf.enqueue("greet", { to: "Ada" })).id, { timeout: "20s" })).toBe(
+      "hello Ada",
+    );
+    writeConfig(cwd, store, "", "goodbye");
+    await watching.message("started", {
+      where: (message) => message["pid"] !== first["pid"],
+      deadlineMs: 30_000,
+    });
+    expect(await hf.result((await hf.enqueue("greet", { to: "Ada" })).id, { timeout: "20s" })).toBe(
+      "goodbye Ada",
+    );
+    watching.kill("SIGTERM");
+    expect((await watching.exited).code).toBe(0);
+    expect((await hf.workers.list()).length).toBe(0);
+  });
+
+  test("[K4] work without a config, and with an empty one, is refused with 2", async () => {
+    const store = await target.fresh();
+    const empty = folder("empty");
+    await using none = holdfast(empty, ["work"]);
+    expect((await none.exited).code).toBe(2);
+    expect(none.output).toContain("holdfast init");
+    writeFileSync(
+      join(empty, "holdfast.config.mjs"),
+      `export default { url: ${JSON.stringify(store.url)}, open: ${JSON.stringify(store.options)} };`,
+    );
+    await using nothing = holdfast(empty, ["work"]);
+    expect((await nothing.exited).code).toBe(2);
+  });
+
+  test("[K5] neither banner nor logs show a password", async () => {
+    if (target.dialect === "sqlite") return; // a file has none
+    const store = await target.fresh();
+    const cwd = project(store);
+    const url = new URL(store.url);
+    url.password = "hunter2-secret";
+    await using worker = holdfast(cwd, ["work", "--once", "--log-level", "debug"], {
+      HOLDFAST_URL: url.href,
+    });
+    await worker.exited;
+    expect(worker.output).toContain("holdfast");
+    expect(worker.output).not.toContain("hunter2-secret");
+  });
+});
+
+test("the demo kills a worker and loses nothing", async () => {
+  await using demo = spawnNode("src/cli/main.ts", ["demo", "--jobs", "60", "--json"]);
+  const { code } = await demo.exited;
+  expect(code, demo.output).toBe(0);
+  expect(demo.output).toMatch(/"lost":0,"ok":true/);
+});
+
+test("a worker of a database that has moved ends with 1 and says where the jobs are", async () => {
+  const path = folder("moved-worker");
+  const url = `sqlite:${join(path, "jobs.db")}`;
+  const hf = await open(url, { logger: silentLogger });
+  await hf.close();
+  const store = { url, options: {} } as FreshStore;
+  expect((await on(store)(["move", `sqlite:${join(path, "new.db")}`, "--force"])).code).toBe(0);
+  writeConfig(path, { ...store, dialect: "sqlite" });
+  await using worker = holdfast(path, ["work"]);
+  expect((await worker.exited).code).toBe(1);
+  expect(worker.output).toContain("new.db");
+});
