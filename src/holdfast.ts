@@ -10,6 +10,7 @@
  * running while its worker stops may enqueue until it has ended.
  * Not here: what an enqueue is (enqueue.ts), the worker's loop (worker.ts), the database (sql/open.ts).
  */
+import { Breakers } from "./breakers.ts";
 import { systemClock } from "./clock.ts";
 import type { Enqueue, EnqueueMany, EnqueueResult } from "./contract.ts";
 import { type AnyJob, isJob } from "./definition.ts";
@@ -22,6 +23,7 @@ import { Holds } from "./holds.ts";
 import type { Enqueued, NewJob } from "./job.ts";
 import { Jobs } from "./jobs.ts";
 import { KindCache } from "./kinds.ts";
+import { Lanes } from "./lanes.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease.ts";
 import { pruneOnce } from "./maintenance/pruner.ts";
 import { type Middleware, MiddlewareChain } from "./middleware.ts";
@@ -107,6 +109,10 @@ export class Holdfast implements AsyncDisposable {
   readonly jobs: Jobs;
   /** Queues: counts, pause, settings. */
   readonly queues: Queues;
+  /** Limits, weight and pause of single lanes. */
+  readonly lanes: Lanes;
+  /** What is stopped because it failed again and again. */
+  readonly breakers: Breakers;
   /** Named stops. */
   readonly holds: Holds;
   /** Durable values of your own. */
@@ -171,8 +177,9 @@ export class Holdfast implements AsyncDisposable {
       cancelHere: (id, reason) => this.#cancelHere(id, reason),
       nextTurn,
     });
-    const { onWarning: warn } = storeEvents(events, settings.logger);
-    this.queues = new Queues({ ...shared, warn });
+    this.queues = new Queues(shared);
+    this.lanes = new Lanes(shared);
+    this.breakers = new Breakers(shared);
     this.holds = new Holds(shared);
     this.state = new State({ ...shared, maxPayloadBytes: settings.maxPayloadBytes });
     this.workers = new Workers(shared);

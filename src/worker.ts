@@ -18,6 +18,7 @@ import type { ContextDeps } from "./context.ts";
 import type { AnyJob } from "./definition.ts";
 import { StateError } from "./errors.ts";
 import type { Emitter } from "./events.ts";
+import type { ClaimedJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
@@ -25,8 +26,10 @@ import { reapOnce } from "./maintenance/reaper.ts";
 import type { MiddlewareChain } from "./middleware.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { describeFailure } from "./policy/failure.ts";
+import { decodeJson } from "./policy/json.ts";
 import { checkOptions } from "./policy/options.ts";
 import type { ClaimScope, Store, Wake } from "./store.ts";
+import { WorkerBreakers } from "./worker/breakers.ts";
 import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
@@ -105,6 +108,7 @@ export class Worker {
   readonly #maintenance: Maintenance;
   readonly #live: LiveSettings;
   readonly #report: Report;
+  readonly #breakers: WorkerBreakers;
 
   readonly #readiness = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<void>();
@@ -136,6 +140,7 @@ export class Worker {
       [...this.#settings.queues].map(([queue, slots]) => [queue, new Pool(queue, slots)]),
     );
     this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
+    this.#breakers = this.#makeBreakers();
     this.#settler = this.#makeSettler();
     this.#runner = this.#makeRunner();
     this.#tenancy = this.#makeTenancy();
@@ -372,6 +377,7 @@ export class Worker {
         if (wake.session === this.#tenancy.session) this.#tenancy.poke();
         return;
       case "settings":
+        this.#breakers.forget();
         this.#live.changed();
         this.#claimer.look(); // a hold or a limit may have gone
         return;
@@ -419,6 +425,12 @@ export class Worker {
     // Somebody else may have a free slot for what this worker gave back.
     for (const queue of again) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
     if (later) this.#claimer.lookSoon();
+    if (this.#breakers.any) void this.#breakers.settled(settlements, (job) => decodeJson(job.input, "input"));
+  }
+
+  #lost(jobs: readonly ClaimedJob[]): void {
+    this.#breakers.lost(jobs);
+    this.#report.lost(jobs);
   }
 
   // --- the parts ----------------------------------------------------------------------------------------
@@ -432,7 +444,7 @@ export class Worker {
       log,
       workerId: this.id,
       onSettled: (settlements) => this.#settled(settlements),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
       onFatal: (error) => this.#fail(error, "settling"),
       onEmpty: () => this.#tellCalm(),
     });
@@ -456,9 +468,10 @@ export class Worker {
         monotonic: () => clock.monotonic(),
         context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor },
       },
+      breakers: this.#breakers,
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
-      onLost: (jobs) => this.#report.lost(jobs),
+      onLost: (jobs) => this.#lost(jobs),
     });
   }
 
@@ -496,6 +509,7 @@ export class Worker {
           { worker: this.id, session, running: this.#runner.running },
           `the session was lost: ${why}; what it held is aborted, and a new one is opened`,
         );
+        this.#breakers.sessionLost();
         this.#runner.lose(session);
         this.#settler.dropSession(session);
       },
@@ -525,7 +539,8 @@ export class Worker {
       names: [...this.#definitions.keys()],
       order: this.#deps.order,
       pollMs: this.#settings.pollMs,
-      claimable: () => this.#tenancy.claimable,
+      breakers: this.#breakers,
+      claimable: () => (this.#live.known ? this.#tenancy.claimable : null),
       overloaded: () => this.#isOverloaded(),
       onClaimed: (jobs, session) => {
         // A session that was lost while the claim was on its way took these with it.
@@ -549,12 +564,43 @@ export class Worker {
     });
   }
 
+  #makeBreakers(): WorkerBreakers {
+    const { store, clock, log, events } = this.#deps;
+    const tell = (message: string, details: Record<string, unknown>): void => {
+      log.warn({ worker: this.id, ...details }, message);
+      events.emit("warning", { message, details });
+    };
+    return new WorkerBreakers({
+      store,
+      clock,
+      log,
+      workerId: this.id,
+      definitions: this.#definitions,
+      queues: [...this.#pools.keys()],
+      queueRule: (queue) => this.#pools.get(queue)?.breaker ?? null,
+      onOpened: ({ key, failures, openUntil, error }) =>
+        tell(
+          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was kept"}`,
+          {
+            key,
+            failures,
+            openUntil,
+          },
+        ),
+      onClosed: ({ key }) => log.info({ worker: this.id, key }, `the breaker ${key} is closed again`),
+      onChange: () => this.#claimer.claim(),
+    });
+  }
+
   #makeLiveSettings(): LiveSettings {
     const { store, clock } = this.#deps;
     return new LiveSettings({
       store,
       clock,
       pools: this.#pools,
+      even: this.#settings.even,
+      session: () => this.#tenancy.session,
+      onFirst: () => this.#claimer.claim(),
       // What waits for a slot goes back, what runs finishes (F3).
       onFewer: (pool) => this.#runner.releaseBuffered("queue paused or scaled down", pool),
       onMore: () => this.#claimer.claim(),
@@ -577,9 +623,9 @@ export class Worker {
   /** Tells the database what these kinds need of an enqueue by name. */
   async #register(): Promise<void> {
     const kinds = new Map(
-      [...this.#definitions.values()].map(({ name, unique, lane }) => [
+      [...this.#definitions.values()].map(({ name, unique, lane, lanes }) => [
         name,
-        { unique: unique !== null, lane: lane !== null },
+        { unique: unique !== null, lane: lane !== null, lanes },
       ]),
     );
     try {

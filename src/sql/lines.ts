@@ -9,6 +9,8 @@ import type { Call, Row, Script } from "./catalogue.ts";
 export interface LineName {
   readonly queue: string;
   readonly name: string;
+  /** Its lane: jobs that have one stand in a line of their own, which only claims under limits look at. */
+  readonly lane?: string | null;
 }
 
 export class Lines {
@@ -26,7 +28,8 @@ export class Lines {
   learn(rows: readonly Row[]): void {
     for (const row of rows) {
       const line = { queue: String(row["queue"]), name: String(row["name"]) };
-      this.#ids.set(key(line), Number(row["id"]));
+      const laned = row["laned"] === true || row["laned"] === 1;
+      this.#ids.set(laned ? `${key(line)}\nlaned` : key(line), Number(row["id"]));
       this.#names.set(Number(row["id"]), line);
     }
   }
@@ -36,19 +39,26 @@ export class Lines {
     const missing = new Map<string, LineName>();
     for (const line of lines) {
       const at = key(line);
-      if (!this.#ids.has(at)) missing.set(at, { queue: line.queue, name: line.name });
+      if (!this.#ids.has(at))
+        missing.set(at, { queue: line.queue, name: line.name, lane: line.lane ?? null });
     }
     return [...missing.values()];
   }
 }
 
 function key(line: LineName): string {
-  return `${line.queue}\n${line.name}`;
+  const { queue, name, lane } = line;
+  return lane === undefined || lane === null ? `${queue}\n${name}` : `${queue}\n${name}\nlaned`;
+}
+
+/** As the statements take them. */
+export function lineRows(lines: readonly LineName[]): { queue: string; name: string; laned: boolean }[] {
+  return lines.map(({ queue, name, lane }) => ({ queue, name, laned: (lane ?? null) !== null }));
 }
 
 /** Makes and finds lines; yields what `Lines.learn` takes. */
 export function* resolveLines(lines: readonly LineName[]): Script<Row[]> {
-  const rows = lines.map(({ queue, name }) => ({ queue, name }));
+  const rows = lineRows(lines);
   const find: Call = { name: "findLines", params: { rows } };
   const found = yield find;
   if (found.length === rows.length) return found;
