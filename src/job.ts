@@ -138,6 +138,8 @@ export interface Counted {
   readonly lane: number | null;
   /** The name of its queue, when that had limits as it was claimed. */
   readonly queue: string | null;
+  /** The instant at which the claim counts as a start, where there is a rate. */
+  readonly at?: { readonly lane: number; readonly queue: number };
 }
 
 /** A unique key, as the store enforces it: one holder for each (scope, key). */

@@ -69,6 +69,8 @@ export type Transition =
       readonly keep: boolean;
       /** Which counts are given back; left out for jobs without limits. */
       readonly counted?: Counted;
+      /** No handler of this attempt ran: its start is given back to its rates. */
+      readonly unstarted?: true;
     }
   | {
       readonly move: "again";
@@ -85,6 +87,7 @@ export type Transition =
       /** Why it waits, where its errors do not say: JSON text of a `Note`. */
       readonly note?: string;
       readonly counted?: Counted;
+      readonly unstarted?: true;
     };
 
 /** Why a job went back to the line without having failed. */
@@ -152,6 +155,13 @@ export function policyFor(
  * const transition = decide(job, { kind: "failed", failure }, policy, { now: clock.now(), random: Math.random });
  */
 export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
+  const transition = decided(job, outcome, policy, env);
+  const unstarted =
+    (outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true;
+  return unstarted && job.counted !== undefined ? { ...transition, unstarted: true } : transition;
+}
+
+function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
   switch (outcome.kind) {
     case "succeeded":
       return end(job, "done", { output: outcome.output, keep: policy.keep });

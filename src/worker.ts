@@ -588,6 +588,7 @@ export class Worker {
           },
         ),
       onClosed: ({ key }) => log.info({ worker: this.id, key }, `the breaker ${key} is closed again`),
+      idle: () => this.#settler.pending === 0,
       onChange: () => this.#claimer.claim(),
     });
   }

@@ -58,6 +58,22 @@ export function started(starts: Starts, rate: Rate, now: number, n: number): Sta
   return live.length > mostEntries ? merged(live) : live;
 }
 
+/**
+ * The starts without those of jobs that were claimed at these instants and given back before they started. Each is
+ * taken from its own entry: any other would let its place come back too early.
+ *
+ * @example
+ * givenBack([[0, 2], [500, 1]], [0]); // [[0, 1], [500, 1]]
+ */
+export function givenBack(starts: Starts, claimedAt: readonly number[]): Starts {
+  const kept = starts.map(([at, n]) => [at, n] as [number, number]);
+  for (const instant of claimedAt) {
+    const entry = kept.find(([at, n]) => at === instant && n > 0);
+    if (entry !== undefined) entry[1] -= 1;
+  }
+  return kept.filter(([, n]) => n > 0);
+}
+
 /** A text that is not ours (a hand in the tables) is no starts at all: it harms one window and nothing else. */
 export function parseStarts(text: string | null): Starts {
   if (text === null) return [];

@@ -247,25 +247,29 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
 
     // Settle.
     // Apart from \`uncount\`, which so sees the turns as the claim that held the lane before it has left them.
-    lockLanes: `select a.id from ${t.lane} a where a.id = any(:ids::int[]) order by a.id for update`,
+    lockLanes: `select a.id, a.starts from ${t.lane} a where a.id = any(:ids::int[]) order by a.id for update`,
     uncount: `
       with counted as (
-        update ${t.lane} a set running = greatest(0, a.running - c.n)
-        from unnest(:rows.lane::int[], :rows.n::int[]) as c (lane, n) where a.id = c.lane
-        returning a.id, a.queue, a.concurrency is not null and a.running + c.n >= a.concurrency as was_full
+        update ${t.lane} a set running = greatest(0, a.running - c.n), starts = coalesce(c.starts, a.starts)
+        from unnest(:rows.lane::int[], :rows.n::int[], :rows.starts::text[]) as c (lane, n, starts) where a.id = c.lane
+        returning a.id, a.queue, (a.concurrency is not null and a.running + c.n >= a.concurrency) or c.starts is not null as was_closed
       ),
       rung as (
         insert into ${t.bell} (lane, line, at)
-        select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from counted where was_full))
+        select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from counted where was_closed))
       )
-      select distinct queue from counted where was_full`,
+      select distinct queue from counted where was_closed`,
+    lockQueues: `select q.name, q.starts from ${t.queue} q where q.name = any(:names::text[]) order by q.name for update`,
     uncountQueues: `
-      with c as materialized (select * from unnest(:rows.queue::text[], :rows.n::int[]) as c (queue, n)),
-      locked as materialized (select q.name, q.gate_at from ${t.queue} q where q.name = any(:rows.queue::text[]) order by q.name for update)
-      update ${t.queue} q set running = greatest(0, q.running - c.n),
-        gate_at = case when q.gate_at >= ${WAITING_AT} then null else q.gate_at end
-      from c, locked where q.name = c.queue and locked.name = q.name
-      returning q.name as queue, locked.gate_at >= ${WAITING_AT} as was_full`,
+      with c as materialized (
+        select c.queue, c.n, c.starts, coalesce(q.gate_at >= ${WAITING_AT}, false) or c.starts is not null as was_closed
+        from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[]) as c (queue, n, starts)
+        join ${t.queue} q on q.name = c.queue
+      )
+      update ${t.queue} q set running = greatest(0, q.running - c.n), starts = coalesce(c.starts, q.starts),
+        gate_at = case when not c.was_closed then q.gate_at end
+      from c where q.name = c.queue
+      returning q.name as queue, c.was_closed`,
 
     // Lanes by hand.
     setLane: `

@@ -84,6 +84,7 @@ const LIMIT_STATEMENTS = [
   "peekGated",
   "lockLanes",
   "uncount",
+  "lockQueues",
   "uncountQueues",
   "setLane",
   "ringLane",

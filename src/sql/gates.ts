@@ -19,7 +19,7 @@
  */
 import { WAITING_AT } from "../job.ts";
 import { shareOut } from "../policy/fair.ts";
-import { parseStarts, type Rate, roomIn, started, type Starts } from "../policy/window.ts";
+import { givenBack, parseStarts, type Rate, roomIn, started, type Starts } from "../policy/window.ts";
 import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { scopeParams } from "./claim.ts";
@@ -78,16 +78,28 @@ export interface GatedAsk {
 /** What it brought. */
 export interface GatedClaim {
   readonly rows: Row[];
-  /** By job, where it has a rate: how late it may start. */
-  readonly tolerance: ReadonlyMap<string, number>;
+  /** By job, where it has a rate. */
+  readonly rated: ReadonlyMap<string, Rated>;
   /** Queues whose settings cannot be read: nothing is claimed from them. */
   readonly broken: readonly string[];
+}
+
+/** What a claim under a rate leaves with its job. */
+export interface Rated {
+  /** How late it may start. */
+  readonly tolerance: number;
+  readonly at: { readonly lane: number; readonly queue: number };
+}
+
+/** A rate whose window is wider by what a start may be late. */
+interface WideRate extends Rate {
+  readonly tolerance: number;
 }
 
 interface Gate {
   readonly name: string;
   readonly concurrency: number | null;
-  readonly rate: Rate | null;
+  readonly rate: WideRate | null;
   readonly running: number;
   readonly ghosts: number;
   readonly starts: Starts;
@@ -111,7 +123,7 @@ interface Lane {
   readonly id: number;
   readonly concurrency: number | null;
   readonly running: number;
-  readonly rate: Rate | null;
+  readonly rate: WideRate | null;
   readonly starts: Starts;
   readonly weight: number;
   readonly paused: boolean;
@@ -136,7 +148,7 @@ export function* gatedClaim(ask: GatedAsk): Script<GatedClaim> {
 
 class Claiming implements GatedClaim {
   readonly rows: Row[] = [];
-  readonly tolerance = new Map<string, number>();
+  readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
   readonly #ask: GatedAsk;
   readonly #params: ReturnType<typeof scopeParams>;
@@ -214,7 +226,7 @@ class Claiming implements GatedClaim {
       for (const row of taken.sort(this.#byOrder)) {
         const queue = text(row, "queue");
         this.#took(queue, 1);
-        this.#note(row, this.#gates.get(queue)?.rate ?? null);
+        this.#note(row, queue, null, 0);
       }
       this.rows.push(...taken);
     }
@@ -247,7 +259,7 @@ class Claiming implements GatedClaim {
         name: "takeLaned",
         params: { now, session, turns: asked.map(turnRow), direction, counted, most },
       };
-      this.#takenFrom(turns, taken);
+      this.#takenFrom(turns, taken, number(picked[0] as Row, "now"));
     }
     yield* this.#turned(turns, picked);
   }
@@ -326,7 +338,7 @@ class Claiming implements GatedClaim {
     for (const turn of this.#order) turn.asked += 1;
   }
 
-  #takenFrom(turns: readonly Turn[], taken: Row[]): void {
+  #takenFrom(turns: readonly Turn[], taken: Row[], instant: number): void {
     const places = new Map(turns.map((turn) => [`${turn.lane.id}:${turn.line}`, turn]));
     const given = new Map<Turn, Row[]>(turns.map((turn) => [turn, []]));
     for (const row of taken.sort(this.#byOrder)) {
@@ -336,7 +348,7 @@ class Claiming implements GatedClaim {
       turn.got += 1;
       turn.lane.taken += 1;
       this.#took(turn.queue, 1);
-      this.#note(row, tighter(turn.lane.rate, this.#gates.get(turn.queue)?.rate ?? null));
+      this.#note(row, turn.queue, turn.lane.rate, instant);
     }
     // Lanes take turns within the batch too: it may be long.
     for (const turn of this.#order) {
@@ -408,8 +420,14 @@ class Claiming implements GatedClaim {
     gate.taken += n;
   }
 
-  #note(row: Row, rate: Rate | null): void {
-    if (rate !== null) this.tolerance.set(text(row, "id"), this.#ask.toleranceMs(rate.perMs));
+  #note(row: Row, queue: string, laneRate: WideRate | null, laneAt: number): void {
+    const gate = this.#gates.get(queue);
+    const rates = [laneRate, gate?.rate ?? null].filter((rate) => rate !== null);
+    if (rates.length === 0) return;
+    this.rated.set(text(row, "id"), {
+      tolerance: Math.min(...rates.map(({ tolerance }) => tolerance)),
+      at: { lane: laneAt, queue: gate?.now ?? 0 },
+    });
   }
 
   /** All queues share one limit. */
@@ -421,10 +439,10 @@ class Claiming implements GatedClaim {
     return this.#shared ? "" : queue;
   }
 
-  #widened(rate: Rate | null): Rate | null {
-    return rate === null
-      ? null
-      : { limit: rate.limit, perMs: rate.perMs + this.#ask.toleranceMs(rate.perMs) };
+  #widened(rate: Rate | null): WideRate | null {
+    if (rate === null) return null;
+    const tolerance = this.#ask.toleranceMs(rate.perMs);
+    return { limit: rate.limit, perMs: rate.perMs + tolerance, tolerance };
   }
 }
 
@@ -459,11 +477,6 @@ function startsText(
   return of.rate === null ? null : JSON.stringify(started(of.starts, of.rate, now, of.taken));
 }
 
-function tighter(a: Rate | null, b: Rate | null): Rate | null {
-  if (a === null || b === null) return a ?? b;
-  return a.perMs < b.perMs ? a : b;
-}
-
 function turnRow(turn: Turn): RowList[number] {
   return { lane: turn.lane.id, line: turn.line, limit: turn.asked };
 }
@@ -473,29 +486,64 @@ function turnRow(turn: Turn): RowList[number] {
  * Answers with the queues in which something was full and is not any more.
  */
 export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<string>): Script<string[]> {
-  const lanes = new Map<number, number>();
-  const queues = new Map<string, number>();
+  const lanes = new Map<number, Less>();
+  const queues = new Map<string, Less>();
   const back: string[] = [];
-  for (const { id, move, counted } of transitions) {
+  for (const { id, move, counted, unstarted } of transitions) {
     if (counted === undefined || !moved.has(id)) continue;
+    const at = unstarted === true ? counted.at : undefined;
     if (counted.lane !== null) {
-      lanes.set(counted.lane, (lanes.get(counted.lane) ?? 0) + 1);
+      less(lanes, counted.lane, at?.lane);
       if (move === "again") back.push(id);
     }
-    if (counted.queue !== null) queues.set(counted.queue, (queues.get(counted.queue) ?? 0) + 1);
+    if (counted.queue !== null) less(queues, counted.queue, at?.queue);
   }
   const freed = new Set<string>();
   if (lanes.size > 0) {
     const ids = [...lanes.keys()].sort((a, b) => a - b);
-    yield { name: "lockLanes", params: { ids } };
-    const rows = ids.map((lane) => ({ lane, n: lanes.get(lane) as number }));
+    const starts = startsBy(yield { name: "lockLanes", params: { ids } }, "id");
+    const rows = ids.map((lane) => lessRow({ lane }, lanes.get(lane), starts.get(String(lane))));
     for (const row of yield { name: "uncount", params: { rows } }) freed.add(text(row, "queue"));
   }
   if (back.length > 0) yield { name: "ringJobs", params: { ids: back } };
   if (queues.size > 0) {
-    const rows = [...queues.keys()].sort().map((queue) => ({ queue, n: queues.get(queue) as number }));
+    const names = [...queues.keys()].sort();
+    const starts = startsBy(yield { name: "lockQueues", params: { names } }, "name");
+    const rows = names.map((queue) => lessRow({ queue }, queues.get(queue), starts.get(queue)));
     for (const row of yield { name: "uncountQueues", params: { rows } })
-      if (flag(row, "was_full")) freed.add(text(row, "queue"));
+      if (flag(row, "was_closed")) freed.add(text(row, "queue"));
   }
   return [...freed];
+}
+
+/** How many fewer run, and when those of them were claimed that never started. */
+interface Less {
+  n: number;
+  readonly unstarted: number[];
+}
+
+function less<Key>(all: Map<Key, Less>, key: Key, unstartedAt: number | undefined): void {
+  const count = all.get(key) ?? { n: 0, unstarted: [] };
+  count.n += 1;
+  if (unstartedAt !== undefined) count.unstarted.push(unstartedAt);
+  all.set(key, count);
+}
+
+function startsBy(rows: readonly Row[], key: string): Map<string, string | null> {
+  return new Map(rows.map((row) => [text(row, key), maybeText(row, "starts")]));
+}
+
+/** `starts` null: as they are. */
+function lessRow(
+  of: { lane: number } | { queue: string },
+  count: Less | undefined,
+  starts: string | null | undefined,
+): RowList[number] {
+  const { n, unstarted } = count ?? { n: 0, unstarted: [] };
+  const changed = unstarted.length > 0 && (starts ?? null) !== null;
+  return {
+    ...of,
+    n,
+    starts: changed ? JSON.stringify(givenBack(parseStarts(starts ?? null), unstarted)) : null,
+  };
 }

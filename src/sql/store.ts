@@ -209,7 +209,7 @@ export class SqlStore implements Store {
       toleranceMs: (perMs: number) => (this.#clock.system ? startTolerance(perMs) : 0),
       lanesFirst: cursor.lanesFirst !== false,
     };
-    const { rows, tolerance, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
+    const { rows, rated, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
     for (const queue of broken) {
       this.#warn(
         `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
@@ -223,8 +223,10 @@ export class SqlStore implements Store {
       const line = this.#lines.name(number(row, "line"));
       if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
       const job = claimedJob(row, session, line);
-      const late = this.#clock.system ? tolerance.get(job.id) : undefined;
-      return late === undefined ? job : { ...job, startBy: sentAt + late };
+      const rate = rated.get(job.id);
+      if (rate === undefined || job.counted === undefined) return job;
+      const counted = { ...job.counted, at: rate.at };
+      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.tolerance } : { ...job, counted };
     });
   }
 

@@ -188,17 +188,20 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ) as due_at`,
 
     // Settle.
-    lockLanes: `select id from ${t.lane} where id in (select value from json_each(:ids))`,
+    lockLanes: `select id, starts from ${t.lane} where id in (select value from json_each(:ids))`,
     uncount: [
       ring(`
         select w.line, w.lane, 0 from ${t.turn} w join ${t.lane} a on a.id = w.lane
-        where w.lane = :rows.lane and a.running >= a.concurrency`),
-      `select queue from ${t.lane} where id = :rows.lane and running >= concurrency`,
-      `update ${t.lane} set running = max(0, running - :rows.n) where id = :rows.lane`,
+        where w.lane = :rows.lane and (a.running >= a.concurrency or :rows.starts is not null)`),
+      `select queue from ${t.lane} where id = :rows.lane and (running >= concurrency or :rows.starts is not null)`,
+      `update ${t.lane} set running = max(0, running - :rows.n), starts = coalesce(:rows.starts, starts) where id = :rows.lane`,
     ],
+    lockQueues: `select name, starts from ${t.queue} where name in (select value from json_each(:names))`,
     uncountQueues: [
-      `select name as queue, coalesce(gate_at, 0) >= ${WAITING_AT} as was_full from ${t.queue} where name = :rows.queue`,
-      `update ${t.queue} set running = max(0, running - :rows.n), gate_at = case when gate_at >= ${WAITING_AT} then null else gate_at end
+      `select name as queue, coalesce(gate_at, 0) >= ${WAITING_AT} or :rows.starts is not null as was_closed
+        from ${t.queue} where name = :rows.queue`,
+      `update ${t.queue} set running = max(0, running - :rows.n), starts = coalesce(:rows.starts, starts),
+          gate_at = case when gate_at >= ${WAITING_AT} or :rows.starts is not null then null else gate_at end
         where name = :rows.queue`,
     ],
 

@@ -19,6 +19,7 @@ import type { Logger } from "../logger.ts";
 import { breakerKey, type Rule } from "../policy/breaker.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { BreakerCount, BreakerState, Store } from "../store.ts";
+import type { Outcome } from "../transition.ts";
 import type { Settlement } from "./settler.ts";
 
 export interface WorkerBreakersDeps {
@@ -32,6 +33,8 @@ export interface WorkerBreakersDeps {
   readonly queues: readonly string[];
   readonly onOpened: (state: BreakerState) => void;
   readonly onClosed: (state: BreakerState) => void;
+  /** Nothing that has ended waits to be settled. */
+  readonly idle: () => boolean;
   /** Something may be claimable that was not. */
   readonly onChange: () => void;
 }
@@ -61,6 +64,8 @@ export class WorkerBreakers {
   /** Probes that this session has, with the job that each is tried with. */
   readonly #probes = new Map<string, { job: string | null }>();
   readonly #kinds: readonly AnyJob[];
+  /** Failures in a row that ended here and may not be counted yet. */
+  readonly #streaks = new Map<string, number>();
   #readAt = -Infinity;
   #reading: Promise<void> | null = null;
 
@@ -96,8 +101,9 @@ export class WorkerBreakers {
     const startedAt = this.#deps.clock.monotonic();
     try {
       const states = await this.#deps.store.breakers(null);
-      this.#open.clear();
-      for (const state of states) this.#learn(state);
+      // One that this process has opened by itself stays until the row has counted it.
+      for (const key of this.#open.keys()) if (!this.#streaks.has(key)) this.#open.delete(key);
+      for (const state of states) if (state.openUntil !== null) this.#learn(state);
       this.#readAt = startedAt;
     } catch (error) {
       this.#deps.log.debug(
@@ -197,7 +203,8 @@ export class WorkerBreakers {
           ? this.#deps.queueRule(job.queue) !== null
           : definition?.breaker?.key === null;
       if (!ruled) continue;
-      if (this.#probes.get(key)?.job !== job.id) return this.#waits(known, key);
+      // At once: while the breaker is not closed, no claim takes it again.
+      if (this.#probes.get(key)?.job !== job.id) return { ...this.#waits(known, key), waitMs: 0 };
     }
     const key = this.#keyOf(job, definition, input);
     const known = key === null ? undefined : this.#open.get(key);
@@ -222,7 +229,7 @@ export class WorkerBreakers {
     return this.#waits(known, key);
   }
 
-  #waits(known: Known, key: string): Passage {
+  #waits(known: Known, key: string): Passage & { go: false } {
     const leftMs = known.openUntil - this.#deps.clock.monotonic();
     return {
       go: false,
@@ -239,6 +246,22 @@ export class WorkerBreakers {
       return typeof key === "string" && key !== "" ? breakerKey.key(job.name, key.slice(0, 512)) : null;
     } catch {
       return null; // a job whose key cannot be had is not kept from running: its own failure will tell
+    }
+  }
+
+  /**
+   * An attempt has ended here: the rule is kept at once in this process, before the row has counted it. Hundreds of jobs
+   * that were claimed ahead would otherwise fail while that is on its way.
+   */
+  ended(job: ClaimedJob, outcome: Outcome, input: () => unknown): void {
+    const bad = outcome.kind === "failed" || outcome.kind === "dead";
+    if (!bad && outcome.kind !== "succeeded") return;
+    for (const { key, rule } of this.#rulesOf(job, input)) {
+      const streak = bad ? (this.#streaks.get(key) ?? 0) + 1 : 0;
+      if (streak > 0) this.#streaks.set(key, streak);
+      else this.#streaks.delete(key);
+      if (streak >= rule.after && !this.#open.has(key))
+        this.#open.set(key, { openUntil: this.#deps.clock.monotonic() + rule.cooldownMs, probing: false });
     }
   }
 
@@ -272,6 +295,8 @@ export class WorkerBreakers {
     try {
       const changed = await this.#deps.store.countBreakers(session, [...counts.values()]);
       for (const state of changed) this.#changed(state);
+      // All that ended here is counted: from now on the rows alone say.
+      if (this.#deps.idle()) this.#streaks.clear();
       if (changed.length > 0) {
         this.#deps.store.wake({ kind: "settings" });
         this.#deps.onChange();
@@ -286,6 +311,7 @@ export class WorkerBreakers {
   }
 
   #changed(state: BreakerState): void {
+    this.#streaks.delete(state.key);
     this.#learn(state);
     if (state.openUntil === null) this.#deps.onClosed(state);
     else this.#deps.onOpened(state);

@@ -231,9 +231,16 @@ export class Claimer {
         this.#deps.onClaimed([job], session);
       }
     }
-    const next = breakers.closed().tryInMs;
-    if (next !== null) this.#arm(Math.max(next, 50), "claim");
+    this.#armProbe();
     return this.#openNames();
+  }
+
+  /** A claim is due when the first breaker may be tried. */
+  #armProbe(): void {
+    const { breakers } = this.#deps;
+    if (breakers === undefined || !breakers.any) return;
+    const { tryInMs } = breakers.closed();
+    if (tryInMs !== null) this.#arm(Math.max(tryInMs, 50), "claim");
   }
 
   #openNames(): readonly string[] {
@@ -274,6 +281,7 @@ export class Claimer {
     this.#lookedAt = clock.monotonic();
     this.#disarm();
     this.#arm(this.#pollMs(), "look");
+    this.#armProbe();
     if (peek.expiresAt !== null) {
       // A moment later than the lease's end, and not all workers at the same one.
       const inMs = peek.expiresAt - peek.now + 20 + random() * 180;

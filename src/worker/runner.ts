@@ -33,7 +33,7 @@ export interface RunnerDeps {
   readonly settler: Pick<Settler, "push" | "hold">;
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
   /** Whether a breaker lets a job run. */
-  readonly breakers?: Pick<WorkerBreakers, "any" | "passage">;
+  readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
   /** A pool could take more than it has. */
   readonly onHungry: () => void;
   /** Nothing runs and nothing is buffered any more. */
@@ -312,6 +312,8 @@ export class Runner {
     const heldMs = this.#deps.clock.monotonic() - attempt.startedAt;
     this.#running.delete(job.id);
     if (this.#suspect === job.id) this.#suspect = undefined;
+    if (this.#deps.breakers?.any === true)
+      this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));
     // A lost one has been reported when it was lost, and nothing of it may be written.
     if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs);
     const pool = this.#deps.pools.get(job.queue);

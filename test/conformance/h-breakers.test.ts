@@ -90,7 +90,7 @@ onEveryStore((target) => {
     await world.advance("5s");
     const before = runs.length;
     expect(before).toBeGreaterThanOrEqual(10);
-    expect(before).toBeLessThanOrEqual(13); // those that were started when the tenth was counted
+    expect(before).toBeLessThanOrEqual(22); // each process stops by itself after ten, and what runs by then ends
     const [breaker] = await b.hf.breakers.list();
     expect(breaker).toMatchObject({ key: "queue:default", state: "open", error: "502" });
     const waiting = (await Promise.all(ids.map((id) => a.hf.jobs.get(id)))).filter(
