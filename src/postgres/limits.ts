@@ -239,9 +239,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
               order by r.rank, r.run_at, r.id limit 1) as run_at from level_of v where v.rank is not null
           ) h where h.run_at < ${WAITING_AT}),
         (select min(greatest(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
-            case when exists (select 1 from ${t.bell} b where b.line = s.line) then 0 end,
-            case when exists (select 1 from ${t.turn} w where w.line = s.line and w.active) then 0 end,
-            (select min(w.wake_at) from ${t.turn} w where w.line = s.line and w.wake_at is not null), ${WAITING_AT})))
+            (select 0 from ${t.bell} b where b.line = s.line limit 1),
+            (select 0 from (select 1 from ${t.turn} w where w.line = s.line and w.active order by w.vtime limit 1) awake),
+            (select w.wake_at from ${t.turn} w where w.line = s.line and w.wake_at is not null order by w.wake_at limit 1), ${WAITING_AT})))
           from scope s)
       ) as due_at`,
 
