@@ -136,6 +136,8 @@ export interface NewJob {
 export interface Counted {
   /** The number of its lane. */
   readonly lane: number | null;
+  /** The number of its line. */
+  readonly line: number;
   /** The name of its queue, when that had limits as it was claimed. */
   readonly queue: string | null;
   /** The instant at which the claim counts as a start, where there is a rate. */

@@ -2,9 +2,10 @@
  * The statements of lanes, limits and breakers for Postgres. Read them beside sqlite/limits.ts: same names, same order.
  *
  * Who locks what, so that nobody waits in a circle: a claim waits for the rows of limited queues (in the order of their
- * names) before it has anything else, and from then on passes over every lane that somebody has locked; a settle waits for
- * lanes (in the order of their ids) and then for queues. A lane's turns are written only under the lane's lock. An enqueue
- * locks none of this: it leaves a bell, so that a user's open transaction never stands in a claim's or a settle's way.
+ * names) before it has anything else, and from then on passes over every lane that somebody has locked. A lane's turns are
+ * written only under the lane's lock. Enqueues and settles lock none of this: they leave bells and refunds, which the next
+ * claim takes in. So a user's open transaction never stands in a claim's way, nor a claim in a settle's (with locks in
+ * both, settles waited for claims for 60 % of a drain).
  */
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
@@ -85,7 +86,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     // Claim, in this order.
     lockGates: `
       select q.name, q.settings, q.running, q.starts, q.adopt_until, ${NOW} as now from ${t.queue} q
-      where q.limited and coalesce(q.gate_at, 0) <= ${NOW} and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+      where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+        and (coalesce(q.gate_at, 0) <= ${NOW} or exists (select 1 from ${t.refund} f where f.queue = q.name))
       order by q.name for update of q`,
     adopt: `
       insert into ${t.ghost} (queue, id, token)
@@ -107,33 +109,46 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     ringTurns: `
       with ${laned("")},
       called as materialized (
-        select b.tid, b.lane, b.line, b.at from scope s cross join lateral (
-          select b.ctid as tid, b.lane, b.line, b.at from ${t.bell} b where b.line = s.line limit 1000
+        select b.lane, null::int as line from scope s cross join lateral (
+          select b.lane from ${t.bell} b where b.line = s.line limit 1000
         ) b
         union all
-        select null::tid, w.lane, w.line, w.wake_at from scope s cross join lateral (
-          select w.lane, w.line, w.wake_at from ${t.turn} w where w.line = s.line and w.wake_at <= ${NOW} order by w.wake_at limit 1000
+        select w.lane, w.line from scope s cross join lateral (
+          select w.lane, w.line from ${t.turn} w where w.line = s.line and w.wake_at <= ${NOW} order by w.wake_at limit 1000
         ) w
       ),
       mine as materialized (
-        select a.id from ${t.lane} a where a.id = any(array(select distinct lane from called)) for update skip locked
+        select a.id, coalesce(a.running >= a.concurrency, false) as was_full from ${t.lane} a
+        where a.id = any(array(select distinct lane from called)) for update skip locked
       ),
       heard as (
-        delete from ${t.bell} b where b.ctid = any(array(select c.tid from called c where c.tid is not null and c.lane in (select id from mine)))
+        delete from ${t.bell} b where b.lane = any(array(select id from mine)) returning b.lane, b.line, b.at, b.back
+      ),
+      fewer as materialized (select lane, sum(back)::int as n from heard group by lane having sum(back) > 0),
+      folded as (
+        update ${t.lane} a set running = greatest(0, a.running - f.n) from fewer f where a.id = f.lane
       ),
       due as materialized (
-        select c.lane, c.line, min(c.at) as at from called c where c.lane in (select id from mine) group by c.lane, c.line
+        select d.lane, d.line, min(d.at) as at from (
+          select lane, line, at from heard where at < ${WAITING_AT}
+          union all select c.lane, c.line, 0 from called c where c.line is not null and c.lane in (select id from mine)
+          union all select h.lane, h.line, 0 from heard h where h.back > 0 and h.lane in (select id from mine where was_full)
+          union all
+          select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select f.lane from fewer f join mine m on m.id = f.lane where m.was_full))
+        ) d group by d.lane, d.line
       )
       insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
       select d.lane, d.line, coalesce(
           (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
           (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
         d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
-      from due d
+      from due d left join ${t.turn} x on x.lane = d.lane and x.line = d.line
+      where x.active is distinct from true
       on conflict (lane, line) do update set
-        active = w.active or excluded.active,
-        vtime = case when excluded.active and not w.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
-        wake_at = case when not (w.active or excluded.active) then least(w.wake_at, excluded.wake_at) end`,
+        active = excluded.active,
+        vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
+        wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end
+      where not w.active`,
     // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
     pickTurns: `
       with ${laned(` and ${piece.unstopped("l.queue")}
@@ -222,7 +237,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     peekGated: `
       with ${laned(` and ${piece.unstopped("l.queue")}`)},
       gate as materialized (
-        select q.name, coalesce(q.gate_at, 0) as gate_at from ${t.queue} q
+        select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
+        from ${t.queue} q
         where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
       )
       select ${NOW} as now, least(
@@ -246,30 +262,28 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ) as due_at`,
 
     // Settle.
-    // Apart from \`uncount\`, which so sees the turns as the claim that held the lane before it has left them.
+    refundLanes: `
+      with c as materialized (select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.n::int[]) as c (lane, line, n)),
+      rung as (insert into ${t.bell} (lane, line, at, back) select c.lane, c.line, ${WAITING_AT}, c.n from c)
+      select distinct a.queue from ${t.lane} a where a.id = any(:rows.lane::int[]) and a.running >= a.concurrency`,
+    refundQueues: `
+      with r as (insert into ${t.refund} (queue, n) select * from unnest(:rows.queue::text[], :rows.n::int[]))
+      select q.name as queue from ${t.queue} q where q.name = any(:rows.queue::text[]) and q.gate_at >= ${WAITING_AT}`,
+    foldRefunds: `
+      with gone as (delete from ${t.refund} where queue = any(:names::text[]) returning queue, n)
+      select queue, sum(n)::int as n from gone group by queue`,
+    // Only where a claim is given back before its job has started: its rate gets the start back.
     lockLanes: `select a.id, a.starts from ${t.lane} a where a.id = any(:ids::int[]) order by a.id for update`,
-    uncount: `
-      with counted as (
-        update ${t.lane} a set running = greatest(0, a.running - c.n), starts = coalesce(c.starts, a.starts)
-        from unnest(:rows.lane::int[], :rows.n::int[], :rows.starts::text[]) as c (lane, n, starts) where a.id = c.lane
-        returning a.id, a.queue, (a.concurrency is not null and a.running + c.n >= a.concurrency) or c.starts is not null as was_closed
-      ),
-      rung as (
-        insert into ${t.bell} (lane, line, at)
-        select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from counted where was_closed))
+    laneStarts: `
+      with changed as (
+        update ${t.lane} a set starts = c.starts
+        from unnest(:rows.lane::int[], :rows.starts::text[]) as c (lane, starts) where a.id = c.lane returning a.id
       )
-      select distinct queue from counted where was_closed`,
+      insert into ${t.bell} (lane, line, at) select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from changed))`,
     lockQueues: `select q.name, q.starts from ${t.queue} q where q.name = any(:names::text[]) order by q.name for update`,
-    uncountQueues: `
-      with c as materialized (
-        select c.queue, c.n, c.starts, coalesce(q.gate_at >= ${WAITING_AT}, false) or c.starts is not null as was_closed
-        from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[]) as c (queue, n, starts)
-        join ${t.queue} q on q.name = c.queue
-      )
-      update ${t.queue} q set running = greatest(0, q.running - c.n), starts = coalesce(c.starts, q.starts),
-        gate_at = case when not c.was_closed then q.gate_at end
-      from c where q.name = c.queue
-      returning q.name as queue, c.was_closed`,
+    queueStarts: `
+      update ${t.queue} q set starts = c.starts, gate_at = null
+      from unnest(:rows.queue::text[], :rows.starts::text[]) as c (queue, starts) where q.name = c.queue`,
 
     // Lanes by hand.
     setLane: `
@@ -293,7 +307,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and (a.concurrency, a.rate_limit, a.rate_per, a.weight) is distinct from (w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1))
       returning a.id`,
     laneRows: `
-      select a.*, ${NOW} as now,
+      select a.*, ${NOW} as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
         (select count(*)::int from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
       from ${t.lane} a
       where (:queue::text is null or a.queue = :queue::text) and (:key::text is null or a.key = :key::text) and a.id > :after::int
@@ -309,7 +323,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     whyJob: `
       select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
         a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
-        (select count(*)::int from ${t.ghost} g where g.queue = l.queue) as ghosts
+        coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
+        (select count(*)::int from ${t.ghost} g where g.queue = l.queue)
+          - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0)::int as ghosts
       from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
       where r.id = :id::uuid`,
 

@@ -64,8 +64,8 @@ export const migrations: readonly Migration[] = [
       `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, seen_at bigint not null, lanes text)`,
       // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
       `create table ${t.lane} (
-        id int generated always as identity primary key, running int not null default 0, concurrency int, rate_limit int,
-        rate_per bigint, paused_at bigint, used_at bigint not null, weight int not null default 1, tuned bool not null default false,
+        id int generated always as identity primary key, running int not null default 0, concurrency int check (concurrency > 0), rate_limit int check (rate_limit > 0),
+        rate_per bigint check (rate_per > 0), paused_at bigint, used_at bigint not null, weight int not null default 1 check (weight > 0), tuned bool not null default false,
         queue text not null, key text not null, starts text, unique (queue, key)
       ) with (fillfactor = 70)`,
       `create table ${t.turn} (
@@ -73,9 +73,13 @@ export const migrations: readonly Migration[] = [
       ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index turn_order on ${t.turn} (line, active, vtime, lane)`,
       `create index turn_wake on ${t.turn} (line, wake_at) where wake_at is not null`,
-      `create table ${t.bell} (at bigint not null, lane int not null, line int not null)
+      `create table ${t.bell} (at bigint not null, lane int not null, line int not null, back int not null default 0)
         with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index bell_line on ${t.bell} (line)`,
+      `create index bell_lane on ${t.bell} (lane)`,
+      `create table ${t.refund} (queue text not null, n int not null)
+        with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+      `create index refund_queue on ${t.refund} (queue)`,
       `create table ${t.ghost} (queue text not null, id uuid not null, token bigint not null, primary key (queue, id, token))`,
       `create table ${t.breaker} (
         key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,

@@ -251,8 +251,8 @@ export function statements(t: Tables): Statements {
             and exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = q.name))
         ) as due_at,
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
-        (select coalesce(json_agg(g.queue), '[]')::text from (
-          select l.queue from ${t.line} l where l.laned union select q.name from ${t.queue} q where q.limited) g) as gates`,
+        (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
+        (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -278,7 +278,7 @@ export function statements(t: Tables): Statements {
       ), uncancelled as (delete from ${t.cancel} where session = :session::bigint)
       update ${t.session} set lease_until = least(lease_until, ${NOW}), closed_at = coalesce(closed_at, ${NOW}) where id = :session::bigint`,
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted,
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.line, r.lane as lane_id, r.counted,
         l.queue, l.name, j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session

@@ -92,6 +92,11 @@ export function cursorLevels(scope: ClaimScope, cursor: ClaimCursor, monotonicMs
   return levels.length === 0 ? null : levels;
 }
 
+/** True: the latest look at everything, less than a second ago, found nothing, and no wake-up has come since. */
+export function isBarren(cursor: ClaimCursor, monotonicMs: number): boolean {
+  return cursor.levels.size === 0 && monotonicMs < cursor.lookedBackAt + LOOK_BACK_MS;
+}
+
 /** After a sweep: the levels that gave jobs are those that may have more. */
 export function lookedBack(cursor: ClaimCursor, startedMs: number, endedMs: number): void {
   cursor.levels.clear();

@@ -133,7 +133,7 @@ function laneState(row: Row): LaneState {
     weight: limits.weight ?? 1,
     paused: pausedAt !== null,
     pausedAt: pausedAt === null ? null : new Date(pausedAt),
-    running: number(row, "running"),
+    running: Math.max(0, number(row, "running") - number(row, "back")),
     waiting: number(row, "waiting"),
     rateOpensAt: window === null || window.room > 0 ? null : new Date(window.opensAt),
     tuned: flag(row, "tuned"),

@@ -24,14 +24,14 @@ export function placeOf(row: Row): JobPlace {
       lane === null
         ? null
         : {
-            running: number(row, "running"),
+            running: Math.max(0, number(row, "running") - number(row, "back")),
             limits: lane,
             paused: row["paused_at"] !== null,
             opensAt: opensAt(lane.rate, "starts"),
           },
     queue: limited
       ? {
-          running: number(row, "queue_running") + number(row, "ghosts"),
+          running: Math.max(0, number(row, "queue_running") + number(row, "ghosts")),
           concurrency: limits?.concurrency ?? null,
           rate: limits?.rate ?? null,
           opensAt: opensAt(limits?.rate ?? null, "queue_starts"),

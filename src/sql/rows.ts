@@ -88,6 +88,7 @@ function countedIn(row: Row, queue: string): Counted {
   const bits = number(row, "counted");
   return {
     lane: (bits & 1) === 0 ? null : maybeNumber(row, "lane_id"),
+    line: number(row, "line"),
     queue: (bits & 2) === 0 ? null : queue,
   };
 }

@@ -23,7 +23,15 @@ import type {
 } from "../store.ts";
 import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
 import { Breakers } from "./breakers.ts";
-import { claimedJobs, cursorLevels, lookedBack, scopeParams, unknownLines, without } from "./claim.ts";
+import {
+  claimedJobs,
+  cursorLevels,
+  isBarren,
+  lookedBack,
+  scopeParams,
+  unknownLines,
+  without,
+} from "./claim.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
@@ -34,7 +42,7 @@ import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
 import { placeOf } from "./place.ts";
-import { claimedJob, maybeNumber, number, text } from "./rows.ts";
+import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
 import { WAITING_AT } from "../job.ts";
 
 export class SqlStore implements Store {
@@ -173,15 +181,18 @@ export class SqlStore implements Store {
 
   async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
-    if (!this.#gates.concern(scope)) return this.#claimPlain(session, scope, cursor);
+    const gates = this.#gates.concern(scope);
+    if (gates === null) return this.#claimPlain(session, scope, cursor);
     // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
     cursor.lanesFirst = cursor.lanesFirst !== true;
+    // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
+    const barren = isBarren(cursor, this.#clock.monotonic());
     const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
-    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor);
-    const [first, second] = cursor.lanesFirst ? [gated, plain] : [plain, gated];
+    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
+    const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
     const jobs = await first(scope);
     const rest = without(scope, jobs);
-    if (rest.limit === 0) return jobs;
+    if (rest.limit === 0 || (barren && jobs.length > 0)) return jobs;
     try {
       return byTurns(jobs, await second(rest));
     } catch (error) {
@@ -193,16 +204,21 @@ export class SqlStore implements Store {
 
   async #readGates(): Promise<void> {
     const rows = await this.#driver.read({ name: "gates", params: {} }, "claim");
-    this.#gates.learn(
-      rows.map((row) => text(row, "queue")),
-      this.#clock.monotonic(),
-    );
+    const names = (laned: boolean) =>
+      rows.filter((row) => flag(row, "laned") === laned).map((row) => text(row, "queue"));
+    this.#gates.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
   }
 
   /** Jobs with a lane, and jobs of queues with limits: one transaction, see gates.ts. */
-  async #claimGated(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
+  async #claimGated(
+    session: number,
+    scope: ClaimScope,
+    cursor: ClaimCursor,
+    gates: { readonly laned: boolean; readonly limited: boolean },
+  ): Promise<ClaimedJob[]> {
     const sentAt = this.#clock.monotonic();
     const ask = {
+      ...gates,
       session,
       scope,
       now: this.#driver.now(),
@@ -268,10 +284,11 @@ export class SqlStore implements Store {
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
     const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names } };
     const [row] = await this.#driver.read(call, "claim");
-    this.#gates.learn(JSON.parse(text(row as Row, "gates")) as string[], this.#clock.monotonic());
+    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
+    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
     const dueAt = earliest(
       maybeNumber(row as Row, "due_at"),
-      this.#gates.concern(scope) ? await this.#peekGated(queues, names) : null,
+      this.#gates.concern(scope) !== null ? await this.#peekGated(queues, names) : null,
     );
     return {
       now: number(row as Row, "now"),

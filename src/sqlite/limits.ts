@@ -64,7 +64,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     // Claim, in this order.
     lockGates: `
       select q.name, q.settings, q.running, q.starts, q.adopt_until, :now as now from ${t.queue} q
-      where q.limited and coalesce(q.gate_at, 0) <= :now and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+      where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+        and (coalesce(q.gate_at, 0) <= :now or exists (select 1 from ${t.refund} f where f.queue = q.name))
       order by q.name`,
     adopt: `
       insert into ${t.ghost} (queue, id, token)
@@ -81,21 +82,35 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     ringTurns: [
       `insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
         with ${laned("")},
-        called as materialized (
-          select b.lane, b.line, b.at from scope s cross join ${t.bell} b on b.line = s.line
-          union all
-          select f.lane, f.line, f.wake_at from scope s cross join ${t.turn} f on f.line = s.line and f.wake_at <= :now
+        mine as materialized (
+          select distinct b.lane from scope s cross join ${t.bell} b on b.line = s.line
+        ),
+        full as materialized (
+          select m.lane from mine m cross join ${t.lane} a on a.id = m.lane and a.running >= a.concurrency
+          where exists (select 1 from ${t.bell} b where b.lane = m.lane and b.back > 0)
+        ),
+        due as materialized (
+          select d.lane, d.line, min(d.at) as at from (
+            select b.lane, b.line, b.at from mine m cross join ${t.bell} b on b.lane = m.lane and b.at < ${WAITING_AT}
+            union all select f.lane, f.line, 0 from scope s cross join ${t.turn} f on f.line = s.line and f.wake_at <= :now
+            union all select b.lane, b.line, 0 from full m cross join ${t.bell} b on b.lane = m.lane
+            union all select f.lane, f.line, 0 from full m cross join ${t.turn} f on f.lane = m.lane
+          ) d group by d.lane, d.line
         )
-        select c.lane, c.line, coalesce(
-            (select f.vtime from ${t.turn} f where f.line = c.line and f.active order by f.vtime limit 1),
-            (select f.vtime from ${t.turn} f where f.line = c.line and not f.active order by f.vtime desc limit 1), 0),
-          min(c.at) <= :now, case when min(c.at) > :now then min(c.at) end
-        from called c where true group by c.lane, c.line
+        select d.lane, d.line, coalesce(
+            (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
+            (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
+          d.at <= :now, case when d.at > :now then d.at end
+        from due d where not exists (select 1 from ${t.turn} x where x.lane = d.lane and x.line = d.line and x.active)
         on conflict (lane, line) do update set
-          active = w.active or excluded.active,
-          vtime = case when excluded.active and not w.active then max(w.vtime, excluded.vtime) else w.vtime end,
-          wake_at = case when not (w.active or excluded.active) then min(coalesce(w.wake_at, excluded.wake_at), coalesce(excluded.wake_at, w.wake_at)) end`,
-      `with ${laned("")} delete from ${t.bell} where line in (select line from scope)`,
+          active = excluded.active,
+          vtime = case when excluded.active then max(w.vtime, excluded.vtime) else w.vtime end,
+          wake_at = case when not excluded.active then min(coalesce(w.wake_at, excluded.wake_at), excluded.wake_at) end`,
+      `with ${laned("")}
+        update ${t.lane} set running = max(0, running - (select sum(b.back) from ${t.bell} b where b.lane = ${t.lane}.id))
+        where id in (select b.lane from ${t.bell} b where b.back > 0 and b.lane in (select c.lane from ${t.bell} c where c.line in (select line from scope)))`,
+      `with ${laned("")}
+        delete from ${t.bell} where lane in (select c.lane from ${t.bell} c where c.line in (select line from scope))`,
     ],
     pickTurns: `
       with ${laned(` and ${piece.unstopped("l.queue")}
@@ -164,7 +179,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     peekGated: `
       with recursive ${laned(` and ${piece.unstopped("l.queue")}`)},
       gate as materialized (
-        select q.name, coalesce(q.gate_at, 0) as gate_at from ${t.queue} q
+        select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
+        from ${t.queue} q
         where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
       ),
       gate_line as materialized (
@@ -188,22 +204,24 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ) as due_at`,
 
     // Settle.
+    refundLanes: [
+      `insert into ${t.bell} (line, lane, at, back) values (:rows.line, :rows.lane, ${WAITING_AT}, :rows.n)
+        on conflict (line, lane) do update set back = back + excluded.back`,
+      `select queue from ${t.lane} where id = :rows.lane and running >= concurrency`,
+    ],
+    refundQueues: [
+      `insert into ${t.refund} (queue, n) values (:rows.queue, :rows.n) on conflict (queue) do update set n = n + excluded.n`,
+      `select name as queue from ${t.queue} where name = :rows.queue and gate_at >= ${WAITING_AT}`,
+    ],
+    foldRefunds: `delete from ${t.refund} where queue in (select value from json_each(:names)) returning queue, n`,
+    // Only where a claim is given back before its job has started: its rate gets the start back.
     lockLanes: `select id, starts from ${t.lane} where id in (select value from json_each(:ids))`,
-    uncount: [
-      ring(`
-        select w.line, w.lane, 0 from ${t.turn} w join ${t.lane} a on a.id = w.lane
-        where w.lane = :rows.lane and (a.running >= a.concurrency or :rows.starts is not null)`),
-      `select queue from ${t.lane} where id = :rows.lane and (running >= concurrency or :rows.starts is not null)`,
-      `update ${t.lane} set running = max(0, running - :rows.n), starts = coalesce(:rows.starts, starts) where id = :rows.lane`,
+    laneStarts: [
+      `update ${t.lane} set starts = :rows.starts where id = :rows.lane`,
+      ring(`select w.line, w.lane, 0 from ${t.turn} w where w.lane = :rows.lane`),
     ],
     lockQueues: `select name, starts from ${t.queue} where name in (select value from json_each(:names))`,
-    uncountQueues: [
-      `select name as queue, coalesce(gate_at, 0) >= ${WAITING_AT} or :rows.starts is not null as was_closed
-        from ${t.queue} where name = :rows.queue`,
-      `update ${t.queue} set running = max(0, running - :rows.n), starts = coalesce(:rows.starts, starts),
-          gate_at = case when gate_at >= ${WAITING_AT} or :rows.starts is not null then null else gate_at end
-        where name = :rows.queue`,
-    ],
+    queueStarts: `update ${t.queue} set starts = :rows.starts, gate_at = null where name = :rows.queue`,
 
     // Lanes by hand.
     setLane: `
@@ -225,7 +243,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           or weight is not coalesce(:rows.weight, 1))
       returning id`,
     laneRows: `
-      select a.*, :now as now,
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
         (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
       from ${t.lane} a
       where (:queue is null or a.queue = :queue) and (:key is null or a.key = :key) and a.id > :after
@@ -239,7 +257,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     whyJob: `
       select r.note, r.throttles, r.counted, :now as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
         a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
-        (select count(*) from ${t.ghost} g where g.queue = l.queue) as ghosts
+        coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from ${t.ghost} g where g.queue = l.queue)
+          - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0) as ghosts
       from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
       where r.id = :id`,
 

@@ -53,14 +53,16 @@ export const migrations: readonly Migration[] = [
       `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null, lanes text) without rowid`,
       // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
       `create table ${t.lane} (
-        id integer primary key, running integer not null default 0, concurrency integer, rate_limit integer, rate_per integer,
-        paused_at integer, used_at integer not null, weight integer not null default 1, tuned integer not null default 0,
+        id integer primary key, running integer not null default 0, concurrency integer check (concurrency > 0), rate_limit integer check (rate_limit > 0),
+        rate_per integer check (rate_per > 0), paused_at integer, used_at integer not null, weight integer not null default 1 check (weight > 0), tuned integer not null default 0,
         queue text not null, key text not null, starts text, unique (queue, key))`,
       `create table ${t.turn} (
         lane integer not null, line integer not null, vtime real not null, wake_at integer, active integer not null, primary key (lane, line)) without rowid`,
       `create index "${schema}_turn_order" on ${t.turn} (line, active, vtime, lane)`,
       `create index "${schema}_turn_wake" on ${t.turn} (line, wake_at) where wake_at is not null`,
-      `create table ${t.bell} (line integer not null, lane integer not null, at integer not null, primary key (line, lane)) without rowid`,
+      `create table ${t.bell} (line integer not null, lane integer not null, at integer not null, back integer not null default 0, primary key (line, lane)) without rowid`,
+      `create index "${schema}_bell_lane" on ${t.bell} (lane)`,
+      `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
       `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
       `create table ${t.breaker} (
         key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,

@@ -176,8 +176,8 @@ export function statements(t: Tables): Statements {
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
         ) as due_at,
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
-        (select json_group_array(g.queue) from (
-          select l.queue from ${t.line} l where l.laned union select q.name from ${t.queue} q where q.limited) g) as gates`,
+        (select json_group_array(distinct l.queue) from ${t.line} l where l.laned) as laned,
+        (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -197,7 +197,7 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted,
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.line, r.lane as lane_id, r.counted,
         l.queue, l.name, j.input, j.created_at, j.max_attempts, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session

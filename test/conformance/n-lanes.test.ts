@@ -12,8 +12,21 @@ function running(runs: readonly Run<{ n: number }>[], ended: ReadonlySet<number>
   return runs.filter(({ input }) => !ended.has(input.n)).map(({ input }) => input.n);
 }
 
+/** What the lanes and the queues count as running, without what has been given back. */
 async function counts(world: World): Promise<number[]> {
-  return (await world.rows("lane")).map((row) => Number(row["running"]));
+  const { fresh } = world;
+  const rows = await fresh.query(
+    `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a order by a.id`,
+  );
+  return rows.map((row) => Number(row["n"]));
+}
+
+async function queueCounts(world: World): Promise<number[]> {
+  const { fresh } = world;
+  const rows = await fresh.query(
+    `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
+  );
+  return rows.map((row) => Number(row["n"]));
 }
 
 onEveryStore((target) => {
@@ -74,7 +87,7 @@ onEveryStore((target) => {
     await world.until("the rest", () => runs.length === 10);
     for (const run of runs) run.finish();
     await world.until("all to be done", async () => (await a.hf.jobs.count({ state: "done" })) === 10);
-    expect(Number((await world.rows("queue"))[0]!["running"])).toBe(0);
+    expect(await queueCounts(world)).toEqual([0]);
   });
 
   test("[N5] jobs that run when a limit is set count, without having been counted when they started", async () => {
@@ -112,7 +125,7 @@ onEveryStore((target) => {
     await other.work([job], { queues: { default: 4 } });
     await world.advance("5s");
     expect(runs).toHaveLength(5);
-    for (const queue of await world.rows("queue")) expect(Number(queue["running"])).toBe(5);
+    expect(await queueCounts(world)).toEqual([5]);
   });
 
   test("[N5] a worker that dies gives its places back when its lease has passed, and not before", async () => {
@@ -136,7 +149,7 @@ onEveryStore((target) => {
     runs[2]!.finish();
     await world.until("all to be done", async () => (await b.hf.jobs.count({ state: "done" })) === 2);
     expect(await counts(world)).toEqual([0]);
-    expect(Number((await world.rows("queue"))[0]!["running"])).toBe(0);
+    expect(await queueCounts(world)).toEqual([0]);
   });
 
   test("[N5] a rate holds in every sliding window, for a lane and for a queue", async () => {
