@@ -39,6 +39,8 @@ export interface AddOptions {
   readonly delayMs?: number;
   /** Higher first; adapters turn it round where the system counts otherwise. */
   readonly priority?: number;
+  /** Spread over this many lanes, by the job's number; systems that can limit. */
+  readonly lanes?: number;
 }
 
 /** A system, opened in one process. */
@@ -55,6 +57,8 @@ export interface Client {
   addUnique?(job: Payload, key: string): Promise<unknown>;
   /** One job inside a transaction of the user's that also writes a row of the table `business (n int)`. */
   addInTransaction?(job: Payload): Promise<unknown>;
+  /** Sets a limit of the first queue over the cluster, where the system has that. */
+  limit?(settings: object): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -76,7 +80,7 @@ export interface System {
   /** The longest sleep between two looks in latency mode; pauses between samples vary by as much. */
   readonly pollMs?: number;
   /** Features that the scale and feature scenarios need. */
-  readonly can?: readonly ("delay" | "priority" | "queues" | "many processes")[];
+  readonly can?: readonly ("delay" | "priority" | "queues" | "many processes" | "limits")[];
   /** Why it cannot run on this machine; null when it can. */
   readonly missing?: () => string | null;
   /** Once for a new target, before any process opens it: schema, queues. */

@@ -5,6 +5,7 @@ import { bulk, drain, drain4, memory } from "./scenarios/drain.ts";
 import { enqueue } from "./scenarios/enqueue.ts";
 import { features } from "./scenarios/features.ts";
 import { idle } from "./scenarios/idle.ts";
+import { limited } from "./scenarios/limited.ts";
 import { latency, latencyLocal } from "./scenarios/latency.ts";
 import { payload, queues, scale, snapshot } from "./scenarios/scale.ts";
 import { snapshotSteady, steady } from "./scenarios/steady.ts";
@@ -112,6 +113,14 @@ export const scenarios: readonly Scenario[] = [
     part: "full",
     fits: fastOnPostgres,
     run: snapshotSteady,
+  },
+  {
+    name: "limited",
+    title: "what limits cost",
+    mode: "drain",
+    part: "full",
+    fits: can("limits"),
+    run: limited,
   },
   { name: "features", title: "what features cost", mode: "drain", part: "full", fits: fast, run: features },
 ];

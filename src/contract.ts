@@ -6,7 +6,7 @@
  *
  * Not here: making and checking a definition (definition.ts), what an enqueue does (enqueue.ts).
  */
-import type { Enqueued, JobExtras } from "./job.ts";
+import type { Enqueued, JobExtras, LaneLimits } from "./job.ts";
 import type { Backoff, BackoffFunction } from "./policy/backoff.ts";
 import type { Duration } from "./policy/duration.ts";
 import type { StandardSchemaV1 } from "./policy/schema.ts";
@@ -71,9 +71,19 @@ export interface JobContract<Name extends string = string, Input = unknown, Outp
   readonly input: StandardSchemaV1<Input, unknown> | null;
   readonly unique: UniqueRule<Input> | null;
   readonly lane: ((input: Input) => string | null) | null;
+  /** The limits that its lanes begin with. */
+  readonly lanes: LaneLimits | null;
+  readonly breaker: KindBreaker | null;
   /** @internal */
   readonly row: RowDefaults;
   readonly [outputType]?: Output;
+}
+
+/** A kind's breaker; with `key`, one for each key. */
+export interface KindBreaker {
+  readonly after: number;
+  readonly cooldownMs: number;
+  readonly key: ((input: never) => string | null) | null;
 }
 
 /** A contract of whatever input: what the inside of the client works with. */
@@ -91,6 +101,8 @@ export interface AnyContract {
   readonly input: StandardSchemaV1<unknown, unknown> | null;
   readonly unique: UniqueRule<never> | null;
   readonly lane: ((input: never) => string | null) | null;
+  readonly lanes: LaneLimits | null;
+  readonly breaker: KindBreaker | null;
   readonly row: RowDefaults;
 }
 

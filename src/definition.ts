@@ -13,6 +13,7 @@ import {
   ATTEMPT_BOUNDS,
   jobBrand,
   type JobContract,
+  type KindBreaker,
   type OnConflict,
   PRIORITY_BOUNDS,
   type RowDefaults,
@@ -20,9 +21,10 @@ import {
   type UniqueScope,
 } from "./contract.ts";
 import { shown, UsageError } from "./errors.ts";
-import type { JobExtras } from "./job.ts";
+import type { JobExtras, LaneLimits } from "./job.ts";
 import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
+import { type BreakerOptions, checkBreaker, checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import {
@@ -106,6 +108,12 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly unique?: UniqueOption<Input> | undefined;
   /** Jobs of one queue that share a key (a tenant). */
   readonly lane?: ((input: Input) => string | null) | undefined;
+  /** The limits of each lane of this kind, until `hf.lanes.set` sets others. Needs `lane`. */
+  readonly lanes?: LaneOptions | undefined;
+  /** Stops the kind (or with `key`, what shares a key) after so many failures in a row, until a probe succeeds. */
+  readonly breaker?:
+    | (BreakerOptions & { readonly key?: ((input: Input) => string | null) | undefined })
+    | undefined;
   /** How many times the job may take its worker's process down before it is dead; default 5. */
   readonly maxCrashes?: number | undefined;
   /** "attempt": a crash uses up an attempt instead of being counted apart. */
@@ -123,6 +131,8 @@ const optionNames = [
   "timeout",
   "unique",
   "lane",
+  "lanes",
+  "breaker",
   "maxCrashes",
   "countCrashes",
   "keep",
@@ -184,6 +194,8 @@ export function defineJob(given: object): unknown {
     input: optional(options.input, (value) => checkSchemaOption(value, what("input"))),
     unique: optional(options.unique, (value) => uniqueRule(value, what("unique"))),
     lane: optional(options.lane, (value) => checkFunction(value, what("lane"))),
+    lanes: optional(options.lanes, (value) => lanesOf(value, options.lane, what("lanes"))),
+    breaker: optional(options.breaker, (value) => breakerOf(value, what("breaker"))),
     row,
     run: optional(options.run, (value) => checkFunction(value, what("run"))),
   });
@@ -226,6 +238,25 @@ function extrasOf(
   }
   if (backoff !== null && typeof backoff !== "function") extras.backoff = backoff;
   return Object.keys(extras).length === 0 ? null : Object.freeze(extras);
+}
+
+function lanesOf(value: unknown, lane: unknown, what: string): LaneLimits {
+  if (lane === undefined) {
+    throw new UsageError("BAD_OPTION", `The ${what} need \`lane\`, which says which lane a job is in.`, {
+      details: { what },
+    });
+  }
+  return { concurrency: null, rate: null, weight: null, ...checkLaneLimits(value, what) };
+}
+
+function breakerOf(
+  value: { readonly key?: ((input: never) => string | null) | undefined },
+  what: string,
+): KindBreaker {
+  return {
+    ...checkBreaker(value, what, ["key"]),
+    key: optional(value.key, (key) => checkFunction(key, `${what}.key`)),
+  };
 }
 
 function uniqueRule(option: UniqueOption<never>, what: string): UniqueRule<never> {

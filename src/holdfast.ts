@@ -11,6 +11,7 @@
  * Not here: what an enqueue is (enqueue.ts), the worker's loop (worker.ts), the database (sql/open.ts).
  */
 import { Budgets } from "./budgets.ts";
+import { Breakers } from "./breakers.ts";
 import { systemClock } from "./clock.ts";
 import type { Enqueue, EnqueueMany, EnqueueResult } from "./contract.ts";
 import { type AnyJob, isJob } from "./definition.ts";
@@ -24,6 +25,7 @@ import { Holds } from "./holds.ts";
 import type { Enqueued, NewJob } from "./job.ts";
 import { Jobs } from "./jobs.ts";
 import { KindCache } from "./kinds.ts";
+import { Lanes } from "./lanes.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease.ts";
 import { forgetSeriesOnce } from "./maintenance/forgetter.ts";
 import { pruneOnce } from "./maintenance/pruner.ts";
@@ -113,6 +115,10 @@ export class Holdfast implements AsyncDisposable {
   readonly jobs: Jobs;
   /** Queues: counts, pause, settings. */
   readonly queues: Queues;
+  /** Limits, weight and pause of single lanes. */
+  readonly lanes: Lanes;
+  /** What is stopped because it failed again and again. */
+  readonly breakers: Breakers;
   /** Named stops. */
   readonly holds: Holds;
   /** Jobs by the clock. */
@@ -188,7 +194,9 @@ export class Holdfast implements AsyncDisposable {
       nextTurn,
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
-    this.queues = new Queues({ ...shared, warn });
+    this.queues = new Queues(shared);
+    this.lanes = new Lanes(shared);
+    this.breakers = new Breakers(shared);
     this.holds = new Holds(shared);
     const { clock } = env;
     const newId = this.#newId;

@@ -57,6 +57,9 @@ export type { BulkResult, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
 export type { Why, WhyReason } from "./why.ts";
 export type { QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";
+export type { LaneQuery, Lanes } from "./lanes.ts";
+export type { BreakerOptions, LaneOptions, RateOption } from "./policy/limits.ts";
+export type { Breakers } from "./breakers.ts";
 export type { State } from "./state.ts";
 export type { Workers } from "./workers.ts";
 export type { ClientCounters, Stats } from "./stats.ts";
@@ -74,10 +77,14 @@ export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./ev
 export { health, latency, readiness } from "./health.ts";
 export type { Health, Latency } from "./health.ts";
 export type {
+  BreakerRule,
+  BreakerState,
   CancelOutcome,
   DeleteOutcome,
   Hold,
   JobPage,
+  LanePage,
+  LaneState,
   PruneReport,
   QueueCounts,
   QueueSettings,

@@ -15,6 +15,7 @@
  */
 import type { Backoff } from "./policy/backoff.ts";
 import type { FailureRecord } from "./policy/failure.ts";
+import type { LaneLimits } from "./policy/limits.ts";
 import { LATEST_INSTANT } from "./policy/duration.ts";
 
 /** Where a job is in its life. */
@@ -131,6 +132,20 @@ export interface NewJob {
   /** Start by then, or be cancelled. Epoch milliseconds. */
   readonly deadlineAt: number | null;
   readonly extras: JobExtras | null;
+  /** The limits that its lane begins with, if the job is its first. */
+  readonly laneLimits?: LaneLimits | null;
+}
+
+/** Which counts a running job stands in. */
+export interface Counted {
+  /** The number of its lane. */
+  readonly lane: number | null;
+  /** The number of its line. */
+  readonly line: number;
+  /** The name of its queue, when that had limits as it was claimed. */
+  readonly queue: string | null;
+  /** The instant at which the claim counts as a start, where there is a rate. */
+  readonly at?: { readonly lane: number; readonly queue: number };
 }
 
 /** A unique key, as the store enforces it: one holder for each (scope, key). */
@@ -177,7 +192,11 @@ export interface ClaimedJob {
   readonly extras: JobExtras | null;
   /** A cancel was asked for while an earlier holder had it (only set by `orphans`). */
   readonly cancelReason: string | null;
+  /** Which counts it stands in; left out for jobs without limits. */
+  readonly counted?: Counted;
+  /** Start by then, by the monotonic clock, or give it back: a rate counts starts, and this claim was one. */
+  readonly startBy?: number;
 }
 
 /** A failure as it is kept in a job's row. */
-export type { FailureRecord };
+export type { FailureRecord, LaneLimits };

@@ -100,6 +100,7 @@ export function newJob(
         : positive(durationMs(given.timeout, "timeout"), "timeout"),
     unique: uniqueOf(name, job, input, queue, given.key),
     lane: laneOf(name, job, input, given.lane),
+    laneLimits: job?.lanes ?? null,
     context: given.context === undefined ? null : checkContext(given.context),
     parentId,
     deadlineAt: given.deadline === undefined ? null : deadlineOf(given.deadline, deps.clock),
@@ -156,7 +157,8 @@ export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
       },
     );
   }
-  return job;
+  const lanes = kind.lanes ?? null;
+  return lanes === null || job.lane === null ? job : { ...job, laneLimits: lanes };
 }
 
 function uniqueOf(

@@ -3,11 +3,18 @@
  *
  * Invariants: settings are checked here and stored whole; a worker sees a change within its refresh (2 s), or at
  * once through the wake-up. A queue needs no creation: it exists as soon as a job or a setting names it.
- * Not here: what a worker does with a setting (worker.ts), how rates are counted (a later issue).
+ * Not here: what a worker does with a setting (worker.ts), how limits are kept (sql/gates.ts).
  */
 import { shown, UsageError } from "./errors.ts";
 import { type Backoff, checkBackoff, queueBackoff } from "./policy/backoff.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
+import {
+  type BreakerOptions,
+  checkBreaker,
+  checkConcurrency,
+  checkRate,
+  checkWeight,
+} from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
@@ -20,7 +27,7 @@ import type { QueueSettings, QueueState, Store } from "./store.ts";
  * await hf.queues.set("mail", { concurrency: 10, retention: { done: "1d" } });
  */
 export interface QueueOptions {
-  /** How many may run at once over the whole cluster. */
+  /** How many may run at once over the whole cluster: exact, whatever dies. */
   readonly concurrency?: number | null | undefined;
   /** At most `limit` starts in every window of `per`. */
   readonly rate?: { readonly limit: number; readonly per: Duration } | null | undefined;
@@ -35,10 +42,14 @@ export interface QueueOptions {
     | { readonly base?: Duration | undefined; readonly max?: Duration | undefined }
     | null
     | undefined;
-  /** A worker's share between its queues; default 1. */
+  /** A worker's slots are shared by weight between those of its queues that it was given no number for; default 1. */
   readonly weight?: number | null | undefined;
   /** Slots of each worker process for this queue: 0 (none) to 1,024. */
   readonly slots?: number | null | undefined;
+  /** Slots of all worker processes together: split over those that serve the queue, 10 over 3 as 4, 3, 3. */
+  readonly total?: number | null | undefined;
+  /** Stops the queue after so many failures in a row, until a probe succeeds. */
+  readonly breaker?: BreakerOptions | null | undefined;
   /** `Throttled` cools the whole queue down; both are clamped to 1 s … 1 day. Default: it does not. */
   readonly cooldown?:
     | { readonly base?: Duration | undefined; readonly max?: Duration | undefined }
@@ -48,14 +59,22 @@ export interface QueueOptions {
 
 /** What `hf.queues` needs of the client. */
 export interface QueuesDeps {
-  /** Tells the operator of something that is not as it may seem. */
-  readonly warn: (message: string, details: Record<string, unknown>) => void;
   readonly store: Store;
   readonly retry: Retry;
   readonly checkOpen: () => void;
 }
 
-const settingNames = ["concurrency", "rate", "retention", "backoff", "weight", "slots", "cooldown"];
+const settingNames = [
+  "concurrency",
+  "rate",
+  "retention",
+  "backoff",
+  "weight",
+  "slots",
+  "total",
+  "cooldown",
+  "breaker",
+];
 const defaultRetention = { done: "7d", dead: "30d" } as const;
 
 /** `hf.queues`. */
@@ -117,18 +136,6 @@ export class Queues {
     const queue = checkName(name, `The queue of ${what}`);
     if (Object.keys(change).length === 0) return;
     await this.#deps.retry.repeatable(() => this.#deps.store.setQueue(queue, change));
-    const unenforced = (["concurrency", "rate", "weight"] as const).filter(
-      (limit) => (change[limit] ?? null) !== null,
-    );
-    if (unenforced.length > 0) {
-      this.#deps.warn(
-        `${unenforced.join(", ")} of queue "${queue}" is stored, but this version does not enforce it yet.`,
-        {
-          queue,
-          settings: unenforced,
-        },
-      );
-    }
   }
 }
 
@@ -136,28 +143,19 @@ function settingsOf(options: QueueOptions): Partial<QueueSettings> {
   const given = checkOptions(options, settingNames, "queues.set") as QueueOptions;
   const change: { -readonly [K in keyof QueueSettings]?: QueueSettings[K] } = {};
   if (given.concurrency !== undefined)
-    change.concurrency = orNull(given.concurrency, (n) =>
-      checkInteger(n, "concurrency", { min: 1, max: 1_000_000 }),
-    );
-  if (given.rate !== undefined) change.rate = orNull(given.rate, checkRate);
-  if (given.weight !== undefined)
-    change.weight = orNull(given.weight, (n) => checkInteger(n, "weight", { min: 1, max: 1_000 }));
+    change.concurrency = orNull(given.concurrency, (n) => checkConcurrency(n, "concurrency"));
+  if (given.rate !== undefined) change.rate = orNull(given.rate, (rate) => checkRate(rate, "rate"));
+  if (given.weight !== undefined) change.weight = orNull(given.weight, (n) => checkWeight(n, "weight"));
+  if (given.total !== undefined)
+    change.total = orNull(given.total, (n) => checkInteger(n, "total", { min: 0, max: 100_000 }));
+  if (given.breaker !== undefined)
+    change.breaker = orNull(given.breaker, (breaker) => checkBreaker(breaker, "breaker"));
   if (given.slots !== undefined)
     change.slots = orNull(given.slots, (n) => checkInteger(n, "slots", { min: 0, max: 1_024 }));
   if (given.retention !== undefined) change.retention = orNull(given.retention, checkRetention);
   if (given.backoff !== undefined) change.backoff = orNull(given.backoff, checkQueueBackoff);
   if (given.cooldown !== undefined) change.cooldown = orNull(given.cooldown, checkCooldown);
   return change;
-}
-
-function checkRate(rate: unknown): NonNullable<QueueSettings["rate"]> {
-  const { limit, per } = checkOptions(rate, ["limit", "per"], "rate") as { limit?: number; per?: Duration };
-  const perMs = durationMs(per ?? Number.NaN, "rate.per");
-  if (perMs === 0)
-    throw new UsageError("BAD_DURATION", "rate.per must be longer than 0.", {
-      details: { what: "rate.per" },
-    });
-  return { limit: checkInteger(limit, "rate.limit", { min: 1, max: 1_000_000_000 }), perMs };
 }
 
 function checkRetention(retention: unknown): NonNullable<QueueSettings["retention"]> {

@@ -9,13 +9,13 @@
  *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
-import type { ClaimedJob, Enqueued, Job, JobState, NewJob } from "./job.ts";
+import type { ClaimedJob, Enqueued, Job, JobState, LaneLimits, NewJob } from "./job.ts";
 import type { Backoff } from "./policy/backoff.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
-import type { Transition } from "./transition.ts";
+import type { Note, Transition } from "./transition.ts";
 
-export type { Transition };
+export type { LaneLimits, Transition };
 
 /** What a worker serves. */
 export interface ClaimScope {
@@ -26,6 +26,8 @@ export interface ClaimScope {
   /** How many in all; with a limit for each queue, their sum. */
   readonly limit: number;
   readonly order: "highest-first" | "lowest-first";
+  /** How many each queue could start at once: no more is taken of what has a rate. Left out: all. */
+  readonly free?: ReadonlyMap<string, number>;
 }
 
 /**
@@ -40,6 +42,8 @@ export interface ClaimCursor {
   lookedBackAt: number;
   /** Filled by the store: a look back that takes long is made less often. */
   lookBackEveryMs?: number;
+  /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
+  lanesFirst?: boolean;
 }
 
 /** Who holds leases: a worker's process, or one `hf.lease` call. */
@@ -114,6 +118,91 @@ export interface QueueSettings {
   readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
   /** Slots of each worker process for this queue, editable live (0 to 1,024). */
   readonly slots: number | null;
+  /** Slots of all worker processes together, split over those that serve the queue. */
+  readonly total: number | null;
+  /** Stops the queue when its jobs fail one after the other. */
+  readonly breaker: BreakerRule | null;
+}
+
+/** When a breaker opens, and for how long. */
+export interface BreakerRule {
+  /** Consecutive failures. */
+  readonly after: number;
+  readonly cooldownMs: number;
+}
+
+/** A breaker as the store keeps it. */
+export interface BreakerState {
+  /** `queue:mail`, `kind:send-mail`, or `kind:send-mail/` and the key. */
+  readonly key: string;
+  readonly state: "closed" | "open" | "half-open";
+  /** Consecutive failures. */
+  readonly failures: number;
+  readonly openedAt: Date | null;
+  /** When the next probe may run. */
+  readonly openUntil: Date | null;
+  /** A probe is running somewhere. */
+  readonly probing: boolean;
+  /** The latest failure's message. */
+  readonly error: string | null;
+}
+
+/** What a batch of settled jobs means for one breaker. */
+export interface BreakerCount {
+  readonly key: string;
+  readonly rule: BreakerRule;
+  /** Failures after the latest success of the batch. */
+  readonly failures: number;
+  /** There was a success. */
+  readonly succeeded: boolean;
+  readonly error: string | null;
+}
+
+/** A lane as `hf.lanes.list()` gives it. */
+export interface LaneState {
+  readonly queue: string;
+  readonly key: string;
+  /** How many may run at once over the cluster. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly weight: number;
+  readonly paused: boolean;
+  readonly pausedAt: Date | null;
+  /** How many are held by workers now. */
+  readonly running: number;
+  /** How many are not; counted up to 10,000. */
+  readonly waiting: number;
+  /** When the rate allows the next start, if it does not now. */
+  readonly rateOpensAt: Date | null;
+  /** Its limits were set by `hf.lanes.set`: a definition's do not change them any more. */
+  readonly tuned: boolean;
+}
+
+/** One page of `hf.lanes.list`. */
+export interface LanePage {
+  readonly lanes: readonly LaneState[];
+  readonly cursor: string | null;
+}
+
+/** What `why` needs to know of a job that has not ended. */
+export interface JobPlace {
+  readonly now: number;
+  readonly note: Note | null;
+  /** Of its lane; null: it has none. */
+  readonly lane: {
+    readonly running: number;
+    readonly limits: LaneLimits;
+    readonly paused: boolean;
+    readonly opensAt: number | null;
+  } | null;
+  /** Of its queue, if that has limits; `readable` is false when its settings are spoilt. */
+  readonly queue: {
+    readonly running: number;
+    readonly concurrency: number | null;
+    readonly rate: { readonly limit: number; readonly perMs: number } | null;
+    readonly opensAt: number | null;
+    readonly readable: boolean;
+  } | null;
 }
 
 /** A queue as `hf.queues.list()` gives it. */
@@ -251,6 +340,27 @@ export interface Store {
   /** The kinds that workers have registered, with what an enqueue by name must know of them. */
   kinds(): Promise<Map<string, KindInfo>>;
   registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
+
+  /** Changes a lane's limits, or makes the lane; what is not given stays. */
+  setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
+  lanes(query: {
+    queue: string | null;
+    key: string | null;
+    cursor: number;
+    limit: number;
+  }): Promise<LanePage>;
+  /** Where a job that has not ended stands; null for others. */
+  place(id: string): Promise<JobPlace | null>;
+  /** Every breaker that has counted a failure; with keys, those. */
+  breakers(keys: readonly string[] | null): Promise<BreakerState[]>;
+  /** Counts what settled under a session, and answers with the breakers that have opened or closed by it. */
+  countBreakers(session: number, counts: readonly BreakerCount[]): Promise<BreakerState[]>;
+  /** True for one session at a time over all processes: it may run one job through a breaker that is half-open. */
+  probeBreaker(session: number, key: string): Promise<boolean>;
+  /** Gives the probe back without an outcome. */
+  unprobeBreaker(session: number, key: string): Promise<void>;
+  /** Closes a breaker by hand. False: it was closed. */
+  resetBreaker(key: string): Promise<boolean>;
 
   getState(key: string): Promise<string | null>;
   setState(key: string, value: string): Promise<void>;
@@ -537,6 +647,8 @@ export interface KindInfo {
   readonly unique: boolean;
   /** The definition computes a lane from the input. */
   readonly lane: boolean;
+  /** The limits that the definition gives its lanes. */
+  readonly lanes?: LaneLimits | null;
 }
 
 /** How many ended jobs were forgotten, by state, and how many days were dropped whole. */

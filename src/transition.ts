@@ -12,7 +12,7 @@
  * over the definition's, the definition's over the queue's, and the queue's over the default.
  * Not here: how an attempt comes to its outcome (attempt.ts), how a transition is written (sql/).
  */
-import type { ClaimedJob, EndState } from "./job.ts";
+import type { ClaimedJob, Counted, EndState } from "./job.ts";
 import {
   asBackoff,
   type Backoff,
@@ -42,6 +42,7 @@ export type Outcome =
       readonly delayMs: number;
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
+      /** A breaker kept it from running. */ readonly breaker?: true;
     }
   | {
       readonly kind: "cancelled";
@@ -66,6 +67,10 @@ export type Transition =
       readonly keyed: boolean;
       /** False: no history is kept of it. */
       readonly keep: boolean;
+      /** Which counts are given back; left out for jobs without limits. */
+      readonly counted?: Counted;
+      /** No handler of this attempt ran: its start is given back to its rates. */
+      readonly unstarted?: true;
     }
   | {
       readonly move: "again";
@@ -79,7 +84,17 @@ export type Transition =
       readonly throttled: boolean;
       /** A handler of it has run: a deadline to start by is met for good. */
       readonly begun: boolean;
+      /** Why it waits, where its errors do not say: JSON text of a `Note`. */
+      readonly note?: string;
+      readonly counted?: Counted;
+      readonly unstarted?: true;
     };
+
+/** Why a job went back to the line without having failed. */
+export interface Note {
+  readonly kind: "throttled" | "released" | "breaker";
+  readonly reason: string;
+}
 
 /** The limits that apply to one job. */
 export interface Policy {
@@ -140,6 +155,13 @@ export function policyFor(
  * const transition = decide(job, { kind: "failed", failure }, policy, { now: clock.now(), random: Math.random });
  */
 export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
+  const transition = decided(job, outcome, policy, env);
+  const unstarted =
+    (outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true;
+  return unstarted && job.counted !== undefined ? { ...transition, unstarted: true } : transition;
+}
+
+function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
   switch (outcome.kind) {
     case "succeeded":
       return end(job, "done", { output: outcome.output, keep: policy.keep });
@@ -151,11 +173,15 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
       return again(job, outcome.delayMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
         attempt: givenBack(job),
         throttled: true,
+        note: noteOf("throttled", outcome.reason),
       });
     case "released":
       return again(job, outcome.delayMs, {
         attempt: givenBack(job),
         begun: outcome.unstarted === true ? job.begun : true,
+        ...(outcome.reason === null || (outcome.unstarted === true && outcome.breaker !== true)
+          ? null
+          : { note: noteOf(outcome.breaker === true ? "breaker" : "released", outcome.reason) }),
       });
     case "cancelled":
       return end(job, "cancelled", {
@@ -231,13 +257,28 @@ function end(
     crashes: change.crashes ?? job.crashes,
     keyed: job.keyed,
     keep: change.keep ?? true,
+    ...(job.counted === undefined ? null : { counted: job.counted }),
   };
+}
+
+const noteChars = 1_024;
+
+function noteOf(kind: Note["kind"], reason: string): string {
+  const note: Note = { kind, reason: reason.slice(0, noteChars) };
+  return JSON.stringify(note);
 }
 
 function again(
   job: ClaimedJob,
   delayMs: number,
-  change: { errors?: string; attempt?: number; crashes?: number; throttled?: boolean; begun?: boolean },
+  change: {
+    errors?: string;
+    attempt?: number;
+    crashes?: number;
+    throttled?: boolean;
+    begun?: boolean;
+    note?: string;
+  },
 ): Transition {
   return {
     move: "again",
@@ -249,5 +290,7 @@ function again(
     crashes: change.crashes ?? job.crashes,
     throttled: change.throttled ?? false,
     begun: change.begun ?? true,
+    ...(change.note === undefined ? null : { note: change.note }),
+    ...(job.counted === undefined ? null : { counted: job.counted }),
   };
 }

@@ -2,11 +2,13 @@
  * Why a job is not running: the first reason that holds, in one sentence and as data.
  *
  * Asked in the order in which a job meets them: does it exist, has it ended, is it running, is it due, may its queue
- * be claimed from, does anybody serve it. What remains is a job whose turn comes with the next free slot.
- * Not here: limits and flows (lanes, budgets, breakers, signals come with their own issues).
+ * be claimed from, does a breaker stand before it, does anybody serve it, do its lane and its queue have room. What
+ * remains is a job whose turn comes with the next free slot.
+ * Not here: budgets and flows.
  */
 import type { Job } from "./job.ts";
-import type { Hold, Store, WorkerState } from "./store.ts";
+import { breakerKey } from "./policy/breaker.ts";
+import type { BreakerState, Hold, JobPlace, Store, WorkerState } from "./store.ts";
 
 /** Why a job is where it is. */
 export type WhyReason =
@@ -21,6 +23,15 @@ export type WhyReason =
   | "paused"
   | "hold"
   | "cool-down"
+  | "throttled"
+  | "released"
+  | "breaker-open"
+  | "breaker-half-open"
+  | "lane-paused"
+  | "lane-full"
+  | "lane-rate"
+  | "queue-full"
+  | "queue-rate"
   | "unserved"
   | "ready";
 
@@ -43,6 +54,11 @@ export interface Why {
   readonly workerId: string | null;
   /** The names of the holds that keep it. */
   readonly holds: readonly string[];
+  readonly lane: string | null;
+  /** The breaker that keeps it, as `hf.breakers` names it. */
+  readonly breaker: string | null;
+  /** The limit that keeps it, and how much of it is used. */
+  readonly limit: { readonly limit: number; readonly used: number } | null;
 }
 
 /** Explains a job that was just read (null: there is none). */
@@ -54,6 +70,9 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     until: null,
     workerId: null,
     holds: [],
+    lane: job?.lane ?? null,
+    breaker: null,
+    limit: null,
   };
   const say = (reason: WhyReason, text: string, more: Partial<Why> = {}): Why => ({
     ...base,
@@ -91,13 +110,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     case "waiting":
       return say("waiting", "It waits for another job or a signal.");
     case "scheduled":
-      return job.errors.length > 0
-        ? say(
-            "retry-wait",
-            `Attempt ${job.attempt} failed (${job.error ?? "no error was kept"}); the next one starts at ${iso(job.runAt)}.`,
-            { until: job.runAt },
-          )
-        : say("future", `It is due at ${iso(job.runAt)}.`, { until: job.runAt });
+      return explainScheduled(await store.place(id), job, say);
     case "ready":
       return explainReady(store, job, say);
   }
@@ -105,12 +118,55 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
 
 type Say = (reason: WhyReason, text: string, more?: Partial<Why>) => Why;
 
+function explainScheduled(place: JobPlace | null, job: Job, say: Say): Why {
+  const until = job.runAt;
+  const note = place?.note ?? null;
+  if (note !== null) {
+    switch (note.kind) {
+      case "throttled":
+        return say("throttled", `It was throttled (${note.reason}) and tries again at ${iso(until)}.`, {
+          until,
+        });
+      case "released":
+        return say(
+          "released",
+          `It gave its attempt back (${note.reason}) and is due again at ${iso(until)}.`,
+          {
+            until,
+          },
+        );
+      case "breaker": {
+        const half = note.reason.endsWith("half-open");
+        const breaker = /breaker (.*) is /.exec(note.reason)?.[1] ?? null;
+        return say(
+          half ? "breaker-half-open" : "breaker-open",
+          `It waits until ${iso(until)}: ${note.reason}.`,
+          {
+            until,
+            breaker,
+          },
+        );
+      }
+    }
+  }
+  if (job.errors.length > 0) {
+    return say(
+      "retry-wait",
+      `Attempt ${job.attempt} failed (${job.error ?? "no error was kept"}); the next one starts at ${iso(until)}.`,
+      { until },
+    );
+  }
+  return say("future", `It is due at ${iso(until)}.`, { until });
+}
+
 async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
-  const [queues, holds, workers, now] = await Promise.all([
+  const [queues, holds, workers, now, breakers, place] = await Promise.all([
     store.queues(),
     store.holds(),
     store.workers(),
     store.now(),
+    store.breakers([breakerKey.queue(job.queue), breakerKey.kind(job.name)]),
+    store.place(job.id),
   ]);
   const queue = queues.find(({ name }) => name === job.queue);
   if (queue?.paused === true)
@@ -126,9 +182,68 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
       { until: coolUntil },
     );
   }
+  const broken = breakers.find(({ state }) => state !== "closed");
+  if (broken !== undefined) return explainBreaker(broken, say);
   const live = workers.filter((worker) => worker.kind === "worker" && !worker.stopping);
   if (!live.some((worker) => serves(worker, job))) return say("unserved", unservedText(job, live));
+  const limited = place === null ? null : explainLimits(place, job, say);
+  if (limited !== null) return limited;
   return say("ready", "It is ready: it starts when a slot is free and no job stands before it.");
+}
+
+function explainBreaker(breaker: BreakerState, say: Say): Why {
+  const { key, failures, openUntil, probing } = breaker;
+  if (breaker.state === "open") {
+    return say(
+      "breaker-open",
+      `The breaker ${key} is open after ${count(failures, "failure")} in a row; one job tries at ${iso(openUntil)}.`,
+      { until: openUntil, breaker: key },
+    );
+  }
+  const tried = probing ? "one job is trying now" : "the next job to run tries";
+  return say("breaker-half-open", `The breaker ${key} is half-open: ${tried}.`, { breaker: key });
+}
+
+function explainLimits(place: JobPlace, job: Job, say: Say): Why | null {
+  const { lane, queue } = place;
+  const named = `Lane "${job.lane ?? ""}" of queue "${job.queue}"`;
+  if (lane?.paused === true) return say("lane-paused", `${named} is paused.`);
+  const most = lane?.limits.concurrency ?? null;
+  if (lane !== null && most !== null && lane.running >= most)
+    return say("lane-full", `${named} is full: ${lane.running} of ${most} run.`, {
+      limit: { limit: most, used: lane.running },
+    });
+  const laneRate = lane?.limits.rate ?? null;
+  if (lane !== null && laneRate !== null && lane.opensAt !== null)
+    return say(
+      "lane-rate",
+      `${named} has used up its rate of ${rateText(laneRate)} until ${iso(new Date(lane.opensAt))}.`,
+      {
+        until: new Date(lane.opensAt),
+        limit: { limit: laneRate.limit, used: laneRate.limit },
+      },
+    );
+  if (queue === null) return null;
+  if (!queue.readable)
+    return say(
+      "queue-full",
+      `The limits of queue "${job.queue}" cannot be read: set them again with hf.queues.set.`,
+    );
+  if (queue.concurrency !== null && queue.running >= queue.concurrency)
+    return say("queue-full", `Queue "${job.queue}" is full: ${queue.running} of ${queue.concurrency} run.`, {
+      limit: { limit: queue.concurrency, used: queue.running },
+    });
+  if (queue.rate !== null && queue.opensAt !== null)
+    return say(
+      "queue-rate",
+      `Queue "${job.queue}" has used up its rate of ${rateText(queue.rate)} until ${iso(new Date(queue.opensAt))}.`,
+      { until: new Date(queue.opensAt), limit: { limit: queue.rate.limit, used: queue.rate.limit } },
+    );
+  return null;
+}
+
+function rateText({ limit, perMs }: { readonly limit: number; readonly perMs: number }): string {
+  return `${count(limit, "start")} in ${perMs} ms`;
 }
 
 function serves(worker: WorkerState, job: Job): boolean {

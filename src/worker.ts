@@ -28,9 +28,11 @@ import { Scheduler, type TickDeps } from "./maintenance/scheduler.ts";
 import type { MiddlewareChain } from "./middleware.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { describeFailure } from "./policy/failure.ts";
+import { decodeJson } from "./policy/json.ts";
 import { checkOptions } from "./policy/options.ts";
 import type { Schedule } from "./schedule.ts";
 import type { ClaimScope, Store, Wake } from "./store.ts";
+import { WorkerBreakers } from "./worker/breakers.ts";
 import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
@@ -122,6 +124,7 @@ export class Worker {
   readonly #live: LiveSettings;
   readonly #report: Report;
   readonly #recorder: Recorder | null;
+  readonly #breakers: WorkerBreakers;
 
   readonly #readiness = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<void>();
@@ -154,6 +157,7 @@ export class Worker {
     );
     this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
     this.#recorder = this.#makeRecorder();
+    this.#breakers = this.#makeBreakers();
     this.#settler = this.#makeSettler();
     this.#runner = this.#makeRunner();
     this.#tenancy = this.#makeTenancy();
@@ -410,6 +414,7 @@ export class Worker {
         if (wake.session === this.#tenancy.session) this.#tenancy.poke();
         return;
       case "settings":
+        this.#breakers.forget();
         this.#live.changed();
         this.#claimer.look(); // a hold or a limit may have gone
         this.#scheduler?.look();
@@ -463,9 +468,11 @@ export class Worker {
     // Somebody else may have a free slot for what this worker gave back.
     for (const queue of again) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
     if (later) this.#claimer.lookSoon();
+    if (this.#breakers.any) void this.#breakers.settled(settlements, (job) => decodeJson(job.input, "input"));
   }
 
   #lost(jobs: readonly ClaimedJob[]): void {
+    this.#breakers.lost(jobs);
     this.#report.lost(jobs);
     this.#recorder?.lost(jobs);
   }
@@ -522,6 +529,7 @@ export class Worker {
         monotonic: () => clock.monotonic(),
         context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor, budget },
       },
+      breakers: this.#breakers,
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
       onLost: (jobs) => this.#lost(jobs),
@@ -562,6 +570,7 @@ export class Worker {
           { worker: this.id, session, running: this.#runner.running },
           `the session was lost: ${why}; what it held is aborted, and a new one is opened`,
         );
+        this.#breakers.sessionLost();
         this.#runner.lose(session);
         this.#settler.dropSession(session);
       },
@@ -591,7 +600,8 @@ export class Worker {
       names: [...this.#definitions.keys()],
       order: this.#deps.order,
       pollMs: this.#settings.pollMs,
-      claimable: () => this.#tenancy.claimable,
+      breakers: this.#breakers,
+      claimable: () => (this.#live.known ? this.#tenancy.claimable : null),
       overloaded: () => this.#isOverloaded(),
       unsettled: () => this.#settler.pending,
       onClaimed: (jobs, session) => {
@@ -620,12 +630,44 @@ export class Worker {
     });
   }
 
+  #makeBreakers(): WorkerBreakers {
+    const { store, clock, log, events } = this.#deps;
+    const tell = (message: string, details: Record<string, unknown>): void => {
+      log.warn({ worker: this.id, ...details }, message);
+      events.emit("warning", { message, details });
+    };
+    return new WorkerBreakers({
+      store,
+      clock,
+      log,
+      workerId: this.id,
+      definitions: this.#definitions,
+      queues: [...this.#pools.keys()],
+      queueRule: (queue) => this.#pools.get(queue)?.breaker ?? null,
+      onOpened: ({ key, failures, openUntil, error }) =>
+        tell(
+          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was kept"}`,
+          {
+            key,
+            failures,
+            openUntil,
+          },
+        ),
+      onClosed: ({ key }) => log.info({ worker: this.id, key }, `the breaker ${key} is closed again`),
+      idle: () => this.#settler.pending === 0,
+      onChange: () => this.#claimer.claim(),
+    });
+  }
+
   #makeLiveSettings(): LiveSettings {
     const { store, clock } = this.#deps;
     return new LiveSettings({
       store,
       clock,
       pools: this.#pools,
+      even: this.#settings.even,
+      session: () => this.#tenancy.session,
+      onFirst: () => this.#claimer.claim(),
       // What waits for a slot goes back, what runs finishes (F3).
       onFewer: (pool) => this.#runner.releaseBuffered("queue paused or scaled down", pool),
       onMore: () => this.#claimer.claim(),
@@ -680,9 +722,9 @@ export class Worker {
   /** Tells the database what these kinds need of an enqueue by name. */
   async #register(): Promise<void> {
     const kinds = new Map(
-      [...this.#definitions.values()].map(({ name, unique, lane }) => [
+      [...this.#definitions.values()].map(({ name, unique, lane, lanes }) => [
         name,
-        { unique: unique !== null, lane: lane !== null },
+        { unique: unique !== null, lane: lane !== null, lanes },
       ]),
     );
     try {

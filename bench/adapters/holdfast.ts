@@ -31,7 +31,7 @@ function holdfast(
     },
     factor: 1,
     bulk: { chunk: 1_000, inFlight: 2 },
-    can: ["delay", "priority", "queues", "many processes"],
+    can: ["delay", "priority", "queues", "many processes", "limits"],
     setup: async (target) => (await open(target, durability)).close(),
     open: (target) => open(target, durability),
   };
@@ -49,6 +49,13 @@ async function open(target: Target, durability: "full" | "normal" | undefined): 
   const url = onPostgres ? target.url : `sqlite:${target.url}`;
   const hf = await openHoldfast(url, { ...(durability && { durability }), maxPayload: 4 * 1024 * 1024 });
   const job = defineJob<"bench", Payload>({ name: "bench", queue: queueName(0) });
+  // The worker's own definition has no lane, so that one worker runs both; the limits are the lanes' own.
+  const inLanes = defineJob<"bench", Payload>({
+    name: "bench",
+    queue: queueName(0),
+    lane: ({ n }) => `lane-${n}`,
+    lanes: { concurrency: 10 },
+  });
   let pool: pg.Pool | undefined;
   let reader: DatabaseSync | undefined;
 
@@ -64,8 +71,14 @@ async function open(target: Target, durability: "full" | "normal" | undefined): 
       options === undefined ? hf.enqueue(job, input) : hf.enqueue(job, input, optionsOf(options)),
     addMany: (jobs, options) => {
       const given = optionsOf(options);
+      const lanes = options?.lanes;
+      if (lanes !== undefined)
+        return hf.enqueueMany(
+          jobs.map((input) => ({ job: inLanes, input, ...given, lane: `lane-${input.n % lanes}` })),
+        );
       return hf.enqueueMany(jobs.map((input) => ({ job, input, ...given })));
     },
+    limit: (settings) => hf.queues.set(queueName(0), settings),
     addUnique: (input, key) => hf.enqueue(job, input, { key }),
     ...(onPostgres && {
       addInTransaction: async (input: Payload) => {

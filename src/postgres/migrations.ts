@@ -20,7 +20,7 @@ export const migrations: readonly Migration[] = [
       `insert into ${t.meta} values ('instance', gen_random_uuid()::text)`,
       `create table ${t.line} (
         id int generated always as identity primary key,
-        queue text not null, name text not null, unique (queue, name))`,
+        queue text not null, name text not null, laned bool not null default false, unique (queue, name, laned))`,
       `create table ${t.job} (
         id uuid primary key, created_at bigint not null, timeout_ms bigint, deadline_at bigint, parent_id uuid,
         line int not null, max_attempts int, input text not null, key text, lane text, context text, extras text
@@ -29,11 +29,12 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
         line int not null, rank int not null, attempt int not null default 0, crashes int not null default 0, throttles int not null default 0,
-        begun bool not null default false, errors text, progress text,
+        lane int, counted smallint, begun bool not null default false, errors text, progress text, note text,
         constraint lease_is_whole check ((token is null) = (session is null))
       ) with (fillfactor = 42, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,
       `create index ready_order on ${t.ready} (line, rank, run_at, id)`,
+      `create index ready_lane on ${t.ready} (lane, line, rank, run_at, id) where lane is not null`,
       `create table ${t.history} (
         id uuid primary key, ended_at bigint not null, started_at bigint, run_at bigint not null, session bigint,
         line int not null, rank int not null, attempt int not null, crashes int not null, throttles int not null,
@@ -58,10 +59,32 @@ export const migrations: readonly Migration[] = [
       `create index unique_key_job on ${t.unique_key} (id)`,
       `create table ${t.queue} (
         name text primary key, paused_at bigint, cool_until bigint, cool_at bigint, cool_steps int not null default 0,
-        cool_base_ms bigint, cool_max_ms bigint, settings text)`,
+        cool_base_ms bigint, cool_max_ms bigint, gate_at bigint, adopt_until bigint, running int not null default 0,
+        limited bool not null default false, starts text, settings text)`,
       `create table ${t.hold} (name text primary key, queues text[], reason text, set_at bigint not null)`,
       `create table ${t.state} (key text primary key, value text not null, set_at bigint not null)`,
-      `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, seen_at bigint not null)`,
+      `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, seen_at bigint not null, lanes text)`,
+      // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
+      `create table ${t.lane} (
+        id int generated always as identity primary key, running int not null default 0, concurrency int check (concurrency > 0), rate_limit int check (rate_limit > 0),
+        rate_per bigint check (rate_per > 0), paused_at bigint, used_at bigint not null, weight int not null default 1 check (weight > 0), tuned bool not null default false,
+        queue text not null, key text not null, starts text, unique (queue, key)
+      ) with (fillfactor = 70)`,
+      `create table ${t.turn} (
+        lane int not null, line int not null, vtime double precision not null, wake_at bigint, active bool not null, primary key (lane, line)
+      ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+      `create index turn_order on ${t.turn} (line, active, vtime, lane)`,
+      `create index turn_wake on ${t.turn} (line, wake_at) where wake_at is not null`,
+      `create table ${t.bell} (at bigint not null, lane int not null, line int not null, back int not null default 0)
+        with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+      `create index bell_line on ${t.bell} (line)`,
+      `create index bell_lane on ${t.bell} (lane)`,
+      `create table ${t.refund} (queue text not null, n int not null)
+        with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
+      `create index refund_queue on ${t.refund} (queue)`,
+      `create table ${t.ghost} (queue text not null, id uuid not null, token bigint not null, primary key (queue, id, token))`,
+      `create table ${t.breaker} (
+        key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,
       `create table ${t.duty} (name text primary key, next_at bigint not null)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
@@ -95,6 +118,7 @@ export const migrations: readonly Migration[] = [
           now_ms bigint := (extract(epoch from statement_timestamp()) * 1000)::bigint;
           new_id uuid := coalesce(new.id, (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
           line_id int;
+          lane_id int;
         begin
           if new.name is null or new.name !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' then
             raise exception 'holdfast: name must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' using errcode = '22023';
@@ -102,12 +126,18 @@ export const migrations: readonly Migration[] = [
           if coalesce(new.queue, 'default') !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' then
             raise exception 'holdfast: queue must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' using errcode = '22023';
           end if;
-          insert into ${t.line} (queue, name) values (coalesce(new.queue, 'default'), new.name) on conflict do nothing;
-          select l.id into line_id from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name;
+          insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
+          select l.id into line_id from ${t.line} l
+            where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
+          if new.lane is not null then
+            insert into ${t.lane} (queue, key, used_at) values (coalesce(new.queue, 'default'), new.lane, now_ms) on conflict do nothing;
+            select l.id into lane_id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane;
+            insert into ${t.bell} (lane, line, at) values (lane_id, line_id, coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)));
+          end if;
           insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
             values (new_id, line_id, now_ms, coalesce(new.input::text, 'null'), new.max_attempts, to_json(new.context)::text, new.lane);
-          insert into ${t.ready} (id, line, rank, run_at)
-            values (new_id, line_id, -coalesce(new.priority, 0), coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)));
+          insert into ${t.ready} (id, line, rank, run_at, lane)
+            values (new_id, line_id, -coalesce(new.priority, 0), coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)), lane_id);
           perform pg_notify('${schema}', json_build_object('k', 'work', 'q', coalesce(new.queue, 'default'), 'p', coalesce(new.priority, 0))::text);
           new.id := new_id;
           return new;

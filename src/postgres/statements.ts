@@ -11,14 +11,17 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { limitStatements } from "./limits.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
 
 export function statements(t: Tables): Statements {
-  /** A queue from which may be claimed now. */
-  const open = (queue: string) => `
-      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > ${NOW}))
+  /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
+  const stopped = (queue: string, more: string) => `
+      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > ${NOW}${more}))
       and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} = any(h.queues))`;
+  const open = (queue: string) => stopped(queue, " or q.limited");
+  const unstopped = (queue: string) => stopped(queue, "");
   const alive = `exists (select 1 from ${t.session} s where s.id = :session::bigint and s.lease_until > ${NOW})`;
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > ${NOW})`;
@@ -36,7 +39,7 @@ export function statements(t: Tables): Statements {
       select l.id as line, l.queue, q.grp, q.n
       from unnest(:queues.queue::text[], :queues.group::text[], :queues.limit::int[]) as q (queue, grp, n)
       join ${t.line} l on q.queue is null or l.queue = q.queue
-      where (:names::text[] is null or l.name = any(:names::text[])) and ${open("l.queue")}
+      where not l.laned and (:names::text[] is null or l.name = any(:names::text[])) and ${open("l.queue")}
     )`;
   /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
@@ -118,13 +121,13 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => `
     with t as materialized (
       select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[],
-        :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[])
-        as t (id, token, delay, errors, attempt, crashes, throttled, begun)
+        :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[], :rows.note::text[])
+        as t (id, token, delay, errors, attempt, crashes, throttled, begun, note)
     ),
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
     set token = null, session = null, run_at = ${NOW} + t.delay, attempt = t.attempt, crashes = t.crashes,
-        errors = t.errors, throttles = r.throttles + t.throttled, begun = r.begun or t.begun
+        errors = t.errors, throttles = r.throttles + t.throttled, begun = r.begun or t.begun, note = t.note, counted = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
     returning r.id`;
 
@@ -158,13 +161,13 @@ export function statements(t: Tables): Statements {
 
   return {
     addLines: `
-      insert into ${t.line} (queue, name)
-      select * from unnest(:rows.queue::text[], :rows.name::text[]) order by 1, 2
-      on conflict (queue, name) do nothing`,
+      insert into ${t.line} (queue, name, laned)
+      select * from unnest(:rows.queue::text[], :rows.name::text[], :rows.laned::bool[]) order by 1, 2, 3
+      on conflict (queue, name, laned) do nothing`,
     findLines: `
-      select l.id, l.queue, l.name from unnest(:rows.queue::text[], :rows.name::text[]) as w (queue, name)
-      join ${t.line} l on l.queue = w.queue and l.name = w.name`,
-    namesOfLines: `select id, queue, name from ${t.line} where id = any(:ids::int[])`,
+      select l.id, l.queue, l.name, l.laned from unnest(:rows.queue::text[], :rows.name::text[], :rows.laned::bool[]) as w (queue, name, laned)
+      join ${t.line} l on l.queue = w.queue and l.name = w.name and l.laned = w.laned`,
+    namesOfLines: `select id, queue, name, laned from ${t.line} where id = any(:ids::int[])`,
     // Plain jobs whose ids nobody has seen and that differ in nothing but their input: what a busy client sends most.
     insertAlike: `
       with added as (
@@ -191,17 +194,23 @@ export function statements(t: Tables): Statements {
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
           :rows.input::text[], :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.deadline::bigint[], :rows.parent::uuid[],
-          :rows.key::text[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[])
-          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
+          :rows.key::text[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[], :rows.laneId::int[])
+          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras, lane_id)
       ),
       added as (
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
         select id, line, ${NOW}, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras from n
         on conflict (id) do nothing returning id
+      ),
+      placed as (
+        insert into ${t.ready} (id, line, rank, run_at, lane)
+        select n.id, n.line, n.rank, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)), n.lane_id from n where n.id in (select id from added)
+        returning id, line, run_at, lane
+      ),
+      rung as (
+        insert into ${t.bell} (lane, line, at) select lane, line, min(run_at) from placed where lane is not null group by lane, line
       )
-      insert into ${t.ready} (id, line, rank, run_at)
-      select n.id, n.line, n.rank, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)) from n where n.id in (select id from added)
-      returning id`,
+      select id from placed`,
     // `do nothing` leaves no lock on a key that is taken; `do update` would lock it even where nothing is updated, and
     // whoever ends the job that holds it would wait for the end of this transaction, which may be a user's.
     takeKeys: `
@@ -225,11 +234,11 @@ export function statements(t: Tables): Statements {
     replaceQueued: `
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[], :rows.input::text[],
-          :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.deadline::bigint[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[])
-          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras)
+          :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.deadline::bigint[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[], :rows.laneId::int[])
+          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras, lane_id)
       ),
       queued as (
-        update ${t.ready} r set line = n.line, rank = n.rank, run_at = coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))
+        update ${t.ready} r set line = n.line, rank = n.rank, run_at = coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)), lane = n.lane_id
         from n where r.id = n.id and r.token is null and not r.begun returning r.id
       )
       update ${t.job} j set line = n.line, input = n.input, max_attempts = n.max_attempts, timeout_ms = n.timeout_ms, deadline_at = n.deadline_at,
@@ -264,7 +273,9 @@ export function statements(t: Tables): Statements {
           (select min(q.cool_until) from ${t.queue} q where q.cool_until > ${NOW}
             and exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = q.name))
         ) as due_at,
-        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at`,
+        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
+        (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
+        (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -290,8 +301,8 @@ export function statements(t: Tables): Statements {
       ), uncancelled as (delete from ${t.cancel} where session = :session::bigint)
       update ${t.session} set lease_until = least(lease_until, ${NOW}), closed_at = coalesce(closed_at, ${NOW}) where id = :session::bigint`,
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.max_attempts, ${rest("r")},
-        l.queue, l.name, x.reason as cancel_reason
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+        j.input, j.max_attempts, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join lateral unnest(c.ids) as o (id)
@@ -414,16 +425,19 @@ export function statements(t: Tables): Statements {
       j as (delete from ${t.job} where id = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     findEnded: `
-      select h.id, j.key, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
+      select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id = any(:ids::uuid[]) order by h.id desc for update of h`,
     revive: `
       with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, line, rank, errors, progress)
-      insert into ${t.ready} (id, line, rank, run_at, begun, errors) select id, line, rank, ${NOW}, true, errors from h returning id`,
+      insert into ${t.ready} (id, line, rank, run_at, begun, errors, lane)
+      select h.id, h.line, h.rank, ${NOW}, true, h.errors, (
+        select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
+      ) from h returning id`,
     runNow: `
       update ${t.ready} set run_at = ${NOW} where id = any(:ids::uuid[]) and token is null and run_at > ${NOW} and run_at < ${WAITING_AT} returning id`,
 
     queueRows: `
-      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
+      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
     queueCounts: `
       select l.queue, l.name, ${NOW} as now,
         count(r.id) filter (where r.token is null and r.run_at <= ${NOW}) as ready,
@@ -433,9 +447,12 @@ export function statements(t: Tables): Statements {
         min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
-      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms)
-      values (:name, case when :paused::bool then ${NOW} end, :settings, :coolBase::bigint, :coolMax::bigint)
+      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
+      values (:name, case when :paused::bool then ${NOW} end, :settings, :coolBase::bigint, :coolMax::bigint, coalesce(:limited::bool, false),
+        case when :limited::bool then ${NOW} + 15000 end)
       on conflict (name) do update set
+        limited = coalesce(:limited::bool, q.limited), gate_at = null,
+        adopt_until = case when :limited::bool and not q.limited then ${NOW} + 15000 else q.adopt_until end,
         paused_at = case when :paused::bool is null then q.paused_at when :paused::bool then coalesce(q.paused_at, ${NOW}) end,
         settings = coalesce(:settings, q.settings),
         cool_base_ms = case when :settings::text is null then q.cool_base_ms else :coolBase::bigint end,
@@ -455,12 +472,13 @@ export function statements(t: Tables): Statements {
       update ${t.session} set stop_requested_at = ${NOW}
       where (:sessions::bigint[] is null or id = any(:sessions::bigint[])) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, lanes from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, seen_at)
-      select w.name, w.has_unique, w.has_lane, ${NOW} from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[]) as w (name, has_unique, has_lane)
+      insert into ${t.kind} (name, has_unique, has_lane, lanes, seen_at)
+      select w.name, w.has_unique, w.has_lane, w.lanes, ${NOW}
+      from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.lanes::text[]) as w (name, has_unique, has_lane, lanes)
       order by w.name
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, seen_at = excluded.seen_at`,
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})
@@ -562,5 +580,6 @@ export function statements(t: Tables): Statements {
       order by h.id limit :limit::int`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     now: `select ${NOW} as now`,
+    ...limitStatements(t, { now: NOW, alive, unstopped, rest }),
   };
 }

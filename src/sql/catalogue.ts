@@ -54,6 +54,13 @@ export const TABLES = [
   "event",
   "meta",
   "migration",
+  // Limits.
+  "lane",
+  "turn",
+  "bell",
+  "refund",
+  "ghost",
+  "breaker",
   // Postgres: the sequence that tokens are drawn from. SQLite draws them from claim's own counter.
   "token",
 ] as const;
@@ -64,6 +71,46 @@ export type Tables = Readonly<Record<TableName, string>>;
 export function tableNames(quoted: (table: TableName) => string): Tables {
   return Object.fromEntries(TABLES.map((table) => [table, quoted(table)])) as unknown as Tables;
 }
+
+/** Lanes, limits and breakers: their texts are in limits.ts of each dialect. */
+const LIMIT_STATEMENTS = [
+  "gates",
+  "addLanes",
+  "findLanes",
+  "ringJobs",
+  "lockGates",
+  "adopt",
+  "ghosts",
+  "ringTurns",
+  "pickTurns",
+  "takeLaned",
+  "takeGated",
+  "laneHeads",
+  "turned",
+  "gated",
+  "peekGated",
+  "refundLanes",
+  "refundQueues",
+  "foldRefunds",
+  "lockLanes",
+  "laneStarts",
+  "lockQueues",
+  "queueStarts",
+  "setLane",
+  "ringLane",
+  "tuneLanes",
+  "laneRows",
+  "forgetLanes",
+  "whyJob",
+  "breakerRows",
+  "addBreakers",
+  "lockBreakers",
+  "writeBreakers",
+  "probeBreaker",
+  "unprobeBreaker",
+  "resetBreaker",
+] as const;
+export type LimitStatementName = (typeof LIMIT_STATEMENTS)[number];
 
 export const STATEMENTS = [
   // enqueue
@@ -159,6 +206,7 @@ export const STATEMENTS = [
   "expired",
   "instance",
   "now",
+  ...LIMIT_STATEMENTS,
 ] as const;
 export type StatementName = (typeof STATEMENTS)[number];
 export type Statements = Readonly<Record<StatementName, string | readonly string[]>>;

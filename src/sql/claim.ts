@@ -25,6 +25,23 @@ function isList(queues: ClaimScope["queues"]): queues is readonly string[] {
   return Array.isArray(queues);
 }
 
+/** What is left of a scope after these were claimed from it. */
+export function without(scope: ClaimScope, jobs: readonly ClaimedJob[]): ClaimScope {
+  if (jobs.length === 0) return scope;
+  const less = (limits: ReadonlyMap<string, number>): Map<string, number> => {
+    const left = new Map(limits);
+    for (const { queue } of jobs)
+      if (left.has(queue)) left.set(queue, Math.max(0, (left.get(queue) ?? 0) - 1));
+    return left;
+  };
+  return {
+    ...scope,
+    limit: Math.max(0, scope.limit - jobs.length),
+    queues: isLimits(scope.queues) ? less(scope.queues) : scope.queues,
+    ...(scope.free === undefined ? null : { free: less(scope.free) }),
+  };
+}
+
 /** `:queues` of a scope: each with the group whose limit it shares. */
 export function scopeRows(scope: ClaimScope): RowList {
   if (scope.queues === "all") return [{ queue: null, group: "", limit: scope.limit }];
@@ -73,6 +90,11 @@ export function cursorLevels(scope: ClaimScope, cursor: ClaimCursor, monotonicMs
     });
   }
   return levels.length === 0 ? null : levels;
+}
+
+/** True: the latest look at everything, less than a second ago, found nothing, and no wake-up has come since. */
+export function isBarren(cursor: ClaimCursor, monotonicMs: number): boolean {
+  return cursor.levels.size === 0 && monotonicMs < cursor.lookedBackAt + LOOK_BACK_MS;
 }
 
 /** After a sweep: the levels that gave jobs are those that may have more. */

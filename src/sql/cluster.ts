@@ -1,7 +1,9 @@
 /** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
+import type { LaneLimits } from "../job.ts";
 import type { Hold, KindInfo, QueueCounts, QueueSettings, QueueState, WorkerState } from "../store.ts";
 import type { Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
+import { limitColumns } from "./lanes.ts";
 import {
   flag,
   hold,
@@ -64,6 +66,7 @@ export class Cluster {
           settings: changed ? JSON.stringify(rest) : null,
           coolBase: cooldown?.baseMs ?? null,
           coolMax: cooldown?.maxMs ?? null,
+          limited: changed ? rest.concurrency !== null || rest.rate !== null : null,
         },
       };
     });
@@ -110,15 +113,29 @@ export class Cluster {
     return new Map(
       rows.map((row) => [
         text(row, "name"),
-        { unique: flag(row, "has_unique"), lane: flag(row, "has_lane") },
+        {
+          unique: flag(row, "has_unique"),
+          lane: flag(row, "has_lane"),
+          lanes: row["lanes"] === null ? null : (JSON.parse(text(row, "lanes")) as LaneLimits),
+        },
       ]),
     );
   }
 
   async registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void> {
-    const rows = [...kinds].map(([name, { unique, lane }]) => ({ name, unique, lane }));
+    const rows = [...kinds].map(([name, { unique, lane, lanes }]) => ({
+      name,
+      unique,
+      lane,
+      lanes: (lanes ?? null) === null ? null : JSON.stringify(lanes),
+    }));
     if (rows.length > 0)
       await this.#driver.write({ name: "registerKinds", params: { now: this.#driver.now(), rows } });
+    // A definition's limits are those of its lanes, unless an operator has set others.
+    const laned = [...kinds].flatMap(([name, { lane, lanes }]) =>
+      lane ? [{ name, ...limitColumns(lanes ?? null) }] : [],
+    );
+    if (laned.length > 0) await this.#driver.write({ name: "tuneLanes", params: { rows: laned } });
   }
 
   async getState(key: string): Promise<string | null> {

@@ -15,6 +15,8 @@ import type { Call, RowList, Script } from "./catalogue.ts";
 export interface PlacedJob {
   readonly job: NewJob;
   readonly line: number;
+  /** The number of its lane. */
+  readonly laneId?: number;
 }
 
 /** Whether `insertNew` can write it: nothing but what a plain job has. */
@@ -105,8 +107,8 @@ function standIns(placed: readonly PlacedJob[], outcomes: Enqueued[]): Map<strin
     };
     if (mode !== "keep") {
       const merged = {
-        line: first.line,
-        job: { ...item.job, id: first.job.id, name: first.job.name, queue: first.job.queue },
+        ...item,
+        job: { ...item.job, id: first.job.id },
       };
       byKey.set(at as string, merged);
       standing.set(first.job.id, merged);
@@ -179,10 +181,12 @@ function* rewrite(
   if (replaced.length === 0) return new Set();
   const byHolder = new Map(replaced.map(({ holder, item }) => [holder, { ...jobRow(item), id: holder }]));
   const rows = yield { name: "replaceQueued", params: { now, rows: [...byHolder.values()] } };
-  return new Set(rows.map((row) => String(row["id"])));
+  const ids = rows.map((row) => String(row["id"]));
+  if (replaced.some(({ item }) => item.laneId !== undefined)) yield { name: "ringJobs", params: { ids } };
+  return new Set(ids);
 }
 
-function jobRow({ job, line }: PlacedJob): RowList[number] {
+function jobRow({ job, line, laneId }: PlacedJob): RowList[number] {
   return {
     id: job.id,
     line,
@@ -196,6 +200,7 @@ function jobRow({ job, line }: PlacedJob): RowList[number] {
     parent: job.parentId,
     key: job.unique?.key ?? null,
     lane: job.lane,
+    laneId: laneId ?? null,
     context: job.context === null ? null : JSON.stringify(job.context),
     extras: extrasText(job),
   };

@@ -12,6 +12,7 @@ import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } f
 import type { Params, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { takeKeys } from "./enqueue.ts";
+import { limitColumns, resolveLanes } from "./lanes.ts";
 import { job, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 export class Jobs {
@@ -157,8 +158,20 @@ export class Jobs {
         if (taken.has(id)) outcomes.set(id, "superseded");
         else revivable.push(id);
       }
+      const laned = ended.filter((row) => row["lane"] !== null);
+      if (laned.length > 0) {
+        // Its lane may have been forgotten since.
+        const lanes = new Map(
+          laned.map((row) => {
+            const at = { queue: text(row, "queue"), key: text(row, "lane") };
+            return [`${at.queue}\n${at.key}`, { ...at, ...limitColumns(null) }];
+          }),
+        );
+        yield* resolveLanes([...lanes.values()], now);
+      }
       const revived =
         revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
+      if (laned.length > 0) yield { name: "ringJobs", params: { ids: revivable } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
       return outcomes;
     };
@@ -166,10 +179,13 @@ export class Jobs {
   }
 
   async runNow(ids: readonly string[]): Promise<Set<string>> {
-    const rows = await this.#driver.write({
-      name: "runNow",
-      params: { now: this.#driver.now(), ids: ids.filter(isId) },
-    });
+    const now = this.#driver.now();
+    const script = function* (): Script<Row[]> {
+      const rows = yield { name: "runNow", params: { now, ids: ids.filter(isId) } };
+      if (rows.length > 0) yield { name: "ringJobs", params: { ids: rows.map((row) => text(row, "id")) } };
+      return rows;
+    };
+    const rows = await this.#driver.transaction(script);
     return new Set(rows.map((row) => text(row, "id")));
   }
 }

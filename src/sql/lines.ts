@@ -9,15 +9,20 @@ import type { Call, Row, Script } from "./catalogue.ts";
 export interface LineName {
   readonly queue: string;
   readonly name: string;
+  /** Its lane: jobs that have one stand in a line of their own, which only claims under limits look at. */
+  readonly lane?: string | null;
 }
 
 export class Lines {
-  /** By queue, then by name: no key needs to be put together for each job. */
-  readonly #ids = new Map<string, Map<string, number>>();
+  /** By queue, then by name, of jobs without a lane and of those with one: no key needs to be put together for each job. */
+  readonly #ids = {
+    plain: new Map<string, Map<string, number>>(),
+    laned: new Map<string, Map<string, number>>(),
+  };
   readonly #names = new Map<number, LineName>();
 
-  id({ queue, name }: LineName): number | undefined {
-    return this.#ids.get(queue)?.get(name);
+  id({ queue, name, lane }: LineName): number | undefined {
+    return this.#ids[(lane ?? null) === null ? "plain" : "laned"].get(queue)?.get(name);
   }
 
   name(id: number): LineName | undefined {
@@ -27,8 +32,9 @@ export class Lines {
   learn(rows: readonly Row[]): void {
     for (const row of rows) {
       const line = { queue: String(row["queue"]), name: String(row["name"]) };
-      const names = this.#ids.get(line.queue) ?? new Map<string, number>();
-      this.#ids.set(line.queue, names.set(line.name, Number(row["id"])));
+      const queues = this.#ids[row["laned"] === true || row["laned"] === 1 ? "laned" : "plain"];
+      const names = queues.get(line.queue) ?? new Map<string, number>();
+      queues.set(line.queue, names.set(line.name, Number(row["id"])));
       this.#names.set(Number(row["id"]), line);
     }
   }
@@ -37,19 +43,26 @@ export class Lines {
   unknown(lines: readonly LineName[]): LineName[] {
     const missing = new Map<string, LineName>();
     for (const line of lines) {
-      if (this.id(line) === undefined) missing.set(key(line), { queue: line.queue, name: line.name });
+      if (this.id(line) !== undefined) continue;
+      missing.set(key(line), { queue: line.queue, name: line.name, lane: line.lane ?? null });
     }
     return [...missing.values()];
   }
 }
 
 function key(line: LineName): string {
-  return `${line.queue}\n${line.name}`;
+  const { queue, name, lane } = line;
+  return lane === undefined || lane === null ? `${queue}\n${name}` : `${queue}\n${name}\nlaned`;
+}
+
+/** As the statements take them. */
+export function lineRows(lines: readonly LineName[]): { queue: string; name: string; laned: boolean }[] {
+  return lines.map(({ queue, name, lane }) => ({ queue, name, laned: (lane ?? null) !== null }));
 }
 
 /** Makes and finds lines; yields what `Lines.learn` takes. */
 export function* resolveLines(lines: readonly LineName[]): Script<Row[]> {
-  const rows = lines.map(({ queue, name }) => ({ queue, name }));
+  const rows = lineRows(lines);
   const find: Call = { name: "findLines", params: { rows } };
   const found = yield find;
   if (found.length === rows.length) return found;

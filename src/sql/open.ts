@@ -66,7 +66,7 @@ export async function openStore(target: string | StoreHandle, options: StoreOpti
   const driver = await (typeof target === "string"
     ? byUrl(target, sqlite, postgres)
     : byHandle(target, sqlite, postgres));
-  return new SqlStore(driver, clock);
+  return new SqlStore(driver, clock, common.onWarning);
 }
 
 /** A connection of its own for the thread that renews a session. */

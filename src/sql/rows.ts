@@ -4,7 +4,7 @@
  * The only place that knows column names and how each driver hands over numbers and JSON. A text that is not JSON
  * becomes the text itself: a row that somebody spoilt by hand must not make a listing fail.
  */
-import type { ClaimedJob, Job, JobExtras, JobState } from "../job.ts";
+import type { ClaimedJob, Counted, Job, JobExtras, JobState } from "../job.ts";
 import { WAITING_AT } from "../job.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import { decodeFailures } from "../policy/failure.ts";
@@ -93,6 +93,17 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     deadlineAt: maybeNumber(rest, "deadline_at"),
     extras: extras(rest),
     cancelReason: maybeText(row, "cancel_reason"),
+    ...((row["counted"] ?? null) === null ? null : { counted: countedIn(row, line.queue) }),
+  };
+}
+
+/** 1: in its lane; 2: in its queue. */
+function countedIn(row: Row, queue: string): Counted {
+  const bits = number(row, "counted");
+  return {
+    lane: (bits & 1) === 0 ? null : maybeNumber(row, "lane_id"),
+    line: number(row, "line"),
+    queue: (bits & 2) === 0 ? null : queue,
   };
 }
 
@@ -144,6 +155,8 @@ export const NO_SETTINGS: QueueSettings = {
   retention: null,
   cooldown: null,
   slots: null,
+  total: null,
+  breaker: null,
 };
 
 /** A queue's settings; `cooldown` has columns of its own, because a statement reads it. */

@@ -16,24 +16,37 @@ import type {
   SessionInfo,
   Store,
   StoreCounters,
+  StoreEvents,
   Transition,
   UserTx,
   Wake,
 } from "../store.ts";
 import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
-import { claimedJobs, cursorLevels, lookedBack, scopeParams, unknownLines } from "./claim.ts";
 import { Budgets } from "./budgets.ts";
+import { Breakers } from "./breakers.ts";
+import {
+  claimedJobs,
+  cursorLevels,
+  isBarren,
+  lookedBack,
+  scopeParams,
+  unknownLines,
+  without,
+} from "./claim.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
+import { gatedClaim, Gates, uncount } from "./gates.ts";
 import { Jobs } from "./jobs.ts";
-import { Lines, resolveLines } from "./lines.ts";
 import { Passes } from "./passes.ts";
+import { Series } from "./series.ts";
+import { Schedules } from "./schedules.ts";
+import { LaneNumbers, LaneSettings, resolveLanes } from "./lanes.ts";
+import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
-import { Series } from "./series.ts";
-import { claimedJob, maybeNumber, number, text } from "./rows.ts";
-import { Schedules } from "./schedules.ts";
+import { placeOf } from "./place.ts";
+import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
 import { WAITING_AT } from "../job.ts";
 
 export class SqlStore implements Store {
@@ -49,8 +62,13 @@ export class SqlStore implements Store {
   readonly #budgets: Budgets;
   readonly #passes: Passes;
   readonly #series: Series;
+  readonly #gates = new Gates();
+  readonly #laneNumbers = new LaneNumbers();
+  readonly #lanes: LaneSettings;
+  readonly #breakers: Breakers;
+  readonly #warn: StoreEvents["onWarning"];
 
-  constructor(driver: Driver, clock: Clock = systemClock) {
+  constructor(driver: Driver, clock: Clock = systemClock, warn: StoreEvents["onWarning"] = () => {}) {
     this.dialect = driver.dialect;
     this.#driver = driver;
     this.#clock = clock;
@@ -61,6 +79,9 @@ export class SqlStore implements Store {
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
+    this.#lanes = new LaneSettings(driver);
+    this.#breakers = new Breakers(driver);
+    this.#warn = warn;
   }
 
   get counters(): StoreCounters {
@@ -77,10 +98,34 @@ export class SqlStore implements Store {
     if (tx !== undefined) return this.#enqueueInTx(jobs, tx);
     const unknown = this.#lines.unknown(jobs);
     if (unknown.length > 0) return this.#learnLines(unknown).then(() => this.enqueue(jobs));
-    const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
     const now = this.#driver.now();
-    if (jobs.every(isPlain)) return this.#enqueueNew(placed, now);
+    if (jobs.every(isPlain)) {
+      const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
+      return this.#enqueueNew(placed, now);
+    }
+    return this.#enqueueRest(jobs, now);
+  }
+
+  async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
+    await this.#learnLanes(jobs);
+    const placed = jobs.map((job) => this.#placed(job, this.#lines, this.#laneNumbers));
     return this.#driver.transaction(() => enqueueScript(placed, now));
+  }
+
+  #placed(job: NewJob, lines: Lines, lanes: LaneNumbers): PlacedJob {
+    const line = (this.#lines.id(job) ?? lines.id(job)) as number;
+    if (job.lane === null) return { job, line };
+    this.#gates.add(job.queue);
+    const laneId = this.#laneNumbers.id(job.queue, job.lane) ?? lanes.id(job.queue, job.lane);
+    return { job, line, laneId: laneId as number };
+  }
+
+  /** Lanes, as lines, are made in a transaction of their own. */
+  async #learnLanes(jobs: readonly NewJob[]): Promise<void> {
+    const rows = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
+    if (rows.length === 0) return;
+    const now = this.#driver.now();
+    this.#laneNumbers.learn(await this.#driver.transaction(() => resolveLanes(rows, now)));
   }
 
   /**
@@ -109,12 +154,20 @@ export class SqlStore implements Store {
     const lines = this.#lines;
     const missing = tx.sync ? [] : lines.unknown(jobs);
     if (missing.length > 0) return this.#learnLines(missing).then(() => this.#enqueueInTx(jobs, tx));
+    const monotonic = this.#clock.monotonic();
+    if (!tx.sync && this.#laneNumbers.unknown(jobs, monotonic).length > 0)
+      return this.#learnLanes(jobs).then(() => this.#enqueueInTx(jobs, tx));
     const now = this.#driver.now();
+    const numbers = this.#laneNumbers;
+    const placedJob = (job: NewJob, own: Lines, lanes: LaneNumbers) => this.#placed(job, own, lanes);
     const script = function* (): Script<Enqueued[]> {
       const unknown = lines.unknown(jobs);
       const own = new Lines();
       if (unknown.length > 0) own.learn(yield* resolveLines(unknown));
-      const placed = jobs.map((job) => ({ job, line: (lines.id(job) ?? own.id(job)) as number }));
+      const lanes = new LaneNumbers();
+      const unknownLanes = numbers.unknown(jobs, monotonic);
+      if (unknownLanes.length > 0) lanes.learn(yield* resolveLanes(unknownLanes, now));
+      const placed = jobs.map((job) => placedJob(job, own, lanes));
       return yield* enqueueScript(placed, now);
     };
     const wakes = new Map(
@@ -129,9 +182,9 @@ export class SqlStore implements Store {
     });
   }
 
-  async #learnLines(unknown: readonly { queue: string; name: string }[]): Promise<void> {
+  async #learnLines(unknown: readonly LineName[]): Promise<void> {
     // One by one, each its own small transaction: a lock on a line's row must not be held while a batch is written.
-    const rows = unknown.map(({ queue, name }) => ({ queue, name }));
+    const rows = lineRows(unknown);
     await this.#driver.write({ name: "addLines", params: { rows } });
     this.#lines.learn(await this.#driver.read({ name: "findLines", params: { rows } }));
   }
@@ -139,6 +192,73 @@ export class SqlStore implements Store {
   // Claim
 
   async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
+    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    const gates = this.#gates.concern(scope);
+    if (gates === null) return this.#claimPlain(session, scope, cursor);
+    // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
+    cursor.lanesFirst = cursor.lanesFirst !== true;
+    // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
+    const barren = isBarren(cursor, this.#clock.monotonic());
+    const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
+    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
+    const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
+    const jobs = await first(scope);
+    const rest = without(scope, jobs);
+    if (rest.limit === 0 || (barren && jobs.length > 0)) return jobs;
+    try {
+      return byTurns(jobs, await second(rest));
+    } catch (error) {
+      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
+      if (jobs.length === 0) throw error;
+      return jobs;
+    }
+  }
+
+  async #readGates(): Promise<void> {
+    const rows = await this.#driver.read({ name: "gates", params: {} }, "claim");
+    const names = (laned: boolean) =>
+      rows.filter((row) => flag(row, "laned") === laned).map((row) => text(row, "queue"));
+    this.#gates.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
+  }
+
+  /** Jobs with a lane, and jobs of queues with limits: one transaction, see gates.ts. */
+  async #claimGated(
+    session: number,
+    scope: ClaimScope,
+    cursor: ClaimCursor,
+    gates: { readonly laned: boolean; readonly limited: boolean },
+  ): Promise<ClaimedJob[]> {
+    const sentAt = this.#clock.monotonic();
+    const ask = {
+      ...gates,
+      session,
+      scope,
+      now: this.#driver.now(),
+      toleranceMs: (perMs: number) => (this.#clock.system ? startTolerance(perMs) : 0),
+      lanesFirst: cursor.lanesFirst !== false,
+    };
+    const { rows, rated, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
+    for (const queue of broken) {
+      this.#warn(
+        `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
+        { queue },
+      );
+    }
+    const unknown = unknownLines(rows, this.#lines);
+    if (unknown.length > 0)
+      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
+    return rows.map((row) => {
+      const line = this.#lines.name(number(row, "line"));
+      if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
+      const job = claimedJob(row, session, line);
+      const rate = rated.get(job.id);
+      if (rate === undefined || job.counted === undefined) return job;
+      const counted = { ...job.counted, at: rate.at };
+      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.tolerance } : { ...job, counted };
+    });
+  }
+
+  async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     const { queues, names, direction, most } = scopeParams(scope);
     if (queues.length === 0) return [];
     const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
@@ -176,12 +296,23 @@ export class SqlStore implements Store {
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
     const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names } };
     const [row] = await this.#driver.read(call, "claim");
-    const dueAt = maybeNumber(row as Row, "due_at");
+    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
+    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
+    const dueAt = earliest(
+      maybeNumber(row as Row, "due_at"),
+      this.#gates.concern(scope) !== null ? await this.#peekGated(queues, names) : null,
+    );
     return {
       now: number(row as Row, "now"),
       dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
       expiresAt: maybeNumber(row as Row, "expires_at"),
     };
+  }
+
+  async #peekGated(queues: RowList, names: readonly string[] | null): Promise<number | null> {
+    const params = { now: this.#driver.now(), queues, names };
+    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
+    return maybeNumber(row as Row, "due_at");
   }
 
   // Sessions
@@ -249,8 +380,12 @@ export class SqlStore implements Store {
     // In id order, so that two batches with the same jobs cannot deadlock.
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
+    const counted = transitions.some((transition) => transition.counted !== undefined);
     if (names.end === "end" && ended.length === transitions.length && ended.every(isDone)) {
-      return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
+      const params = { ...fence, now: this.#driver.now(), spent };
+      if (!counted) return this.#done(ended, params);
+      const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
+      return this.#uncounting([{ name: "done", params: { ...params, rows } }], transitions);
     }
     const again = sorted.filter((transition) => transition.move === "again");
     const now = this.#driver.now();
@@ -266,6 +401,7 @@ export class SqlStore implements Store {
     // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
     if (again.length > 0)
       calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
+    if (counted) return this.#coolDown(again, await this.#uncounting(calls, transitions));
     const [only] = calls;
     if (calls.length === 1 && only !== undefined)
       return this.#coolDown(again, ids(await this.#driver.write(only, "settle")));
@@ -289,6 +425,20 @@ export class SqlStore implements Store {
     }
     const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
     return ids(await this.#driver.write({ name: "done", params: { ...params, rows } }, "settle"));
+  }
+
+  /** Settles jobs that have limits: what they were counted in is given back in the same transaction. */
+  async #uncounting(calls: readonly Call[], transitions: readonly Transition[]): Promise<Set<string>> {
+    const script = function* (): Script<{ moved: Set<string>; freed: string[] }> {
+      const rows: Row[] = [];
+      for (const call of calls) rows.push(...(yield call));
+      const moved = ids(rows);
+      return { moved, freed: yield* uncount(transitions, moved) };
+    };
+    const { moved, freed } = await this.#driver.transaction(script, "settle");
+    // A place is free where there was none, and whoever waits for it may be in another process.
+    for (const queue of freed) this.wake({ kind: "work", queue, priority: 0 });
+    return moved;
   }
 
   /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
@@ -332,7 +482,26 @@ export class SqlStore implements Store {
 
   queues: Store["queues"] = () => this.#cluster.queues();
   setQueue: Store["setQueue"] = (name, change) =>
-    this.#cluster.setQueue(name, change).then(() => this.wake({ kind: "settings" }));
+    this.#cluster.setQueue(name, change).then(() => {
+      this.#gates.forget();
+      this.wake({ kind: "settings" });
+    });
+  setLane: Store["setLane"] = (queue, key, change) =>
+    this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
+  lanes: Store["lanes"] = (query) => this.#lanes.list(query);
+  place: Store["place"] = async (id) => {
+    const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
+    return row === undefined ? null : placeOf(row);
+  };
+  breakers: Store["breakers"] = (keys) => this.#breakers.list(keys);
+  countBreakers: Store["countBreakers"] = (session, counts) => this.#breakers.count(session, counts);
+  probeBreaker: Store["probeBreaker"] = (session, key) => this.#breakers.probe(session, key);
+  unprobeBreaker: Store["unprobeBreaker"] = (session, key) => this.#breakers.unprobe(session, key);
+  resetBreaker: Store["resetBreaker"] = (key) =>
+    this.#breakers.reset(key).then((closed) => {
+      this.wake({ kind: "settings" });
+      return closed;
+    });
   queueSettings: Store["queueSettings"] = (names) => this.#cluster.queueSettings(names);
   holds: Store["holds"] = () => this.#cluster.holds();
   setHold: Store["setHold"] = (hold) =>
@@ -406,6 +575,7 @@ export class SqlStore implements Store {
     // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
     // backup), this files it again, and the job is found like any other orphan.
     await this.#driver.write({ name: "refile", params: {} });
+    await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
   }
 
   // Wake-ups
@@ -441,6 +611,27 @@ export class SqlStore implements Store {
   }
 }
 
+/** Both lists keep their order; neither waits for the end of the other. */
+function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob[] {
+  const both: ClaimedJob[] = [];
+  for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
+    const [x, y] = [a[i], b[i]];
+    if (x !== undefined) both.push(x);
+    if (y !== undefined) both.push(y);
+  }
+  return both;
+}
+
+function earliest(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}
+
+/** How late after its claim a job with a rate may start: a tenth of the window, from 10 ms to a second. */
+function startTolerance(perMs: number): number {
+  return Math.min(1_000, Math.max(10, Math.floor(perMs / 10)));
+}
+
 /** Nothing to free and nothing to drop: what becomes of most jobs. */
 function isDone(transition: Transition & { move: "end" }): boolean {
   return transition.state === "done" && transition.keep && !transition.keyed;
@@ -466,5 +657,6 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     crashes,
     throttled: throttled ? 1 : 0,
     begun,
+    note: transition.note ?? null,
   };
 }

@@ -16,16 +16,18 @@ export const migrations: readonly Migration[] = [
     sql: (t, schema) => [
       `create table ${t.meta} (key text primary key, value text not null) without rowid`,
       `insert into ${t.meta} values ('instance', lower(hex(randomblob(16))))`,
-      `create table ${t.line} (id integer primary key, queue text not null, name text not null, unique (queue, name))`,
+      `create table ${t.line} (
+        id integer primary key, queue text not null, name text not null, laned integer not null default 0, unique (queue, name, laned))`,
       `create table ${t.job} (
         id text primary key not null, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
         deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null)`,
       `create table ${t.ready} (
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        begun integer not null default 0, errors text, progress text,
+        lane integer, counted integer, begun integer not null default 0, errors text, progress text, note text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
+      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, id) where lane is not null and token is null`,
       `create table ${t.history} (
         id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
@@ -44,10 +46,26 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
       `create table ${t.queue} (
         name text primary key not null, paused_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
-        cool_base_ms integer, cool_max_ms integer, settings text) without rowid`,
+        cool_base_ms integer, cool_max_ms integer, gate_at integer, adopt_until integer, running integer not null default 0,
+        limited integer not null default 0, starts text, settings text) without rowid`,
       `create table ${t.hold} (name text primary key not null, queues text, reason text, set_at integer not null) without rowid`,
       `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
-      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null) without rowid`,
+      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null, lanes text) without rowid`,
+      // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
+      `create table ${t.lane} (
+        id integer primary key, running integer not null default 0, concurrency integer check (concurrency > 0), rate_limit integer check (rate_limit > 0),
+        rate_per integer check (rate_per > 0), paused_at integer, used_at integer not null, weight integer not null default 1 check (weight > 0), tuned integer not null default 0,
+        queue text not null, key text not null, starts text, unique (queue, key))`,
+      `create table ${t.turn} (
+        lane integer not null, line integer not null, vtime real not null, wake_at integer, active integer not null, primary key (lane, line)) without rowid`,
+      `create index "${schema}_turn_order" on ${t.turn} (line, active, vtime, lane)`,
+      `create index "${schema}_turn_wake" on ${t.turn} (line, wake_at) where wake_at is not null`,
+      `create table ${t.bell} (line integer not null, lane integer not null, at integer not null, back integer not null default 0, primary key (line, lane)) without rowid`,
+      `create index "${schema}_bell_lane" on ${t.bell} (lane)`,
+      `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
+      `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
+      `create table ${t.breaker} (
+        key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
@@ -80,13 +98,19 @@ export const migrations: readonly Migration[] = [
         select raise(abort, 'holdfast: queue must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$')
           where new.queue is not null and (new.queue not glob '[A-Za-z0-9]*' or new.queue glob '*[^A-Za-z0-9._:-]*' or length(new.queue) > 128);
         select raise(abort, 'holdfast: input must be JSON') where new.input is not null and not json_valid(new.input);
-        insert into ${t.line} (queue, name) values (coalesce(new.queue, 'default'), new.name) on conflict do nothing;
+        insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
+        insert into ${t.lane} (queue, key, used_at) select coalesce(new.queue, 'default'), new.lane, ${NOW} where new.lane is not null on conflict do nothing;
         insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
           select coalesce(new.id, ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), new.max_attempts, case when new.context is not null then json_quote(new.context) end, new.lane
-          from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name;
-        insert into ${t.ready} (id, line, rank, run_at)
-          select j.id, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0))
+          from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
+        insert into ${t.ready} (id, line, rank, run_at, lane)
+          select j.id, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)),
+            (select l.id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane)
           from ${t.job} j where j.rowid = last_insert_rowid();
+        insert into ${t.bell} (line, lane, at)
+          select l.id, a.id, coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)) from ${t.line} l, ${t.lane} a
+          where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane
+          on conflict (line, lane) do update set at = min(at, excluded.at);
       end`,
     ],
   },

@@ -10,12 +10,15 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { limitStatements } from "./limits.ts";
 
 export function statements(t: Tables): Statements {
-  /** A queue from which may be claimed now. */
-  const open = (queue: string) => `
-      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > :now))
+  /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
+  const stopped = (queue: string, more: string) => `
+      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > :now${more}))
       and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} in (select value from json_each(h.queues)))`;
+  const open = (queue: string) => stopped(queue, " or q.limited");
+  const unstopped = (queue: string) => stopped(queue, "");
   const alive = `exists (select 1 from ${t.session} s where s.id = :session and s.lease_until > :now)`;
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > :now)`;
@@ -32,7 +35,7 @@ export function statements(t: Tables): Statements {
     scope as materialized (
       select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
       from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
-      where (:names is null or l.name in (select value from json_each(:names))) and ${open("l.queue")}
+      where not l.laned and (:names is null or l.name in (select value from json_each(:names))) and ${open("l.queue")}
     )`;
   /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
@@ -89,7 +92,7 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
-        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun
+        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun, note = :rows.note, counted = null
       where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
   ];
 
@@ -121,9 +124,9 @@ export function statements(t: Tables): Statements {
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
   return {
-    addLines: `insert into ${t.line} (queue, name) values (:rows.queue, :rows.name) on conflict (queue, name) do nothing`,
-    findLines: `select id, queue, name from ${t.line} where queue = :rows.queue and name = :rows.name`,
-    namesOfLines: `select id, queue, name from ${t.line} where id in (select value from json_each(:ids))`,
+    addLines: `insert into ${t.line} (queue, name, laned) values (:rows.queue, :rows.name, :rows.laned) on conflict (queue, name, laned) do nothing`,
+    findLines: `select id, queue, name, laned from ${t.line} where queue = :rows.queue and name = :rows.name and laned = :rows.laned`,
+    namesOfLines: `select id, queue, name, laned from ${t.line} where id in (select value from json_each(:ids))`,
     // Plain jobs whose ids nobody has seen and that differ in nothing but their input.
     insertAlike: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
@@ -142,8 +145,11 @@ export function statements(t: Tables): Statements {
         values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
           :rows.key, :rows.lane, :rows.context, :rows.extras)
         on conflict (id) do nothing`,
-      `insert into ${t.ready} (id, line, rank, run_at)
-        select :rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))
+      `insert into ${t.bell} (line, lane, at)
+        select :rows.line, :rows.laneId, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) where :rows.laneId is not null
+        on conflict (line, lane) do update set at = min(at, excluded.at)`,
+      `insert into ${t.ready} (id, line, rank, run_at, lane)
+        select :rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), :rows.laneId
         where not exists (select 1 from ${t.history} where id = :rows.id)
         on conflict (id) do nothing returning id`,
     ],
@@ -161,7 +167,7 @@ export function statements(t: Tables): Statements {
       returning id`,
     findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,
     replaceQueued: [
-      `update ${t.ready} set line = :rows.line, rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))
+      `update ${t.ready} set line = :rows.line, rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), lane = :rows.laneId
         where id = :rows.id and token is null and not begun`,
       `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
@@ -195,7 +201,9 @@ export function statements(t: Tables): Statements {
           coalesce((select min(q.cool_until) from ${t.queue} q where q.cool_until > :now
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
         ) as due_at,
-        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at`,
+        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
+        (select json_group_array(distinct l.queue) from ${t.line} l where l.laned) as laned,
+        (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -215,8 +223,8 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, j.input, j.max_attempts, ${rest},
-        l.queue, l.name, x.reason as cancel_reason
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+        j.input, j.max_attempts, ${rest}, l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o
@@ -325,18 +333,20 @@ export function statements(t: Tables): Statements {
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
     findEnded: `
-      select h.id, j.key, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
+      select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id in (select value from json_each(:ids)) order by h.id desc`,
     revive: [
-      `insert into ${t.ready} (id, line, rank, run_at, begun, errors)
-        select id, line, rank, :now, 1, errors from ${t.history} where id in (select value from json_each(:ids))`,
+      `insert into ${t.ready} (id, line, rank, run_at, begun, errors, lane)
+        select h.id, h.line, h.rank, :now, 1, h.errors, (
+          select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
+        ) from ${t.history} h where h.id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
     runNow: `
       update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT} returning id`,
 
     queueRows: `
-      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
+      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
     queueCounts: `
       select l.queue, l.name, :now as now,
         count(r.id) filter (where r.token is null and r.run_at <= :now) as ready,
@@ -346,9 +356,11 @@ export function statements(t: Tables): Statements {
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
-      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms)
-      values (:name, case when :paused then :now end, :settings, :coolBase, :coolMax)
+      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
+      values (:name, case when :paused then :now end, :settings, :coolBase, :coolMax, coalesce(:limited, false), case when :limited then :now + 15000 end)
       on conflict (name) do update set
+        limited = coalesce(:limited, q.limited), gate_at = null,
+        adopt_until = case when :limited and not q.limited then :now + 15000 else q.adopt_until end,
         paused_at = case when :paused is null then q.paused_at when :paused then coalesce(q.paused_at, :now) end,
         settings = coalesce(:settings, q.settings),
         cool_base_ms = case when :settings is null then q.cool_base_ms else :coolBase end,
@@ -368,10 +380,10 @@ export function statements(t: Tables): Statements {
       update ${t.session} set stop_requested_at = :now
       where (:sessions is null or id in (select value from json_each(:sessions))) and kind = 'worker' and lease_until > :now and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, lanes from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, seen_at) values (:rows.name, :rows.unique, :rows.lane, :now)
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, seen_at = excluded.seen_at`,
+      insert into ${t.kind} (name, has_unique, has_lane, lanes, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.lanes, :now)
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
@@ -468,5 +480,6 @@ export function statements(t: Tables): Statements {
       order by h.id limit :limit`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     now: `select :now as now`,
+    ...limitStatements(t, { alive, unstopped, rest }),
   };
 }

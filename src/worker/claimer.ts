@@ -21,8 +21,9 @@ import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
-import { claimLimits, MOST_AHEAD, type Pool } from "./pool.ts";
+import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./pool.ts";
 import { troubleOf } from "./trouble.ts";
+import type { WorkerBreakers } from "./breakers.ts";
 
 export interface ClaimerDeps {
   readonly store: Pick<Store, "claim" | "peek" | "listening">;
@@ -41,6 +42,8 @@ export interface ClaimerDeps {
   /** How many outcomes wait to be written. */
   readonly unsettled: () => number;
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
+  /** What keeps queues and kinds out of the claim while they fail. */
+  readonly breakers?: Pick<WorkerBreakers, "any" | "refresh" | "closed" | "probe" | "assign" | "giveBack">;
   /** Before each look: a chance to read what changes seldom. */
   readonly onLook: () => void;
   /** Takes over what dead sessions held; gives how many. */
@@ -174,7 +177,7 @@ export class Claimer {
   }
 
   async #claim(): Promise<void> {
-    const { store, pools, names, order } = this.#deps;
+    const { store, pools, order } = this.#deps;
     const session = this.#deps.claimable();
     if (session === null) return;
     if (this.#deps.overloaded()) {
@@ -186,7 +189,8 @@ export class Claimer {
       this.#heldBack = true;
       return;
     }
-    const queues = claimLimits(pools);
+    const names = await this.#beforeBreakers(session);
+    const queues = this.#withoutBroken(claimLimits(pools), names);
     this.#begun += 1;
     const number = this.#begun;
     if (queues.size === 0) {
@@ -199,7 +203,8 @@ export class Claimer {
     for (const room of queues.values()) limit += room;
     const promised = this.#promised;
     this.#promised = false;
-    const jobs = await store.claim(session, { queues, names, limit, order }, this.#cursor);
+    const scope = { queues, names, limit, order, free: freeSlots(pools) };
+    const jobs = await store.claim(session, scope, this.#cursor);
     this.#finished = number;
     this.#claimed += jobs.length;
     if (jobs.length > 0) {
@@ -218,6 +223,58 @@ export class Claimer {
     else if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
   }
 
+  /** The kinds that may be claimed. Tries a breaker that may be tried, with one job, before anything else. */
+  async #beforeBreakers(session: number): Promise<readonly string[]> {
+    const { breakers, store, pools, order } = this.#deps;
+    if (breakers === undefined || !breakers.any) return this.#deps.names;
+    await breakers.refresh();
+    const { tryInMs } = breakers.closed();
+    if (tryInMs === null) return this.#deps.names;
+    const free = [...freeSlots(pools)].filter(([, slots]) => slots > 0).map(([queue]) => queue);
+    const probe = tryInMs > 0 || free.length === 0 ? null : await breakers.probe(session);
+    if (probe !== null) {
+      const queues = probe.queue === null ? free : free.filter((queue) => queue === probe.queue);
+      const names = probe.name === null ? this.#openNames() : [probe.name];
+      const scope = { queues, names, limit: 1, order };
+      let job: ClaimedJob | undefined;
+      try {
+        if (queues.length > 0) [job] = await store.claim(session, scope, freshCursor());
+      } finally {
+        if (job === undefined) await breakers.giveBack(session, probe.key);
+      }
+      if (job !== undefined) {
+        this.#claimed += 1;
+        breakers.assign(probe.key, job.id);
+        this.#deps.onClaimed([job], session);
+      }
+    }
+    this.#armProbe();
+    return this.#openNames();
+  }
+
+  /** A claim is due when the first breaker may be tried. */
+  #armProbe(): void {
+    const { breakers } = this.#deps;
+    if (breakers === undefined || !breakers.any) return;
+    const { tryInMs } = breakers.closed();
+    if (tryInMs !== null) this.#arm(Math.max(tryInMs, 50), "claim");
+  }
+
+  #openNames(): readonly string[] {
+    const { breakers, names } = this.#deps;
+    if (breakers === undefined || !breakers.any) return names;
+    const closed = breakers.closed().names;
+    return closed.size === 0 ? names : names.filter((name) => !closed.has(name));
+  }
+
+  #withoutBroken(queues: Map<string, number>, names: readonly string[]): Map<string, number> {
+    const { breakers } = this.#deps;
+    if (breakers === undefined || !breakers.any) return queues;
+    if (names.length === 0) queues.clear();
+    for (const queue of breakers.closed().queues) queues.delete(queue);
+    return queues;
+  }
+
   /** A queue that gave all it was asked for may have more; one that gave less has not. */
   #mayHaveMore(asked: ReadonlyMap<string, number>, jobs: readonly ClaimedJob[]): boolean {
     if (jobs.length === 0) return false;
@@ -230,15 +287,18 @@ export class Claimer {
   }
 
   async #look(): Promise<void> {
-    const { store, clock, pools, names, order, random } = this.#deps;
+    const { store, clock, pools, order, random } = this.#deps;
     this.#deps.onLook();
     if (this.#deps.claimable() === null) return;
     const queues = new Map<string, number>();
     for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
-    const peek = await store.peek({ queues, names, limit: queues.size, order });
+    const open = this.#openNames();
+    this.#withoutBroken(queues, open);
+    const peek = await store.peek({ queues, names: open, limit: queues.size, order });
     this.#lookedAt = clock.monotonic();
     this.#disarm();
     this.#arm(this.#pollMs(), "look");
+    this.#armProbe();
     if (peek.expiresAt !== null) {
       // A moment later than the lease's end, and not all workers at the same one.
       const inMs = peek.expiresAt - peek.now + 20 + random() * 180;

@@ -1,5 +1,5 @@
 /**
- * Keeps a worker's pools in step with the queues' settings in the database: pause, slots, backoff.
+ * Keeps a worker's pools in step with the queues' settings in the database: pause, holds, slots, totals, backoff, breaker.
  *
  * Invariants: a change is seen within 2 s (a wake-up says so, or the next look reads them), and never costs an idle
  * worker more than one read in 30 s while wake-ups arrive; a read that fails changes nothing.
@@ -8,12 +8,19 @@
 import type { Clock, Timer } from "../clock.ts";
 import type { Store } from "../store.ts";
 import type { Pool } from "./pool.ts";
+import { rebalanceOnce } from "./totals.ts";
 import { troubleOf } from "./trouble.ts";
 
 export interface LiveSettingsDeps {
-  readonly store: Pick<Store, "queueSettings" | "listening">;
+  readonly store: Pick<Store, "queueSettings" | "listening" | "holds" | "workers" | "wake">;
   readonly clock: Clock;
   readonly pools: ReadonlyMap<string, Pool>;
+  /** Queues that were given no number of slots. */
+  readonly even: ReadonlySet<string>;
+  /** The worker's session; null between two. */
+  readonly session: () => number | null;
+  /** The settings were read for the first time, or could not be. */
+  readonly onFirst: () => void;
   /** The queue was paused or its slots were cut. */
   readonly onFewer: (pool: Pool) => void;
   /** It was resumed or has more slots. */
@@ -23,6 +30,10 @@ export interface LiveSettingsDeps {
 
 const apartMs = 1_000;
 const listeningApartMs = 30_000;
+// A worker that died gives its part of a total to the others within its lease and this.
+const totalsApartMs = 5_000;
+
+const nothingSet = { paused: false, backoff: null, breaker: null };
 
 /** Reads the settings now and then. */
 export class LiveSettings {
@@ -32,6 +43,10 @@ export class LiveSettings {
   #again = false;
   #timer: Timer | undefined;
   #stopped = false;
+  #first = true;
+  #held = new Set<string>();
+  /** The session that the others have been told of, because they share a total with it. */
+  #announced: number | null = null;
 
   constructor(deps: LiveSettingsDeps) {
     this.#deps = deps;
@@ -54,9 +69,15 @@ export class LiveSettings {
     if (clock.monotonic() - this.#readAt >= ms) void this.#read();
   }
 
+  /** False until the settings have been read once: slots are not known before. */
+  get known(): boolean {
+    return !this.#first;
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
+    if (this.#announced !== null) this.#deps.store.wake({ kind: "settings" });
   }
 
   #soon(ms: number): void {
@@ -78,20 +99,48 @@ export class LiveSettings {
     this.#reading = true;
     this.#readAt = clock.monotonic();
     try {
-      const settings = await store.queueSettings([...pools.keys()]);
+      const [settings, holds] = await Promise.all([store.queueSettings([...pools.keys()]), store.holds()]);
+      const session = this.#deps.session();
+      const served = [...pools.values()].map(({ queue, configured }) => ({
+        queue,
+        configured,
+        even: this.#deps.even.has(queue),
+      }));
+      const split = await rebalanceOnce({ store, served, session }, settings);
       for (const pool of pools.values()) {
-        const change = settings.get(pool.queue) ?? { paused: false, slots: null, backoff: null };
-        const slots = pool.apply(change);
-        if (slots === "fewer") this.#deps.onFewer(pool);
+        const { paused, backoff, breaker } = settings.get(pool.queue) ?? nothingSet;
+        const slots = pool.apply({ paused, backoff, breaker, slots: split.get(pool.queue) ?? null });
+        const held = holds.some(({ queues }) => queues === null || queues.includes(pool.queue));
+        if (slots === "fewer" || (held && !this.#held.has(pool.queue))) this.#deps.onFewer(pool);
         else if (slots === "more") this.#deps.onMore(pool);
+        if (held) this.#held.add(pool.queue);
+        else this.#held.delete(pool.queue);
       }
+      this.#shareTotals(
+        [...settings.values()].some(({ total }) => total !== null),
+        session,
+      );
     } catch (error) {
       // Read again with the next look; an outage is the claimer's to report.
       if (troubleOf(error) === "permanent" && !this.#stopped) this.#deps.onFatal(error);
     }
     this.#reading = false;
+    if (this.#first) {
+      this.#first = false;
+      if (!this.#stopped) this.#deps.onFirst();
+    }
     if (!this.#again) return;
     this.#again = false;
     await this.#read();
+  }
+
+  /** Others must split anew when this worker comes; and this one must notice when another is gone. */
+  #shareTotals(any: boolean, session: number | null): void {
+    if (!any || this.#stopped) return;
+    if (session !== null && this.#announced !== session) {
+      this.#announced = session;
+      this.#deps.store.wake({ kind: "settings" });
+    }
+    this.#soon(totalsApartMs);
   }
 }

@@ -11,6 +11,7 @@
  */
 import type { ClaimedJob } from "../job.ts";
 import type { Backoff } from "../policy/backoff.ts";
+import type { Rule } from "../policy/breaker.ts";
 
 /** A claimed job that waits for a slot. */
 export interface Buffered {
@@ -26,11 +27,14 @@ export const MOST_AHEAD = 1_000;
 /** One queue's slots. */
 export class Pool {
   readonly queue: string;
-  readonly #configured: number;
+  /** Slots that the worker was given for the queue. */
+  readonly configured: number;
   #setSlots: number | null = null;
   #paused = false;
   /** Of the queue, from its live settings. */
   backoff: Backoff | null = null;
+  /** Likewise. */
+  breaker: Rule | null = null;
   running = 0;
 
   // A ring would save the compaction below; the buffer holds a thousand at most and is emptied in order.
@@ -44,12 +48,12 @@ export class Pool {
 
   constructor(queue: string, slots: number) {
     this.queue = queue;
-    this.#configured = slots;
+    this.configured = slots;
   }
 
   /** How many may run: 0 while the queue is paused. */
   get slots(): number {
-    return this.#paused ? 0 : (this.#setSlots ?? this.#configured);
+    return this.#paused ? 0 : (this.#setSlots ?? this.configured);
   }
 
   get free(): number {
@@ -69,11 +73,13 @@ export class Pool {
     readonly paused: boolean;
     readonly slots: number | null;
     readonly backoff: Backoff | null;
+    readonly breaker?: Rule | null;
   }): "more" | "fewer" | "same" {
     const before = this.slots;
     this.#paused = settings.paused;
     this.#setSlots = settings.slots;
     this.backoff = settings.backoff;
+    this.breaker = settings.breaker ?? null;
     if (this.slots === before) return "same";
     return this.slots > before ? "more" : "fewer";
   }
@@ -187,4 +193,11 @@ export function claimLimits(pools: ReadonlyMap<string, Pool>): Map<string, numbe
     aheadLeft -= Math.max(0, room - pool.free);
   }
   return limits;
+}
+
+/** What each pool could start at once. */
+export function freeSlots(pools: ReadonlyMap<string, Pool>): Map<string, number> {
+  const free = new Map<string, number>();
+  for (const pool of pools.values()) free.set(pool.queue, Math.max(0, pool.free - pool.buffered));
+  return free;
 }

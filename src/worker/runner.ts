@@ -16,6 +16,8 @@ import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { decide, type Outcome, policyFor } from "../transition.ts";
+import { decodeJson } from "../policy/json.ts";
+import type { Passage, WorkerBreakers } from "./breakers.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Pool } from "./pool.ts";
 import type { Settler } from "./settler.ts";
@@ -30,6 +32,8 @@ export interface RunnerDeps {
   readonly definitions: ReadonlyMap<string, AnyJob>;
   readonly settler: Pick<Settler, "push" | "hold">;
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
+  /** Whether a breaker lets a job run. */
+  readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
   /** A pool could take more than it has. */
   readonly onHungry: () => void;
   /** Nothing runs and nothing is buffered any more. */
@@ -54,6 +58,8 @@ export class Runner {
   #dispatching = false;
   #draining = false;
   #runaways = 0;
+  /** Jobs of which the database is asked whether their breaker may be tried. */
+  #asking = 0;
   #suspectAt = -Infinity;
   #suspect: string | undefined;
 
@@ -82,7 +88,7 @@ export class Runner {
   }
 
   get calm(): boolean {
-    if (this.#running.size > 0) return false;
+    if (this.#running.size > 0 || this.#asking > 0) return false;
     for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) return false;
     return true;
   }
@@ -251,6 +257,37 @@ export class Runner {
       );
       return;
     }
+    if (job.startBy !== undefined && this.#deps.clock.monotonic() > job.startBy) {
+      this.#release(job, "its claim was answered too late for its rate");
+      return;
+    }
+    const { breakers } = this.#deps;
+    if (breakers === undefined || !breakers.any) return this.#begin(job, definition, pool);
+    const passage = breakers.passage(job, () => decodeJson(job.input, "input"));
+    if (!(passage instanceof Promise)) return this.#pass(job, definition, pool, passage);
+    // The slot is taken while the database is asked.
+    pool.running += 1;
+    this.#asking += 1;
+    void passage.then((answer) => {
+      pool.running -= 1;
+      this.#asking -= 1;
+      if (this.#draining) this.#release(job, "shutdown");
+      else this.#pass(job, definition, pool, answer);
+      this.#dispatch(pool);
+      this.#tellIfCalm();
+    });
+  }
+
+  #pass(job: ClaimedJob, definition: AnyJob, pool: Pool, passage: Passage): void {
+    if (passage.go) return this.#begin(job, definition, pool);
+    this.#settle(
+      job,
+      { kind: "released", delayMs: passage.waitMs, reason: passage.reason, unstarted: true, breaker: true },
+      0,
+    );
+  }
+
+  #begin(job: ClaimedJob, definition: AnyJob, pool: Pool): void {
     const attempt = new Attempt(job, definition, this.#attemptDeps);
     const timeoutMs = job.timeoutMs ?? definition.timeoutMs;
     attempt.startedAt = this.#deps.clock.monotonic();
@@ -275,6 +312,8 @@ export class Runner {
     const heldMs = this.#deps.clock.monotonic() - attempt.startedAt;
     this.#running.delete(job.id);
     if (this.#suspect === job.id) this.#suspect = undefined;
+    if (this.#deps.breakers?.any === true)
+      this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));
     // A lost one has been reported when it was lost, and nothing of it may be written.
     if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs);
     const pool = this.#deps.pools.get(job.queue);

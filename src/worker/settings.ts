@@ -47,6 +47,8 @@ export interface WorkerSettings {
   readonly queues: ReadonlyMap<string, number>;
   /** Null: this worker fires no schedules. */
   readonly schedules: readonly Schedule[] | null;
+  /** Those of them that were given no number: weights share their slots out. */
+  readonly even: ReadonlySet<string>;
   readonly leaseMs: number;
   readonly beatMs: number;
   readonly pollMs: number;
@@ -99,7 +101,7 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
     );
   }
   return {
-    queues: queuesOf(known.queues, given),
+    ...queuesOf(known.queues, given),
     schedules: known.schedules === false ? null : checkSchedules(known.schedules ?? []),
     leaseMs,
     beatMs,
@@ -112,15 +114,19 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
   };
 }
 
-function queuesOf(queues: WorkOptions["queues"], given: SettingsEnv): ReadonlyMap<string, number> {
+function queuesOf(
+  queues: WorkOptions["queues"],
+  given: SettingsEnv,
+): Pick<WorkerSettings, "queues" | "even"> {
   const found = new Map<string, number>();
+  const even = new Set<string>();
   for (const [name, slots] of pairsOf(queues, given.env["QUEUES"])) {
-    found.set(
-      queueName(name, queues === undefined),
-      slots === undefined ? Math.max(1, given.cpus) : slotsOf(slots, name),
-    );
+    const queue = queueName(name, queues === undefined);
+    found.set(queue, slots === undefined ? Math.max(1, given.cpus) : slotsOf(slots, name));
+    if (slots === undefined) even.add(queue);
+    else even.delete(queue);
   }
-  if (found.size > 0) return found;
+  if (found.size > 0) return { queues: found, even };
   throw new UsageError(
     "NO_QUEUES",
     'A worker must say which queues it serves: give the option `queues` (["mail"] or { mail: 20 }), or set the environment variable QUEUES ("mail,default").',

@@ -220,6 +220,7 @@ export class Settler {
       crashes: only.job.crashes,
       keyed: only.job.keyed,
       keep: true,
+      ...(only.job.counted === undefined ? null : { counted: only.job.counted }),
     };
     await this.#write(
       [{ ...only, outcome: { kind: "dead", failure: { message: record.message, stack: null } }, transition }],

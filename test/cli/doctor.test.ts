@@ -51,6 +51,8 @@ const queue = {
     retention: null,
     cooldown: null,
     slots: null,
+    total: null,
+    breaker: null,
   },
 };
 const wrongs = (facts: Facts): string[] =>

@@ -27,6 +27,8 @@ const state: TopState = {
       retention: null,
       cooldown: null,
       slots: null,
+      total: null,
+      breaker: null,
     },
   })),
   workers: [

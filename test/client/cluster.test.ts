@@ -42,6 +42,8 @@ onEveryStore((target) => {
         weight: 3,
         slots: 0,
         cooldown: { baseMs: 5_000, maxMs: 60_000 },
+        total: null,
+        breaker: null,
         backoff: exponential("2s", { jitter: 0 }),
       });
       await hf.queues.set("mail", { concurrency: null, slots: 7, ...presets.forge.queue });

@@ -84,6 +84,8 @@ onEveryStore((target) => {
             retention: null,
             cooldown: null,
             slots: null,
+            total: null,
+            breaker: null,
           },
         },
       ]);

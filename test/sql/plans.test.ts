@@ -71,6 +71,7 @@ const newRow = {
   parent: null,
   key: null,
   lane: null,
+  laneId: null,
   context: null,
   extras: null,
 };
@@ -205,7 +206,13 @@ function onPostgresPlans(filled: Filled): void {
         const done = await explain("done", { now, session, rows: end, spent: [] });
         noWholeTable(done);
         expect(rowsRead(done, /^ready/)).toBeLessThanOrEqual(25);
-        const back = moves(rows.slice(25)).map((row) => ({ ...row, delay: 0, throttled: 0, begun: true }));
+        const back = moves(rows.slice(25)).map((row) => ({
+          ...row,
+          delay: 0,
+          throttled: 0,
+          begun: true,
+          note: null,
+        }));
         const again = await explain("again", { now, session, rows: back, spent });
         noWholeTable(again);
         expect(rowsRead(again, /^ready/)).toBeLessThanOrEqual(25);

@@ -34,6 +34,8 @@ const onlyHere: Readonly<Record<string, string>> = {
   // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
   "claim most": "sqlite",
   "sweep most": "sqlite",
+  "takeLaned most": "sqlite",
+  "takeGated most": "sqlite",
 };
 
 describe("the catalogues", () => {

@@ -1,0 +1,112 @@
+/**
+ * `hf.lanes`: limits, weight and pause of single lanes (the jobs of a queue that share a key), in every process, live.
+ *
+ * Invariants: what is set by hand stays, whatever the definition says later; a lane needs no creation. Settings are
+ * checked before anything is written.
+ * Not here: how lanes are claimed from (sql/gates.ts), the limits that a definition gives (definition.ts).
+ */
+import { shown, UsageError } from "./errors.ts";
+import { checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
+import { checkName, checkText } from "./policy/name.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import type { Retry } from "./retry.ts";
+import type { LaneLimits, LanePage, Store } from "./store.ts";
+
+/** What `hf.lanes.list` takes. */
+export interface LaneQuery {
+  /** Default: all queues. */
+  readonly queue?: string | undefined;
+  /** One lane alone. */
+  readonly key?: string | undefined;
+  /** 1 to 1,000; default 100. */
+  readonly limit?: number | undefined;
+  /** What the page before gave. */
+  readonly cursor?: string | null | undefined;
+}
+
+/** What `hf.lanes` needs of the client. */
+export interface LanesDeps {
+  readonly store: Store;
+  readonly retry: Retry;
+  readonly checkOpen: () => void;
+}
+
+/** `hf.lanes`. */
+export class Lanes {
+  readonly #deps: LanesDeps;
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Sets a lane's limits; what is not given stays, null takes a limit away.
+   *
+   * @throws UsageError BAD_NAME, BAD_KEY, BAD_OPTION, BAD_DURATION, UNKNOWN_OPTION
+   * @example
+   * await hf.lanes.set("mail", "tenant-7", { concurrency: 5, rate: { limit: 100, per: "1m" }, weight: 3 });
+   */
+  async set(queue: string, key: string, options: LaneOptions): Promise<void> {
+    await this.#change(queue, key, "lanes.set", checkLaneLimits(options, "lanes.set"));
+  }
+
+  /**
+   * Nothing more of this lane is claimed; what runs finishes, and other lanes go on.
+   *
+   * @example
+   * await hf.lanes.pause("mail", "tenant-7");
+   */
+  async pause(queue: string, key: string): Promise<void> {
+    await this.#change(queue, key, "lanes.pause", { paused: true });
+  }
+
+  /**
+   * The lane may be claimed from again.
+   *
+   * @example
+   * await hf.lanes.resume("mail", "tenant-7");
+   */
+  async resume(queue: string, key: string): Promise<void> {
+    await this.#change(queue, key, "lanes.resume", { paused: false });
+  }
+
+  /**
+   * Lanes with their limits and counts, a page at a time.
+   *
+   * @throws UsageError BAD_CURSOR
+   * @example
+   * const { lanes, cursor } = await hf.lanes.list({ queue: "mail" });
+   */
+  async list(query?: LaneQuery): Promise<LanePage> {
+    this.#deps.checkOpen();
+    const given = checkOptions(query, ["queue", "key", "limit", "cursor"], "lanes.list") as LaneQuery;
+    const page = {
+      queue: given.queue === undefined ? null : checkName(given.queue, "The queue of lanes.list"),
+      key: given.key === undefined ? null : checkText(given.key, "key"),
+      limit: given.limit === undefined ? 100 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 }),
+      cursor: cursorOf(given.cursor ?? null),
+    };
+    return this.#deps.retry.repeatable(() => this.#deps.store.lanes(page));
+  }
+
+  async #change(
+    queue: string,
+    key: string,
+    what: string,
+    change: Partial<LaneLimits> & { paused?: boolean },
+  ): Promise<void> {
+    this.#deps.checkOpen();
+    const name = checkName(queue, `The queue of ${what}`);
+    const lane = checkText(key, `The lane of ${what}`);
+    if (Object.keys(change).length === 0) return;
+    await this.#deps.retry.repeatable(() => this.#deps.store.setLane(name, lane, change));
+  }
+}
+
+function cursorOf(cursor: unknown): number {
+  if (cursor === null) return 0;
+  if (typeof cursor === "string" && /^\d{1,10}$/.test(cursor)) return Number(cursor);
+  throw new UsageError("BAD_CURSOR", `cursor must be what lanes.list gave; got ${shown(cursor)}.`, {
+    details: { option: "cursor" },
+  });
+}

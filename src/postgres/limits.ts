@@ -1,0 +1,354 @@
+/**
+ * The statements of lanes, limits and breakers for Postgres. Read them beside sqlite/limits.ts: same names, same order.
+ *
+ * Who locks what, so that nobody waits in a circle: a claim waits for the rows of limited queues (in the order of their
+ * names) before it has anything else, and from then on passes over every lane that somebody has locked. A lane's turns are
+ * written only under the lane's lock. Enqueues and settles lock none of this: they leave bells and refunds, which the next
+ * claim takes in. So a user's open transaction never stands in a claim's way, nor a claim in a settle's (with locks in
+ * both, settles waited for claims for 60 % of a drain).
+ */
+import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
+import { WAITING_AT } from "../job.ts";
+
+/** What statements.ts lends: the pieces that both files are made of. */
+export interface Pieces {
+  readonly now: string;
+  readonly alive: string;
+  /** That a queue is neither paused, cooled down nor held. */
+  readonly unstopped: (queue: string) => string;
+  /** What few jobs have, as one column. */
+  readonly rest: (row: string) => string;
+}
+
+export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
+  const NOW = piece.now;
+  /** The laned lines in scope. */
+  const laned = (where: string) => `
+    scope as materialized (
+      select l.id as line, l.queue, q.grp
+      from unnest(:queues.queue::text[], :queues.group::text[]) as q (queue, grp)
+      join ${t.line} l on q.queue is null or l.queue = q.queue
+      where l.laned and (:names::text[] is null or l.name = any(:names::text[]))${where}
+    )`;
+  const inScope = (queue: string) =>
+    `exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = ${queue})`;
+  /** Every (lane, line, rank) that has rows, for the lanes in :turns. */
+  const levels = `
+    wanted as materialized (
+      select * from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n)
+    ),
+    level_of (lane, line, n, rank) as (
+      select w.lane, w.line, w.n,
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line order by r.rank limit 1) from wanted w
+      union all
+      select l.lane, l.line, l.n,
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank order by r.rank limit 1)
+      from level_of l where l.rank is not null
+    )`;
+  const due = (level: string) => `
+        r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
+        order by r.run_at, r.id`;
+  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted,
+        (select l.queue from ${t.line} l where l.id = r.line) as queue`;
+  const handOver = `
+    filed as (
+      insert into ${t.claim} (token, session, ids)
+      select token, :session::bigint, array_agg(id) from taken group by token
+    )
+    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, c.queue, j.input, j.max_attempts, ${piece.rest("c")}
+    from (select * from taken order by id offset 0) c
+    join (
+      select * from ${t.job} where id = any(array(select id from taken))
+        and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
+      order by id offset 0
+    ) j on j.id = c.id`;
+  const take = (counted: string) => `
+      update ${t.ready} r
+      set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW}, counted = ${counted}`;
+
+  return {
+    gates: `
+      select distinct l.queue, true as laned from ${t.line} l where l.laned
+      union all select q.name, false from ${t.queue} q where q.limited`,
+    addLanes: `
+      insert into ${t.lane} (queue, key, concurrency, rate_limit, rate_per, weight, used_at)
+      select w.queue, w.key, w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1), ${NOW}
+      from unnest(:rows.queue::text[], :rows.key::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
+        as w (queue, key, concurrency, rate_limit, rate_per, weight)
+      order by w.queue, w.key
+      on conflict (queue, key) do nothing`,
+    findLanes: `
+      select a.id, a.queue, a.key from unnest(:rows.queue::text[], :rows.key::text[]) as w (queue, key)
+      join ${t.lane} a on a.queue = w.queue and a.key = w.key`,
+    ringJobs: `
+      insert into ${t.bell} (lane, line, at)
+      select r.lane, r.line, min(r.run_at) from ${t.ready} r
+      where r.id = any(:ids::uuid[]) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.lane, r.line`,
+
+    // Claim, in this order.
+    lockGates: `
+      select q.name, q.settings, q.running, q.starts, q.adopt_until, ${NOW} as now from ${t.queue} q
+      where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+        and (coalesce(q.gate_at, 0) <= ${NOW} or exists (select 1 from ${t.refund} f where f.queue = q.name))
+      order by q.name for update of q`,
+    adopt: `
+      insert into ${t.ghost} (queue, id, token)
+      select l.queue, r.id, r.token from ${t.claim} c
+      cross join lateral unnest(c.ids) as o (id)
+      join ${t.ready} r on r.id = o.id and r.token = c.token
+      join ${t.line} l on l.id = r.line
+      where l.queue = any(:names::text[]) and coalesce(r.counted, 0) & 2 = 0
+      on conflict (queue, id, token) do nothing`,
+    ghosts: `
+      with gone as (
+        delete from ${t.ghost} g where g.queue = any(:names::text[])
+          and not exists (select 1 from ${t.ready} r where r.id = g.id and r.token = g.token)
+        returning g.queue, g.id, g.token
+      )
+      select g.queue, count(*)::int as n from ${t.ghost} g
+      where g.queue = any(:names::text[]) and not exists (select 1 from gone x where x.queue = g.queue and x.id = g.id and x.token = g.token)
+      group by g.queue`,
+    ringTurns: `
+      with ${laned("")},
+      called as materialized (
+        select b.lane, null::int as line from scope s cross join lateral (
+          select b.lane from ${t.bell} b where b.line = s.line limit 1000
+        ) b
+        union all
+        select w.lane, w.line from scope s cross join lateral (
+          select w.lane, w.line from ${t.turn} w where w.line = s.line and w.wake_at <= ${NOW} order by w.wake_at limit 1000
+        ) w
+      ),
+      mine as materialized (
+        select a.id, coalesce(a.running >= a.concurrency, false) as was_full from ${t.lane} a
+        where a.id = any(array(select distinct lane from called)) for update skip locked
+      ),
+      heard as (
+        delete from ${t.bell} b where b.lane = any(array(select id from mine)) returning b.lane, b.line, b.at, b.back
+      ),
+      fewer as materialized (select lane, sum(back)::int as n from heard group by lane having sum(back) > 0),
+      folded as (
+        update ${t.lane} a set running = greatest(0, a.running - f.n) from fewer f where a.id = f.lane
+      ),
+      due as materialized (
+        select d.lane, d.line, min(d.at) as at from (
+          select lane, line, at from heard where at < ${WAITING_AT}
+          union all select c.lane, c.line, 0 from called c where c.line is not null and c.lane in (select id from mine)
+          union all select h.lane, h.line, 0 from heard h where h.back > 0 and h.lane in (select id from mine where was_full)
+          union all
+          select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select f.lane from fewer f join mine m on m.id = f.lane where m.was_full))
+        ) d group by d.lane, d.line
+      )
+      insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
+      select d.lane, d.line, coalesce(
+          (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
+          (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
+        d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
+      from due d left join ${t.turn} x on x.lane = d.lane and x.line = d.line
+      where x.active is distinct from true
+      on conflict (lane, line) do update set
+        active = excluded.active,
+        vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
+        wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end
+      where not w.active`,
+    // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
+    pickTurns: `
+      with ${laned(` and ${piece.unstopped("l.queue")}
+        and (l.queue = any(:gates::text[]) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
+      select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
+        select w.line, w.lane, w.vtime, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
+        from ${t.turn} w join ${t.lane} a on a.id = w.lane
+        where w.line = s.line and w.active order by w.vtime, w.lane limit :most::int for update of a skip locked
+      ) p`,
+    takeLaned: `
+      with recursive ${levels},
+      level as materialized (
+        select l.lane, l.line, l.n, l.rank from level_of l where l.rank is not null and ${piece.alive}
+      ),
+      share as materialized (
+        select lane, line, rank, count(*)::int as n from (
+          select l.lane, l.line, l.rank, l.n,
+            row_number() over (partition by l.lane, l.line order by l.rank * :direction::int, h.run_at, h.id) as place
+          from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h
+        ) placed where place <= n group by lane, line, rank
+      ),
+      ticket as materialized (select nextval('${t.token}') as token),
+      taken as (${take("1 + 2 * (r.line = any(:counted::int[]))::int")}
+        where r.ctid = any(array(
+          select c.tid from share s cross join lateral (
+            select r.ctid as tid from ${t.ready} r where ${due("s")} limit s.n for update skip locked
+          ) c))
+        returning ${columns}
+      ),${handOver}`,
+    // Jobs without a lane, of queues that have limits: as \`sweep\`, and counted.
+    takeGated: `
+      with recursive scope as materialized (
+        select l.id as line, q.grp, q.n
+        from unnest(:queues.queue::text[], :queues.group::text[], :queues.limit::int[]) as q (queue, grp, n)
+        join ${t.line} l on l.queue = q.queue
+        where not l.laned and (:names::text[] is null or l.name = any(:names::text[])) and ${piece.alive}
+      ),
+      level_of (line, rank) as (
+        select s.line, (select r.rank from ${t.ready} r where r.line = s.line order by r.rank limit 1) from scope s
+        union all
+        select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.rank > l.rank order by r.rank limit 1)
+        from level_of l where l.rank is not null
+      ),
+      level as materialized (
+        select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
+      ),
+      share as materialized (
+        select line, rank, count(*)::int as n from (
+          select l.line, l.rank, l.n, row_number() over (partition by l.grp order by l.rank * :direction::int, h.run_at, h.id) as place
+          from level l cross join lateral (
+            select r.run_at, r.id from ${t.ready} r
+            where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ${NOW} order by r.run_at, r.id limit l.n
+          ) h
+        ) placed where place <= n group by line, rank
+      ),
+      ticket as materialized (select nextval('${t.token}') as token),
+      taken as (${take("2")}
+        where r.ctid = any(array(
+          select c.tid from share s cross join lateral (
+            select r.ctid as tid from ${t.ready} r
+            where r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= ${NOW} order by r.run_at, r.id
+            limit s.n for update skip locked
+          ) c))
+        returning ${columns}
+      ),${handOver}`,
+    laneHeads: `
+      with recursive ${levels}
+      select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (
+        select r.run_at from ${t.ready} r
+        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and case when r.token is null then true end
+        order by r.run_at, r.id limit 1
+      ) h where l.rank is not null group by l.lane, l.line`,
+    turned: `
+      with counted as (
+        update ${t.lane} a set running = a.running + c.n, starts = c.starts, used_at = ${NOW}
+        from unnest(:lanes.lane::int[], :lanes.n::int[], :lanes.starts::text[]) as c (lane, n, starts) where a.id = c.lane
+      )
+      update ${t.turn} w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at
+      from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[], :turns.active::bool[], :turns.wakeAt::bigint[])
+        as m (lane, line, by, active, wake_at)
+      where w.lane = m.lane and w.line = m.line`,
+    gated: `
+      update ${t.queue} q set running = q.running + g.n, starts = g.starts, gate_at = g.gate_at, adopt_until = g.adopt_until
+      from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[], :rows.gateAt::bigint[], :rows.adoptUntil::bigint[])
+        as g (queue, n, starts, gate_at, adopt_until) where q.name = g.queue`,
+    peekGated: `
+      with ${laned(` and ${piece.unstopped("l.queue")}`)},
+      gate as materialized (
+        select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
+        from ${t.queue} q
+        where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+      )
+      select ${NOW} as now, least(
+        (select min(greatest(g.gate_at, h.run_at)) from gate g
+          join ${t.line} l on l.queue = g.name and not l.laned and (:names::text[] is null or l.name = any(:names::text[]))
+          cross join lateral (
+            with recursive level_of (rank) as (
+              select (select r.rank from ${t.ready} r where r.line = l.id order by r.rank limit 1)
+              union all
+              select (select r.rank from ${t.ready} r where r.line = l.id and r.rank > v.rank order by r.rank limit 1)
+              from level_of v where v.rank is not null
+            )
+            select (select r.run_at from ${t.ready} r where r.line = l.id and r.rank >= v.rank and case when r.token is null then true end
+              order by r.rank, r.run_at, r.id limit 1) as run_at from level_of v where v.rank is not null
+          ) h where h.run_at < ${WAITING_AT}),
+        (select min(greatest(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
+            (select 0 from ${t.bell} b where b.line = s.line limit 1),
+            (select 0 from (select 1 from ${t.turn} w where w.line = s.line and w.active order by w.vtime limit 1) awake),
+            (select w.wake_at from ${t.turn} w where w.line = s.line and w.wake_at is not null order by w.wake_at limit 1), ${WAITING_AT})))
+          from scope s)
+      ) as due_at`,
+
+    // Settle.
+    refundLanes: `
+      with c as materialized (select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.n::int[]) as c (lane, line, n)),
+      rung as (insert into ${t.bell} (lane, line, at, back) select c.lane, c.line, ${WAITING_AT}, c.n from c)
+      select distinct a.queue from ${t.lane} a where a.id = any(:rows.lane::int[]) and a.running >= a.concurrency`,
+    refundQueues: `
+      with r as (insert into ${t.refund} (queue, n) select * from unnest(:rows.queue::text[], :rows.n::int[]))
+      select q.name as queue from ${t.queue} q where q.name = any(:rows.queue::text[]) and q.gate_at >= ${WAITING_AT}`,
+    foldRefunds: `
+      with gone as (delete from ${t.refund} where queue = any(:names::text[]) returning queue, n)
+      select queue, sum(n)::int as n from gone group by queue`,
+    // Only where a claim is given back before its job has started: its rate gets the start back.
+    lockLanes: `select a.id, a.starts from ${t.lane} a where a.id = any(:ids::int[]) order by a.id for update`,
+    laneStarts: `
+      with changed as (
+        update ${t.lane} a set starts = c.starts
+        from unnest(:rows.lane::int[], :rows.starts::text[]) as c (lane, starts) where a.id = c.lane returning a.id
+      )
+      insert into ${t.bell} (lane, line, at) select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from changed))`,
+    lockQueues: `select q.name, q.starts from ${t.queue} q where q.name = any(:names::text[]) order by q.name for update`,
+    queueStarts: `
+      update ${t.queue} q set starts = c.starts, gate_at = null
+      from unnest(:rows.queue::text[], :rows.starts::text[]) as c (queue, starts) where q.name = c.queue`,
+
+    // Lanes by hand.
+    setLane: `
+      insert into ${t.lane} as a (queue, key, concurrency, rate_limit, rate_per, weight, paused_at, tuned, used_at)
+      values (:queue, :key, :concurrency::int, :rateLimit::int, :ratePer::bigint, coalesce(:weight::int, 1),
+        case when :paused::bool then ${NOW} end, :tuned::bool, ${NOW})
+      on conflict (queue, key) do update set
+        concurrency = case when :tuned::bool then excluded.concurrency else a.concurrency end,
+        rate_limit = case when :tuned::bool then excluded.rate_limit else a.rate_limit end,
+        rate_per = case when :tuned::bool then excluded.rate_per else a.rate_per end,
+        weight = case when :tuned::bool then excluded.weight else a.weight end,
+        paused_at = case when :paused::bool is null then a.paused_at when :paused::bool then coalesce(a.paused_at, ${NOW}) end,
+        tuned = a.tuned or excluded.tuned
+      returning id`,
+    ringLane: `insert into ${t.bell} (lane, line, at) select lane, line, 0 from ${t.turn} where lane = :lane::int`,
+    tuneLanes: `
+      update ${t.lane} a set concurrency = w.concurrency, rate_limit = w.rate_limit, rate_per = w.rate_per, weight = coalesce(w.weight, 1)
+      from unnest(:rows.name::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
+        as w (name, concurrency, rate_limit, rate_per, weight)
+      where not a.tuned and a.queue in (select l.queue from ${t.line} l where l.name = w.name and l.laned)
+        and (a.concurrency, a.rate_limit, a.rate_per, a.weight) is distinct from (w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1))
+      returning a.id`,
+    laneRows: `
+      select a.*, ${NOW} as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
+        (select count(*)::int from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a
+      where (:queue::text is null or a.queue = :queue::text) and (:key::text is null or a.key = :key::text) and a.id > :after::int
+      order by a.id limit :limit::int`,
+    forgetLanes: `
+      with gone as (
+        delete from ${t.lane} a where a.id = any(array(
+          select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < ${NOW} - 604800000
+            and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000 for update skip locked))
+        returning a.id
+      )
+      delete from ${t.turn} w where w.lane in (select id from gone)`,
+    whyJob: `
+      select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
+        a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
+        coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
+        (select count(*)::int from ${t.ghost} g where g.queue = l.queue)
+          - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0)::int as ghosts
+      from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
+      where r.id = :id::uuid`,
+
+    // Breakers.
+    breakerRows: `
+      select b.*, ${NOW} as now, exists (select 1 from ${t.session} s where s.id = b.probe_session and s.lease_until > ${NOW}) as probing
+      from ${t.breaker} b where :keys::text[] is null or b.key = any(:keys::text[]) order by b.key`,
+    addBreakers: `
+      insert into ${t.breaker} (key) select k from unnest(:keys::text[]) as k order by k on conflict (key) do nothing`,
+    lockBreakers: `
+      select b.*, ${NOW} as now from ${t.breaker} b where b.key = any(:keys::text[]) order by b.key for update`,
+    writeBreakers: `
+      update ${t.breaker} b set failures = w.failures, opened_at = w.opened_at, open_until = w.open_until, probe_session = w.probe, error = w.error
+      from unnest(:rows.key::text[], :rows.failures::int[], :rows.openedAt::bigint[], :rows.openUntil::bigint[], :rows.probe::bigint[], :rows.error::text[])
+        as w (key, failures, opened_at, open_until, probe, error) where b.key = w.key`,
+    probeBreaker: `
+      update ${t.breaker} b set probe_session = :session::bigint
+      where b.key = :key and b.open_until <= ${NOW}
+        and not exists (select 1 from ${t.session} s where s.id = b.probe_session and s.lease_until > ${NOW})
+      returning b.key`,
+    unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session::bigint returning key`,
+    resetBreaker: `delete from ${t.breaker} where key = :key returning key`,
+  };
+}

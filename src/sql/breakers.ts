@@ -1,0 +1,103 @@
+/** Breakers as rows: read, counted under their locks, probed by one session at a time. The rule is in policy/breaker.ts. */
+import { CLOSED, type Circuit, standingOf, tally } from "../policy/breaker.ts";
+import type { BreakerCount, BreakerState } from "../store.ts";
+import type { Row, Script } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
+
+export class Breakers {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async list(keys: readonly string[] | null): Promise<BreakerState[]> {
+    const rows = await this.#driver.read({ name: "breakerRows", params: { now: this.#driver.now(), keys } });
+    return rows.map((row) =>
+      stateOf(text(row, "key"), circuit(row), number(row, "now"), flag(row, "probing")),
+    );
+  }
+
+  /** A batch of successes on closed breakers is one read; only what changes is locked and written. */
+  count(session: number, counts: readonly BreakerCount[]): Promise<BreakerState[]> {
+    const now = this.#driver.now();
+    const script = function* (): Script<BreakerState[]> {
+      const keys = counts.map(({ key }) => key).sort();
+      const seen = yield { name: "breakerRows", params: { now, keys } };
+      const marked = new Set(
+        seen
+          .filter((row) => number(row, "failures") > 0 || row["open_until"] !== null)
+          .map((row) => text(row, "key")),
+      );
+      const touched = counts.filter(({ key, failures }) => failures > 0 || marked.has(key));
+      if (touched.length === 0) return [];
+      const locked = touched.map(({ key }) => key).sort();
+      if (touched.some(({ key }) => !marked.has(key)))
+        yield { name: "addBreakers", params: { keys: locked } };
+      const rows = new Map(
+        (yield { name: "lockBreakers", params: { now, keys: locked } }).map((row) => [text(row, "key"), row]),
+      );
+      const changed: { key: string; before: Circuit; after: Circuit; at: number }[] = [];
+      for (const batch of touched) {
+        const row = rows.get(batch.key);
+        if (row === undefined) continue; // reset by hand between two statements
+        const at = number(row, "now");
+        const before = circuit(row);
+        const after = tally(before, batch, batch.rule, session, at);
+        if (after !== before) changed.push({ key: batch.key, before, after, at });
+      }
+      if (changed.length > 0) {
+        const written = changed.map(({ key, after }) => ({
+          key,
+          failures: after.failures,
+          openedAt: after.openedAt,
+          openUntil: after.openUntil,
+          probe: after.probe,
+          error: after.error,
+        }));
+        yield { name: "writeBreakers", params: { rows: written } };
+      }
+      return changed
+        .filter(({ before, after }) => before.openUntil !== after.openUntil)
+        .map(({ key, after, at }) => stateOf(key, after, at, false));
+    };
+    return this.#driver.transaction(script, "settle");
+  }
+
+  async probe(session: number, key: string): Promise<boolean> {
+    const params = { now: this.#driver.now(), session, key };
+    return (await this.#driver.write({ name: "probeBreaker", params }, "claim")).length > 0;
+  }
+
+  async unprobe(session: number, key: string): Promise<void> {
+    await this.#driver.write({ name: "unprobeBreaker", params: { session, key } }, "claim");
+  }
+
+  async reset(key: string): Promise<boolean> {
+    return (await this.#driver.write({ name: "resetBreaker", params: { key } })).length > 0;
+  }
+}
+
+function circuit(row: Row): Circuit {
+  const read: Circuit = {
+    failures: number(row, "failures"),
+    openedAt: maybeNumber(row, "opened_at"),
+    openUntil: maybeNumber(row, "open_until"),
+    probe: maybeNumber(row, "probe_session"),
+    error: maybeText(row, "error"),
+  };
+  return read.failures === 0 && read.openUntil === null ? CLOSED : read;
+}
+
+function stateOf(key: string, circuit: Circuit, now: number, probing: boolean): BreakerState {
+  return {
+    key,
+    state: standingOf(circuit, now),
+    failures: circuit.failures,
+    openedAt: circuit.openedAt === null ? null : new Date(circuit.openedAt),
+    openUntil: circuit.openUntil === null ? null : new Date(circuit.openUntil),
+    probing,
+    error: circuit.error,
+  };
+}

@@ -1,0 +1,584 @@
+/**
+ * Limits: how jobs with a lane, and jobs of a queue that has limits, are claimed and counted.
+ *
+ *   enqueue ──leaves a bell──▶ ringTurns ──▶ turn: active, by virtual time ──pick──▶ lane: how many may it give? ──take──▶ held
+ *                                  ▲            │ empty · full · rate used up · paused                                       │
+ *                                  │            ▼                                                                           │
+ *                                  └─ bell ── asleep (wake_at: when its head is due or its rate opens) ◀──settle: count − n──┘
+ *
+ * A *lane* row has the limits and the count of a (queue, key); a *turn* is its place in the order of fairness for one line
+ * (a kind that nobody serves can fill lanes without standing in anybody's way); a *bell* says that something has changed
+ * for a turn. A *gate* is the row of a queue with limits. Only turns that may give a job now are active, so a claim never
+ * walks over full, empty or waiting lanes, however many there are.
+ *
+ * Invariants: a claim counts in its own transaction, under the lock of the row, before anything runs; a settle leaves what
+ * it gives back in its own transaction, and the next claim takes that in before it counts. So a count is never too low, at
+ * no instant, and too high for no longer than until somebody asks. What a row was counted in is kept in the row (`counted`), so that
+ * settling and taking over give back exactly that, whatever has been set meanwhile; jobs that ran before their queue had
+ * limits are *ghosts*, and count until they end. A claim that brings nothing writes nothing.
+ * Not here: who gets how many (policy/fair.ts), rates (policy/window.ts), the statements (limits.ts of each dialect).
+ */
+import { WAITING_AT } from "../job.ts";
+import { shareOut } from "../policy/fair.ts";
+import { givenBack, parseStarts, type Rate, roomIn, started, type Starts } from "../policy/window.ts";
+import type { ClaimScope, Transition } from "../store.ts";
+import type { Row, RowList, Script } from "./catalogue.ts";
+import { scopeParams } from "./claim.ts";
+import { flag, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+
+/** At most this many lanes give jobs to one claim. */
+const MOST_LANES = 256;
+/**
+ * A full lane is woken by the refund of whoever settles. This is the net under it, for the one case that could slip
+ * through: a kind's first job in a lane that another kind keeps full, asleep in a claim that has not yet committed.
+ */
+const FULL_POLL_MS = 300_000;
+/** How often a queue looks again while it is full of jobs that ran before it had limits. */
+const GHOST_POLL_MS = 250;
+
+/** Which queues have lanes or limits, as far as this process knows. */
+export class Gates {
+  #laned: ReadonlySet<string> = new Set();
+  #limited: ReadonlySet<string> = new Set();
+  #readAt = -Infinity;
+
+  /** What in scope must be claimed under limits; null: nothing. */
+  concern(scope: ClaimScope): { laned: boolean; limited: boolean } | null {
+    if (this.#laned.size === 0 && this.#limited.size === 0) return null;
+    const laned = meets(scope, this.#laned);
+    const limited = meets(scope, this.#limited);
+    return laned || limited ? { laned, limited } : null;
+  }
+
+  /** True: nobody has looked for so long that a busy worker might never hear of a new one. */
+  stale(monotonicMs: number): boolean {
+    return monotonicMs - this.#readAt > 5_000;
+  }
+
+  learn(known: { laned: Iterable<string>; limited: Iterable<string> }, monotonicMs: number): void {
+    this.#laned = new Set(known.laned);
+    this.#limited = new Set(known.limited);
+    this.#readAt = monotonicMs;
+  }
+
+  /** This process has put a job into a lane of this queue. */
+  add(name: string): void {
+    if (!this.#laned.has(name)) this.#laned = new Set([...this.#laned, name]);
+  }
+
+  forget(): void {
+    this.#readAt = -Infinity;
+  }
+}
+
+function meets(scope: ClaimScope, names: ReadonlySet<string>): boolean {
+  if (scope.queues === "all") return names.size > 0;
+  const queues = scope.queues as ReadonlyMap<string, number> | readonly string[];
+  for (const queue of "get" in queues ? queues.keys() : queues) if (names.has(queue)) return true;
+  return false;
+}
+
+/** What one claim under limits asks for. */
+export interface GatedAsk {
+  readonly session: number;
+  readonly scope: ClaimScope;
+  readonly now: number | null;
+  /** How late after the claim a job of this rate may start: added to the window, so that starts keep to it, not claims. */
+  readonly toleranceMs: (perMs: number) => number;
+  /** What is known to be in scope. A limit that is not known yet is kept all the same: nothing is taken from its queue. */
+  readonly laned: boolean;
+  readonly limited: boolean;
+  /** Lanes have the first choice; else jobs without one have. By turns. */
+  readonly lanesFirst: boolean;
+}
+
+/** What it brought. */
+export interface GatedClaim {
+  readonly rows: Row[];
+  /** By job, where it has a rate. */
+  readonly rated: ReadonlyMap<string, Rated>;
+  /** Queues whose settings cannot be read: nothing is claimed from them. */
+  readonly broken: readonly string[];
+}
+
+/** What a claim under a rate leaves with its job. */
+export interface Rated {
+  /** How late it may start. */
+  readonly tolerance: number;
+  readonly at: { readonly lane: number; readonly queue: number };
+}
+
+/** A rate whose window is wider by what a start may be late. */
+interface WideRate extends Rate {
+  readonly tolerance: number;
+}
+
+interface Gate {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly rate: WideRate | null;
+  /** Without what has been given back. */
+  readonly running: number;
+  readonly refund: number;
+  readonly ghosts: number;
+  readonly starts: Starts;
+  readonly adoptUntil: number | null;
+  readonly now: number;
+  room: number;
+  taken: number;
+}
+
+interface Turn {
+  readonly queue: string;
+  readonly group: string;
+  readonly line: number;
+  readonly lane: Lane;
+  readonly vtime: number;
+  asked: number;
+  got: number;
+}
+
+interface Lane {
+  readonly id: number;
+  readonly concurrency: number | null;
+  readonly running: number;
+  readonly rate: WideRate | null;
+  readonly starts: Starts;
+  readonly weight: number;
+  readonly paused: boolean;
+  room: number;
+  taken: number;
+}
+
+/** One claim under limits, in one transaction. */
+export function* gatedClaim(ask: GatedAsk): Script<GatedClaim> {
+  const claim = new Claiming(ask);
+  if (ask.limited) yield* claim.lockGates();
+  if (!ask.lanesFirst) yield* claim.takePlain();
+  if (ask.laned) yield* claim.takeLaned();
+  if (ask.lanesFirst) yield* claim.takePlain();
+  yield* claim.closeGates();
+  return claim;
+}
+
+class Claiming implements GatedClaim {
+  readonly rows: Row[] = [];
+  readonly rated = new Map<string, Rated>();
+  readonly broken: string[] = [];
+  readonly #ask: GatedAsk;
+  readonly #params: ReturnType<typeof scopeParams>;
+  readonly #gates = new Map<string, Gate>();
+  /** Whose turn it was, one entry for each job that was asked for. */
+  #order: readonly Turn[] = [];
+  /** What each group of queues may still take. */
+  readonly #room = new Map<string, number>();
+  /** What each queue can start at once: a job with a rate must not wait in a worker's buffer. */
+  readonly #free: Map<string, number> | null;
+
+  constructor(ask: GatedAsk) {
+    this.#ask = ask;
+    this.#params = scopeParams(ask.scope);
+    this.#free = ask.scope.free === undefined ? null : new Map(ask.scope.free);
+    for (const row of this.#params.queues) this.#room.set(String(row["group"]), Number(row["limit"]));
+  }
+
+  *lockGates(): Script<void> {
+    const { now } = this.#ask;
+    const { queues } = this.#params;
+    const rows = yield { name: "lockGates", params: { now, queues } };
+    const adopting = rows.filter((row) => row["adopt_until"] !== null);
+    const ghosts = new Map<string, number>();
+    if (adopting.length > 0) {
+      const names = adopting.map((row) => text(row, "name"));
+      const young = adopting.filter((row) => number(row, "adopt_until") > number(row, "now"));
+      if (young.length > 0) yield { name: "adopt", params: { names: young.map((row) => text(row, "name")) } };
+      for (const row of yield { name: "ghosts", params: { names } })
+        ghosts.set(text(row, "queue"), number(row, "n"));
+    }
+    const refunds = new Map<string, number>();
+    if (rows.length > 0) {
+      const names = rows.map((row) => text(row, "name"));
+      for (const row of yield { name: "foldRefunds", params: { names } })
+        refunds.set(text(row, "queue"), number(row, "n"));
+    }
+    for (const row of rows) {
+      const name = text(row, "name");
+      const gate = this.#gateOf(row, ghosts.get(name) ?? 0, refunds.get(name) ?? 0);
+      if (gate === null) this.broken.push(text(row, "name"));
+      else this.#gates.set(gate.name, gate);
+    }
+  }
+
+  #gateOf(row: Row, ghosts: number, refund: number): Gate | null {
+    const limits = limitsOf(row);
+    if (limits === null) return null;
+    const { concurrency } = limits;
+    const rate = this.#widened(limits.rate);
+    const now = number(row, "now");
+    const running = Math.max(0, number(row, "running") - refund);
+    const starts = parseStarts(maybeText(row, "starts"));
+    const places = concurrency === null ? Infinity : concurrency - running - ghosts;
+    const openings = rate === null ? Infinity : roomIn(starts, rate, now).room;
+    return {
+      name: text(row, "name"),
+      concurrency,
+      rate,
+      running,
+      refund: number(row, "running") - running,
+      ghosts,
+      starts,
+      adoptUntil: maybeNumber(row, "adopt_until"),
+      now,
+      room: Math.max(0, Math.min(places, openings)),
+      taken: 0,
+    };
+  }
+
+  /** Jobs without a lane, of queues with limits. Queues that share one limit (a lease) take from it one after the other. */
+  *takePlain(): Script<void> {
+    const { now, session } = this.#ask;
+    const { names, direction } = this.#params;
+    const gates = [...this.#gates.values()];
+    for (const batch of this.#shared ? gates.map((gate) => [gate]) : [gates]) {
+      const queues = batch
+        .map((gate) => ({ queue: gate.name, group: gate.name, limit: this.#most(gate) }))
+        .filter(({ limit }) => limit > 0);
+      if (queues.length === 0) continue;
+      const most = queues.reduce((max, { limit }) => Math.max(max, limit), 0);
+      const taken = yield { name: "takeGated", params: { now, session, queues, names, direction, most } };
+      for (const row of taken.sort(this.#byOrder)) {
+        const queue = text(row, "queue");
+        this.#took(queue, 1);
+        this.#note(row, queue, null, 0);
+      }
+      this.rows.push(...taken);
+    }
+  }
+
+  #most(gate: Gate): number {
+    const free = gate.rate === null || this.#free === null ? Infinity : (this.#free.get(gate.name) ?? 0);
+    return Math.min(this.#room.get(this.#groupOf(gate.name)) ?? 0, gate.room, free);
+  }
+
+  *takeLaned(): Script<void> {
+    const { now, session } = this.#ask;
+    const { queues, names, direction } = this.#params;
+    yield { name: "ringTurns", params: { now, queues, names } };
+    const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
+    if (total === 0) return;
+    const picked = yield {
+      name: "pickTurns",
+      params: { now, queues, names, gates: [...this.#gates.keys()], most: Math.min(total, MOST_LANES) },
+    };
+    const turns = this.#turnsOf(picked);
+    this.#share(turns);
+    const asked = turns.filter((turn) => turn.asked > 0);
+    if (asked.length > 0) {
+      const most = asked.reduce((max, turn) => Math.max(max, turn.asked), 0);
+      const counted = [
+        ...new Set(turns.filter(({ queue }) => this.#gates.has(queue)).map(({ line }) => line)),
+      ];
+      const taken = yield {
+        name: "takeLaned",
+        params: { now, session, turns: asked.map(turnRow), direction, counted, most },
+      };
+      this.#takenFrom(turns, taken, number(picked[0] as Row, "now"));
+    }
+    yield* this.#turned(turns, picked);
+  }
+
+  #turnsOf(picked: readonly Row[]): Turn[] {
+    const lanes = new Map<number, Lane>();
+    return picked.map((row) => {
+      const id = number(row, "lane");
+      const lane = lanes.get(id) ?? this.#laneOf(row);
+      lanes.set(id, lane);
+      return {
+        queue: text(row, "queue"),
+        group: text(row, "grp"),
+        line: number(row, "line"),
+        lane,
+        vtime: number(row, "vtime"),
+        asked: 0,
+        got: 0,
+      };
+    });
+  }
+
+  #laneOf(row: Row): Lane {
+    const limit = maybeNumber(row, "rate_limit");
+    const perMs = maybeNumber(row, "rate_per");
+    const rate = this.#widened(limit === null || perMs === null ? null : { limit, perMs });
+    const concurrency = maybeNumber(row, "concurrency");
+    const running = number(row, "running");
+    const starts = parseStarts(maybeText(row, "starts"));
+    const paused = row["paused_at"] !== null;
+    const places = concurrency === null ? Infinity : concurrency - running;
+    const openings = rate === null ? Infinity : roomIn(starts, rate, number(row, "now")).room;
+    return {
+      id: number(row, "lane"),
+      concurrency,
+      running,
+      rate,
+      starts,
+      weight: Math.max(1, number(row, "weight")),
+      paused,
+      room: paused ? 0 : Math.max(0, Math.min(places, openings)),
+      taken: 0,
+    };
+  }
+
+  /** Budgets belong here: a turn whose kind has one would take its tokens for what it was given, and keep that many. */
+  #share(turns: readonly Turn[]): void {
+    // Virtual times are kept for each line; of several kinds each begins where its own furthest-behind lane is.
+    const bases = new Map<number, number>();
+    for (const { line, vtime } of turns) bases.set(line, Math.min(bases.get(line) ?? Infinity, vtime));
+    const gateRoom = new Map([...this.#gates.values()].map((gate) => [gate.name, gate.room]));
+    const free = new Map<string, number>();
+    const laneRoom = new Map(turns.map(({ lane }) => [lane, lane.room]));
+    const askers = turns.map((turn) => {
+      const { queue, lane, line } = turn;
+      const rated = lane.rate !== null || (this.#gates.get(queue)?.rate ?? null) !== null;
+      if (!free.has(queue)) free.set(queue, this.#free?.get(queue) ?? Infinity);
+      return {
+        group: turn.group,
+        vtime: turn.vtime - (bases.get(line) ?? 0),
+        weight: lane.weight,
+        most: () =>
+          Math.min(
+            laneRoom.get(lane) ?? 0,
+            gateRoom.get(queue) ?? Infinity,
+            rated ? (free.get(queue) ?? Infinity) : Infinity,
+          ),
+        give: () => {
+          laneRoom.set(lane, (laneRoom.get(lane) ?? 0) - 1);
+          if (gateRoom.has(queue)) gateRoom.set(queue, (gateRoom.get(queue) ?? 0) - 1);
+          free.set(queue, (free.get(queue) ?? Infinity) - 1);
+        },
+      };
+    });
+    this.#order = shareOut(askers, this.#room).map((i) => turns[i] as Turn);
+    for (const turn of this.#order) turn.asked += 1;
+  }
+
+  #takenFrom(turns: readonly Turn[], taken: Row[], instant: number): void {
+    const places = new Map(turns.map((turn) => [`${turn.lane.id}:${turn.line}`, turn]));
+    const given = new Map<Turn, Row[]>(turns.map((turn) => [turn, []]));
+    for (const row of taken.sort(this.#byOrder)) {
+      const turn = places.get(`${number(row, "lane_id")}:${number(row, "line")}`);
+      if (turn === undefined) throw new TypeError("a lane gave a job that it was not asked for");
+      given.get(turn)?.push(row);
+      turn.got += 1;
+      turn.lane.taken += 1;
+      this.#took(turn.queue, 1);
+      this.#note(row, turn.queue, turn.lane.rate, instant);
+    }
+    // Lanes take turns within the batch too: it may be long.
+    for (const turn of this.#order) {
+      const row = given.get(turn)?.shift();
+      if (row !== undefined) this.rows.push(row);
+    }
+  }
+
+  /** The order of claims within a lane. */
+  readonly #byOrder = (a: Row, b: Row): number =>
+    (number(a, "rank") - number(b, "rank")) * this.#params.direction ||
+    number(a, "run_at") - number(b, "run_at") ||
+    (text(a, "id") < text(b, "id") ? -1 : 1);
+
+  /** Where each turn stands now. */
+  *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<void> {
+    if (turns.length === 0) return;
+    const { now } = this.#ask;
+    const instant = number(picked[0] as Row, "now");
+    const short = turns.filter((turn) => turn.got < turn.asked);
+    const heads = new Map<string, number>();
+    if (short.length > 0) {
+      for (const row of yield { name: "laneHeads", params: { now, turns: short.map(turnRow) } })
+        heads.set(`${number(row, "lane")}:${number(row, "line")}`, number(row, "at"));
+    }
+    const moves: RowList[number][] = [];
+    for (const turn of turns) {
+      const next = standing(turn, instant, heads.get(`${turn.lane.id}:${turn.line}`) ?? null);
+      if (turn.got === 0 && next.active) continue;
+      moves.push({
+        lane: turn.lane.id,
+        line: turn.line,
+        by: turn.got / turn.lane.weight,
+        active: next.active,
+        wakeAt: next.wakeAt,
+      });
+    }
+    const lanes = [...new Set(turns.map(({ lane }) => lane))]
+      .filter((lane) => lane.taken > 0)
+      .map((lane) => ({ lane: lane.id, n: lane.taken, starts: startsText(lane, instant) }));
+    if (moves.length > 0 || lanes.length > 0) yield { name: "turned", params: { now, lanes, turns: moves } };
+  }
+
+  *closeGates(): Script<void> {
+    const rows: RowList[number][] = [];
+    for (const gate of this.#gates.values()) {
+      const { name, now, taken, ghosts } = gate;
+      const starts = gate.rate === null ? null : startsText(gate, now);
+      const full = gate.concurrency !== null && gate.running + ghosts + taken >= gate.concurrency;
+      const window =
+        gate.rate === null ? null : roomIn(started(gate.starts, gate.rate, now, taken), gate.rate, now);
+      let gateAt: number | null = null;
+      if (full) gateAt = ghosts > 0 ? now + GHOST_POLL_MS : WAITING_AT;
+      else if (window !== null && window.room === 0) gateAt = window.opensAt;
+      const adopted = gate.adoptUntil !== null && gate.adoptUntil <= now && ghosts === 0;
+      if (taken === 0 && gate.refund === 0 && gateAt === null && !adopted) continue;
+      rows.push({
+        queue: name,
+        n: taken - gate.refund,
+        starts,
+        gateAt,
+        adoptUntil: adopted ? null : gate.adoptUntil,
+      });
+    }
+    if (rows.length > 0) yield { name: "gated", params: { rows } };
+  }
+
+  #took(queue: string, n: number): void {
+    const group = this.#groupOf(queue);
+    this.#room.set(group, (this.#room.get(group) ?? 0) - n);
+    if (this.#free !== null) this.#free.set(queue, (this.#free.get(queue) ?? 0) - n);
+    const gate = this.#gates.get(queue);
+    if (gate === undefined) return;
+    gate.room -= n;
+    gate.taken += n;
+  }
+
+  #note(row: Row, queue: string, laneRate: WideRate | null, laneAt: number): void {
+    const gate = this.#gates.get(queue);
+    const rates = [laneRate, gate?.rate ?? null].filter((rate) => rate !== null);
+    if (rates.length === 0) return;
+    this.rated.set(text(row, "id"), {
+      tolerance: Math.min(...rates.map(({ tolerance }) => tolerance)),
+      at: { lane: laneAt, queue: gate?.now ?? 0 },
+    });
+  }
+
+  /** All queues share one limit. */
+  get #shared(): boolean {
+    return this.#ask.scope.queues === "all" || Array.isArray(this.#ask.scope.queues);
+  }
+
+  #groupOf(queue: string): string {
+    return this.#shared ? "" : queue;
+  }
+
+  #widened(rate: Rate | null): WideRate | null {
+    if (rate === null) return null;
+    const tolerance = this.#ask.toleranceMs(rate.perMs);
+    return { limit: rate.limit, perMs: rate.perMs + tolerance, tolerance };
+  }
+}
+
+/** A queue's limits; null when its settings are not ours (a hand in the tables). */
+export function limitsOf(row: Row): { concurrency: number | null; rate: Rate | null } | null {
+  const { concurrency, rate } = queueSettings({ cool_base_ms: null, cool_max_ms: null, ...row });
+  const good = (value: unknown): boolean => Number.isInteger(value) && (value as number) > 0;
+  if (concurrency !== null && !good(concurrency)) return null;
+  if (rate !== null && !(good(rate.limit) && good(rate.perMs))) return null;
+  return concurrency === null && rate === null ? null : { concurrency, rate };
+}
+
+/** Whether a turn may give more now; if not, when it may by itself. */
+function standing(turn: Turn, now: number, head: number | null): { active: boolean; wakeAt: number | null } {
+  const { lane } = turn;
+  const asleep = (wakeAt: number | null) => ({ active: false, wakeAt });
+  if (lane.paused) return asleep(null);
+  if (lane.concurrency !== null && lane.running + lane.taken >= lane.concurrency)
+    return asleep(now + FULL_POLL_MS);
+  if (lane.rate !== null) {
+    const { room, opensAt } = roomIn(started(lane.starts, lane.rate, now, lane.taken), lane.rate, now);
+    if (room === 0) return asleep(opensAt);
+  }
+  if (turn.got >= turn.asked) return { active: true, wakeAt: null };
+  if (head === null || head >= WAITING_AT) return asleep(null);
+  return head > now ? asleep(head) : { active: true, wakeAt: null };
+}
+
+function startsText(
+  of: { readonly starts: Starts; readonly rate: Rate | null; readonly taken: number },
+  now: number,
+): string | null {
+  return of.rate === null ? null : JSON.stringify(started(of.starts, of.rate, now, of.taken));
+}
+
+function turnRow(turn: Turn): RowList[number] {
+  return { lane: turn.lane.id, line: turn.line, limit: turn.asked };
+}
+
+/**
+ * Gives back what settled jobs were counted in, in the transaction that settles them; those that go back to a lane ring.
+ * Answers with the queues in which something seemed full, where somebody may be waiting.
+ */
+export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<string>): Script<string[]> {
+  const lanes = new Map<string, { lane: number; line: number; n: number }>();
+  const queues = new Map<string, number>();
+  const back: string[] = [];
+  const laneStarts = new Map<number, number[]>();
+  const queueStarts = new Map<string, number[]>();
+  for (const { id, move, counted, unstarted } of transitions) {
+    if (counted === undefined || !moved.has(id)) continue;
+    const { lane, line, queue, at } = counted;
+    if (lane !== null) {
+      const key = `${lane}:${line}`;
+      lanes.set(key, { lane, line, n: (lanes.get(key)?.n ?? 0) + 1 });
+      if (move === "again") back.push(id);
+      if (unstarted === true && at !== undefined)
+        laneStarts.set(lane, [...(laneStarts.get(lane) ?? []), at.lane]);
+    }
+    if (queue !== null) {
+      queues.set(queue, (queues.get(queue) ?? 0) + 1);
+      if (unstarted === true && at !== undefined)
+        queueStarts.set(queue, [...(queueStarts.get(queue) ?? []), at.queue]);
+    }
+  }
+  const freed = new Set<string>();
+  if (lanes.size > 0)
+    for (const row of yield { name: "refundLanes", params: { rows: [...lanes.values()] } })
+      freed.add(text(row, "queue"));
+  if (back.length > 0) yield { name: "ringJobs", params: { ids: back } };
+  if (queues.size > 0) {
+    const rows = [...queues].map(([queue, n]) => ({ queue, n }));
+    for (const row of yield { name: "refundQueues", params: { rows } }) freed.add(text(row, "queue"));
+  }
+  yield* returnStarts(laneStarts, queueStarts);
+  return [...freed];
+}
+
+/** The starts of jobs that were claimed and given back before they started are given back to their rates. */
+function* returnStarts(
+  lanes: ReadonlyMap<number, readonly number[]>,
+  queues: ReadonlyMap<string, readonly number[]>,
+): Script<void> {
+  if (lanes.size > 0) {
+    const ids = [...lanes.keys()].sort((a, b) => a - b);
+    const kept = startsBy(yield { name: "lockLanes", params: { ids } }, "id");
+    const rows = ids.flatMap((lane) => {
+      const starts = kept.get(String(lane)) ?? null;
+      return starts === null ? [] : [{ lane, starts: lessStarts(starts, lanes.get(lane) ?? []) }];
+    });
+    if (rows.length > 0) yield { name: "laneStarts", params: { rows } };
+  }
+  if (queues.size > 0) {
+    const names = [...queues.keys()].sort();
+    const kept = startsBy(yield { name: "lockQueues", params: { names } }, "name");
+    const rows = names.flatMap((queue) => {
+      const starts = kept.get(queue) ?? null;
+      return starts === null ? [] : [{ queue, starts: lessStarts(starts, queues.get(queue) ?? []) }];
+    });
+    if (rows.length > 0) yield { name: "queueStarts", params: { rows } };
+  }
+}
+
+function lessStarts(starts: string, claimedAt: readonly number[]): string {
+  return JSON.stringify(givenBack(parseStarts(starts), claimedAt));
+}
+
+function startsBy(rows: readonly Row[], key: string): Map<string, string | null> {
+  return new Map(rows.map((row) => [text(row, key), maybeText(row, "starts")]));
+}

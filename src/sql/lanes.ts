@@ -1,0 +1,141 @@
+/**
+ * Lanes: the small number that stands for a (queue, key) pair in the hot table, and a lane's limits as an operator sees them.
+ *
+ * A lane is made when its first job is enqueued, with the limits of the job's definition, and forgotten when nothing of
+ * it was claimed for a week and nobody set anything by hand; so a process remembers a number for an hour at the most.
+ */
+import type { NewJob } from "../job.ts";
+import { parseStarts, roomIn } from "../policy/window.ts";
+import type { LaneLimits, LanePage, LaneState } from "../store.ts";
+import type { Call, Row, Script } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
+
+const REMEMBER_MS = 3_600_000;
+const MOST_REMEMBERED = 50_000;
+
+/** Numbers of lanes that this process has met. */
+export class LaneNumbers {
+  readonly #ids = new Map<string, number>();
+  #since = -Infinity;
+
+  id(queue: string, key: string): number | undefined {
+    return this.#ids.get(`${queue}\n${key}`);
+  }
+
+  learn(rows: readonly Row[]): void {
+    for (const row of rows) this.#ids.set(`${text(row, "queue")}\n${text(row, "key")}`, number(row, "id"));
+  }
+
+  /** Those that are not known, each once, as `addLanes` takes them. */
+  unknown(jobs: readonly NewJob[], monotonicMs: number): LaneRow[] {
+    if (monotonicMs - this.#since > REMEMBER_MS || this.#ids.size > MOST_REMEMBERED) {
+      this.#ids.clear();
+      this.#since = monotonicMs;
+    }
+    const missing = new Map<string, LaneRow>();
+    for (const { queue, lane, laneLimits } of jobs) {
+      if (lane === null || this.id(queue, lane) !== undefined) continue;
+      missing.set(`${queue}\n${lane}`, { queue, key: lane, ...limitColumns(laneLimits ?? null) });
+    }
+    return [...missing.values()];
+  }
+}
+
+type LaneRow = { queue: string; key: string } & ReturnType<typeof limitColumns>;
+
+export function limitColumns(limits: LaneLimits | null): {
+  concurrency: number | null;
+  rateLimit: number | null;
+  ratePer: number | null;
+  weight: number | null;
+} {
+  return {
+    concurrency: limits?.concurrency ?? null,
+    rateLimit: limits?.rate?.limit ?? null,
+    ratePer: limits?.rate?.perMs ?? null,
+    weight: limits?.weight ?? null,
+  };
+}
+
+/** Makes and finds lanes; yields what `LaneNumbers.learn` takes. */
+export function* resolveLanes(rows: readonly LaneRow[], now: number | null): Script<Row[]> {
+  const find: Call = { name: "findLanes", params: { rows } };
+  const found = yield find;
+  if (found.length === rows.length) return found;
+  yield { name: "addLanes", params: { now, rows } };
+  return yield find;
+}
+
+/** A lane's limits by hand. */
+export class LaneSettings {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  set(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void> {
+    const driver = this.#driver;
+    const now = driver.now();
+    const { paused, ...limits } = change;
+    const tuned = Object.keys(limits).length > 0;
+    return driver.transaction(function* (): Script<void> {
+      const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
+      const merged = { ...(row === undefined ? null : limitsOfLane(row)), ...limits } as LaneLimits;
+      const [lane] = yield {
+        name: "setLane",
+        params: { now, queue, key, ...limitColumns(merged), paused: paused ?? null, tuned },
+      };
+      yield { name: "ringLane", params: { lane: number(lane as Row, "id") } };
+    });
+  }
+
+  async list(query: {
+    queue: string | null;
+    key: string | null;
+    cursor: number;
+    limit: number;
+  }): Promise<LanePage> {
+    const { queue, key, cursor, limit } = query;
+    const rows = await this.#driver.read({
+      name: "laneRows",
+      params: { now: this.#driver.now(), queue, key, after: cursor, limit },
+    });
+    const last = rows.at(-1);
+    return {
+      lanes: rows.map(laneState),
+      cursor: rows.length < limit || last === undefined ? null : String(number(last, "id")),
+    };
+  }
+}
+
+export function limitsOfLane(row: Row): LaneLimits {
+  const limit = maybeNumber(row, "rate_limit");
+  const perMs = maybeNumber(row, "rate_per");
+  return {
+    concurrency: maybeNumber(row, "concurrency"),
+    rate: limit === null || perMs === null ? null : { limit, perMs },
+    weight: number(row, "weight"),
+  };
+}
+
+function laneState(row: Row): LaneState {
+  const limits = limitsOfLane(row);
+  const pausedAt = maybeNumber(row, "paused_at");
+  const now = number(row, "now");
+  const window =
+    limits.rate === null ? null : roomIn(parseStarts(maybeText(row, "starts")), limits.rate, now);
+  return {
+    queue: text(row, "queue"),
+    key: text(row, "key"),
+    ...limits,
+    weight: limits.weight ?? 1,
+    paused: pausedAt !== null,
+    pausedAt: pausedAt === null ? null : new Date(pausedAt),
+    running: Math.max(0, number(row, "running") - number(row, "back")),
+    waiting: number(row, "waiting"),
+    rateOpensAt: window === null || window.room > 0 ? null : new Date(window.opensAt),
+    tuned: flag(row, "tuned"),
+  };
+}

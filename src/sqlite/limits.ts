@@ -1,0 +1,285 @@
+/**
+ * The statements of lanes, limits and breakers for SQLite. Read them beside postgres/limits.ts: same names, same order.
+ *
+ * Nobody else writes while we do, so nothing is locked here; what Postgres locks, SQLite only reads.
+ */
+import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
+import { WAITING_AT } from "../job.ts";
+
+/** What statements.ts lends: the pieces that both files are made of. */
+export interface Pieces {
+  readonly alive: string;
+  /** That a queue is neither paused, cooled down nor held. */
+  readonly unstopped: (queue: string) => string;
+  /** What few jobs have, as one column. */
+  readonly rest: string;
+}
+
+export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
+  /** The laned lines in scope. */
+  const laned = (where: string) => `
+    scope as materialized (
+      select l.id as line, l.queue, q.value ->> 'group' as grp
+      from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+      where l.laned and (:names is null or l.name in (select value from json_each(:names)))${where}
+    )`;
+  const inScope = (queue: string) =>
+    `exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = ${queue})`;
+  /** Every (lane, line, rank) that has rows, for the lanes in :turns. */
+  const levels = `
+    wanted as materialized (
+      select w.value ->> 'lane' as lane, w.value ->> 'line' as line, w.value ->> 'limit' as n from json_each(:turns) w
+    ),
+    level_of (lane, line, n, rank) as (
+      select w.lane, w.line, w.n,
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.token is null order by r.rank limit 1) from wanted w
+      union all
+      select l.lane, l.line, l.n,
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
+      from level_of l where l.rank is not null
+    )`;
+  const take = (counted: string) => [
+    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now, counted = ${counted}
+      where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted,
+        (select l.queue from ${t.line} l where l.id = r.line) as queue, j.input, j.max_attempts, ${piece.rest}
+      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
+      where changes() > 0 and c.token = last_insert_rowid()`,
+  ];
+  const ring = (select: string) => `
+      insert into ${t.bell} (line, lane, at) ${select}
+      on conflict (line, lane) do update set at = min(at, excluded.at)`;
+
+  return {
+    gates: `
+      select distinct l.queue, true as laned from ${t.line} l where l.laned
+      union all select q.name, false from ${t.queue} q where q.limited`,
+    addLanes: `
+      insert into ${t.lane} (queue, key, concurrency, rate_limit, rate_per, weight, used_at)
+      values (:rows.queue, :rows.key, :rows.concurrency, :rows.rateLimit, :rows.ratePer, coalesce(:rows.weight, 1), :now)
+      on conflict (queue, key) do nothing`,
+    findLanes: `select id, queue, key from ${t.lane} where queue = :rows.queue and key = :rows.key`,
+    ringJobs: ring(`
+      select r.line, r.lane, min(r.run_at) from ${t.ready} r
+      where r.id in (select value from json_each(:ids)) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line, r.lane`),
+
+    // Claim, in this order.
+    lockGates: `
+      select q.name, q.settings, q.running, q.starts, q.adopt_until, :now as now from ${t.queue} q
+      where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+        and (coalesce(q.gate_at, 0) <= :now or exists (select 1 from ${t.refund} f where f.queue = q.name))
+      order by q.name`,
+    adopt: `
+      insert into ${t.ghost} (queue, id, token)
+      select l.queue, r.id, r.token from ${t.claim} c cross join json_each(c.ids) o
+      join ${t.ready} r on r.id = o.value and r.token = c.token
+      join ${t.line} l on l.id = r.line
+      where l.queue in (select value from json_each(:names)) and coalesce(r.counted, 0) & 2 = 0
+      on conflict (queue, id, token) do nothing`,
+    ghosts: [
+      `delete from ${t.ghost} where queue in (select value from json_each(:names))
+        and not exists (select 1 from ${t.ready} r where r.id = ${t.ghost}.id and r.token = ${t.ghost}.token)`,
+      `select queue, count(*) as n from ${t.ghost} where queue in (select value from json_each(:names)) group by queue`,
+    ],
+    ringTurns: [
+      `insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
+        with ${laned("")},
+        mine as materialized (
+          select distinct b.lane from scope s cross join ${t.bell} b on b.line = s.line
+        ),
+        full as materialized (
+          select m.lane from mine m cross join ${t.lane} a on a.id = m.lane and a.running >= a.concurrency
+          where exists (select 1 from ${t.bell} b where b.lane = m.lane and b.back > 0)
+        ),
+        due as materialized (
+          select d.lane, d.line, min(d.at) as at from (
+            select b.lane, b.line, b.at from mine m cross join ${t.bell} b on b.lane = m.lane and b.at < ${WAITING_AT}
+            union all select f.lane, f.line, 0 from scope s cross join ${t.turn} f on f.line = s.line and f.wake_at <= :now
+            union all select b.lane, b.line, 0 from full m cross join ${t.bell} b on b.lane = m.lane
+            union all select f.lane, f.line, 0 from full m cross join ${t.turn} f on f.lane = m.lane
+          ) d group by d.lane, d.line
+        )
+        select d.lane, d.line, coalesce(
+            (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
+            (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
+          d.at <= :now, case when d.at > :now then d.at end
+        from due d where not exists (select 1 from ${t.turn} x where x.lane = d.lane and x.line = d.line and x.active)
+        on conflict (lane, line) do update set
+          active = excluded.active,
+          vtime = case when excluded.active then max(w.vtime, excluded.vtime) else w.vtime end,
+          wake_at = case when not excluded.active then min(coalesce(w.wake_at, excluded.wake_at), excluded.wake_at) end`,
+      `with ${laned("")}
+        update ${t.lane} set running = max(0, running - (select sum(b.back) from ${t.bell} b where b.lane = ${t.lane}.id))
+        where id in (select b.lane from ${t.bell} b where b.back > 0 and b.lane in (select c.lane from ${t.bell} c where c.line in (select line from scope)))`,
+      `with ${laned("")}
+        delete from ${t.bell} where lane in (select c.lane from ${t.bell} c where c.line in (select line from scope))`,
+    ],
+    pickTurns: `
+      with ${laned(` and ${piece.unstopped("l.queue")}
+        and (l.queue in (select value from json_each(:gates)) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
+      select s.queue, s.grp, w.line, w.lane, w.vtime, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts, :now as now
+      from scope s cross join ${t.turn} w on w.line = s.line
+        and w.lane in (select f.lane from ${t.turn} f where f.line = s.line and f.active order by f.vtime, f.lane limit :most)
+      join ${t.lane} a on a.id = w.lane`,
+    takeLaned: [
+      `insert into ${t.claim} (session, ids)
+        with recursive ${levels},
+        level as materialized (select l.lane, l.line, l.n, l.rank from level_of l where l.rank is not null and ${piece.alive})
+        select :session, json_group_array(id) from (
+          select id from (
+            select r.id, l.n, row_number() over (partition by l.lane, l.line order by l.rank * :direction, r.run_at, r.id) as place
+            from level l cross join ${t.ready} r
+            where r.id in (
+              select c.id from ${t.ready} c
+              where c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now
+              order by c.run_at, c.id limit :most)
+          ) where place <= n order by place
+        ) having count(*) > 0`,
+      ...take("1 + 2 * (line in (select value from json_each(:counted)))"),
+    ],
+    // Jobs without a lane, of queues that have limits: as `sweep`, and counted.
+    takeGated: [
+      `insert into ${t.claim} (session, ids)
+        with recursive scope as materialized (
+          select l.id as line, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+          from json_each(:queues) q join ${t.line} l on l.queue = q.value ->> 'queue'
+          where not l.laned and (:names is null or l.name in (select value from json_each(:names))) and ${piece.alive}
+        ),
+        level_of (line, rank) as (
+          select s.line, (select r.rank from ${t.ready} r where r.line = s.line and r.token is null order by r.rank limit 1) from scope s
+          union all
+          select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
+          from level_of l where l.rank is not null
+        ),
+        level as materialized (
+          select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
+        )
+        select :session, json_group_array(id) from (
+          select id from (
+            select r.id, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.id) as place
+            from level l cross join ${t.ready} r
+            where r.id in (
+              select c.id from ${t.ready} c
+              where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now
+              order by c.run_at, c.id limit :most)
+          ) where place <= n order by place
+        ) having count(*) > 0`,
+      ...take("2"),
+    ],
+    laneHeads: `
+      with recursive ${levels}
+      select l.lane, l.line, min((select r.run_at from ${t.ready} r
+          where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1)) as at
+      from level_of l where l.rank is not null group by l.lane, l.line`,
+    turned: [
+      `update ${t.lane} set running = running + :lanes.n, starts = :lanes.starts, used_at = :now where id = :lanes.lane`,
+      `update ${t.turn} set vtime = vtime + :turns.by, active = :turns.active, wake_at = :turns.wakeAt where lane = :turns.lane and line = :turns.line`,
+    ],
+    gated: `
+      update ${t.queue} set running = running + :rows.n, starts = :rows.starts, gate_at = :rows.gateAt, adopt_until = :rows.adoptUntil
+      where name = :rows.queue`,
+    peekGated: `
+      with recursive ${laned(` and ${piece.unstopped("l.queue")}`)},
+      gate as materialized (
+        select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
+        from ${t.queue} q
+        where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+      ),
+      gate_line as materialized (
+        select l.id as line, g.gate_at from gate g
+        join ${t.line} l on l.queue = g.name and not l.laned and (:names is null or l.name in (select value from json_each(:names)))
+      ),
+      level_of (line, gate_at, rank) as (
+        select g.line, g.gate_at, (select r.rank from ${t.ready} r where r.line = g.line and r.token is null order by r.rank limit 1) from gate_line g
+        union all
+        select l.line, l.gate_at, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
+        from level_of l where l.rank is not null
+      )
+      select :now as now, min(
+        coalesce((select min(max(l.gate_at, (select r.run_at from ${t.ready} r
+          where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1))) from level_of l where l.rank is not null), ${WAITING_AT}),
+        coalesce((select min(max(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
+            case when exists (select 1 from ${t.bell} b where b.line = s.line) then 0 end,
+            case when exists (select 1 from ${t.turn} w where w.line = s.line and w.active) then 0 end,
+            (select min(w.wake_at) from ${t.turn} w where w.line = s.line and w.wake_at is not null), ${WAITING_AT})))
+          from scope s), ${WAITING_AT})
+      ) as due_at`,
+
+    // Settle.
+    refundLanes: [
+      `insert into ${t.bell} (line, lane, at, back) values (:rows.line, :rows.lane, ${WAITING_AT}, :rows.n)
+        on conflict (line, lane) do update set back = back + excluded.back`,
+      `select queue from ${t.lane} where id = :rows.lane and running >= concurrency`,
+    ],
+    refundQueues: [
+      `insert into ${t.refund} (queue, n) values (:rows.queue, :rows.n) on conflict (queue) do update set n = n + excluded.n`,
+      `select name as queue from ${t.queue} where name = :rows.queue and gate_at >= ${WAITING_AT}`,
+    ],
+    foldRefunds: `delete from ${t.refund} where queue in (select value from json_each(:names)) returning queue, n`,
+    // Only where a claim is given back before its job has started: its rate gets the start back.
+    lockLanes: `select id, starts from ${t.lane} where id in (select value from json_each(:ids))`,
+    laneStarts: [
+      `update ${t.lane} set starts = :rows.starts where id = :rows.lane`,
+      ring(`select w.line, w.lane, 0 from ${t.turn} w where w.lane = :rows.lane`),
+    ],
+    lockQueues: `select name, starts from ${t.queue} where name in (select value from json_each(:names))`,
+    queueStarts: `update ${t.queue} set starts = :rows.starts, gate_at = null where name = :rows.queue`,
+
+    // Lanes by hand.
+    setLane: `
+      insert into ${t.lane} as a (queue, key, concurrency, rate_limit, rate_per, weight, paused_at, tuned, used_at)
+      values (:queue, :key, :concurrency, :rateLimit, :ratePer, coalesce(:weight, 1), case when :paused then :now end, :tuned, :now)
+      on conflict (queue, key) do update set
+        concurrency = case when :tuned then excluded.concurrency else a.concurrency end,
+        rate_limit = case when :tuned then excluded.rate_limit else a.rate_limit end,
+        rate_per = case when :tuned then excluded.rate_per else a.rate_per end,
+        weight = case when :tuned then excluded.weight else a.weight end,
+        paused_at = case when :paused is null then a.paused_at when :paused then coalesce(a.paused_at, :now) end,
+        tuned = a.tuned or excluded.tuned
+      returning id`,
+    ringLane: ring(`select line, lane, 0 from ${t.turn} where lane = :lane`),
+    tuneLanes: `
+      update ${t.lane} set concurrency = :rows.concurrency, rate_limit = :rows.rateLimit, rate_per = :rows.ratePer, weight = coalesce(:rows.weight, 1)
+      where not tuned and queue in (select l.queue from ${t.line} l where l.name = :rows.name and l.laned)
+        and (concurrency is not :rows.concurrency or rate_limit is not :rows.rateLimit or rate_per is not :rows.ratePer
+          or weight is not coalesce(:rows.weight, 1))
+      returning id`,
+    laneRows: `
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a
+      where (:queue is null or a.queue = :queue) and (:key is null or a.key = :key) and a.id > :after
+      order by a.id limit :limit`,
+    forgetLanes: [
+      `delete from ${t.lane} where id in (
+        select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < :now - 604800000
+          and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000)`,
+      `delete from ${t.turn} where not exists (select 1 from ${t.lane} a where a.id = ${t.turn}.lane)`,
+    ],
+    whyJob: `
+      select r.note, r.throttles, r.counted, :now as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
+        a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
+        coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from ${t.ghost} g where g.queue = l.queue)
+          - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0) as ghosts
+      from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
+      where r.id = :id`,
+
+    // Breakers.
+    breakerRows: `
+      select b.*, :now as now, exists (select 1 from ${t.session} s where s.id = b.probe_session and s.lease_until > :now) as probing
+      from ${t.breaker} b where :keys is null or b.key in (select value from json_each(:keys)) order by b.key`,
+    addBreakers: `insert into ${t.breaker} (key) select value from json_each(:keys) where true on conflict (key) do nothing`,
+    lockBreakers: `select b.*, :now as now from ${t.breaker} b where b.key in (select value from json_each(:keys)) order by b.key`,
+    writeBreakers: `
+      update ${t.breaker} set failures = :rows.failures, opened_at = :rows.openedAt, open_until = :rows.openUntil, probe_session = :rows.probe, error = :rows.error
+      where key = :rows.key`,
+    probeBreaker: `
+      update ${t.breaker} set probe_session = :session
+      where key = :key and open_until <= :now
+        and not exists (select 1 from ${t.session} s where s.id = ${t.breaker}.probe_session and s.lease_until > :now)
+      returning key`,
+    unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session returning key`,
+    resetBreaker: `delete from ${t.breaker} where key = :key returning key`,
+  };
+}

@@ -1,0 +1,329 @@
+/**
+ * What a worker does about breakers: counts outcomes, keeps jobs of an open breaker from running, and sends the probe.
+ *
+ *   settled ──count──▶ the row (shared by all processes) ──opened──▶ here: not claimed · elsewhere: told, or read within a second
+ *   half-open ──this session wins the probe──▶ one job is claimed and run ──▶ its outcome closes the breaker, or opens it anew
+ *
+ * A breaker of a queue or a kind keeps it out of the claim. A breaker of a key cannot: its jobs are claimed among others,
+ * and one that meets an open breaker goes back, unburnt, until the breaker may be tried.
+ *
+ * Invariants: a worker none of whose kinds and queues has a breaker sends nothing; over all processes one session at a
+ * time has the probe of a breaker, for as long as its lease lives; what was read is older than a second at no claim, and
+ * cooldowns are at least that, so nobody takes a half-open breaker for a closed one; nothing here rejects.
+ * Not here: the rule (policy/breaker.ts), the rows (sql/breakers.ts).
+ */
+import type { Clock } from "../clock.ts";
+import type { AnyJob } from "../definition.ts";
+import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
+import { breakerKey, type Rule } from "../policy/breaker.ts";
+import { describeFailure } from "../policy/failure.ts";
+import type { BreakerCount, BreakerState, Store } from "../store.ts";
+import type { Outcome } from "../transition.ts";
+import type { Settlement } from "./settler.ts";
+
+export interface WorkerBreakersDeps {
+  readonly store: Pick<Store, "breakers" | "countBreakers" | "probeBreaker" | "unprobeBreaker" | "wake">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly workerId: string;
+  readonly definitions: ReadonlyMap<string, AnyJob>;
+  /** The rule of a queue, from its live settings. */
+  readonly queueRule: (queue: string) => Rule | null;
+  readonly queues: readonly string[];
+  readonly onOpened: (state: BreakerState) => void;
+  readonly onClosed: (state: BreakerState) => void;
+  /** Nothing that has ended waits to be settled. */
+  readonly idle: () => boolean;
+  /** Something may be claimable that was not. */
+  readonly onChange: () => void;
+}
+
+/** What a breaker means for one job that is about to start. */
+export type Passage =
+  | { readonly go: true }
+  | { readonly go: false; readonly waitMs: number; readonly reason: string };
+
+const freshMs = 1_000;
+const retryProbeMs = 1_000;
+/** A counted error is for operators to see, not to keep. */
+const mostErrorChars = 1_024;
+const passes: Passage = { go: true };
+
+/** A breaker that is not closed, as this worker last saw it. */
+interface Known {
+  /** By the monotonic clock. */
+  openUntil: number;
+  probing: boolean;
+}
+
+/** The breakers of one worker. */
+export class WorkerBreakers {
+  readonly #deps: WorkerBreakersDeps;
+  readonly #open = new Map<string, Known>();
+  /** Probes that this session has, with the job that each is tried with. */
+  readonly #probes = new Map<string, { job: string | null }>();
+  readonly #kinds: readonly AnyJob[];
+  /** Failures in a row that ended here and may not be counted yet. */
+  readonly #streaks = new Map<string, number>();
+  #readAt = -Infinity;
+  #reading: Promise<void> | null = null;
+
+  constructor(deps: WorkerBreakersDeps) {
+    this.#deps = deps;
+    this.#kinds = [...deps.definitions.values()].filter(({ breaker }) => breaker !== null);
+  }
+
+  /** Whether this worker has anything to do with breakers. */
+  get any(): boolean {
+    return this.#kinds.length > 0 || this.#deps.queues.some((queue) => this.#deps.queueRule(queue) !== null);
+  }
+
+  /** What other processes have opened and closed is read anew before the next claim. */
+  forget(): void {
+    this.#readAt = -Infinity;
+  }
+
+  /** A session that is gone has no probes. */
+  sessionLost(): void {
+    this.#probes.clear();
+    this.forget();
+  }
+
+  /** Before a claim: reads what others know, where that is not fresh. */
+  async refresh(): Promise<void> {
+    if (this.#deps.clock.monotonic() - this.#readAt < freshMs) return;
+    this.#reading ??= this.#read().finally(() => (this.#reading = null));
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const startedAt = this.#deps.clock.monotonic();
+    try {
+      const states = await this.#deps.store.breakers(null);
+      // One that this process has opened by itself stays until the row has counted it.
+      for (const key of this.#open.keys()) if (!this.#streaks.has(key)) this.#open.delete(key);
+      for (const state of states) if (state.openUntil !== null) this.#learn(state);
+      this.#readAt = startedAt;
+    } catch (error) {
+      this.#deps.log.debug(
+        { worker: this.#deps.workerId, error: describeFailure(error).message },
+        "the breakers could not be read",
+      );
+    }
+  }
+
+  #learn(state: BreakerState): void {
+    const { clock } = this.#deps;
+    if (state.openUntil === null) {
+      this.#open.delete(state.key);
+      return;
+    }
+    // Kept by the monotonic clock; the database's may differ from this process's, so only the difference is taken.
+    const leftMs = state.state === "half-open" ? 0 : state.openUntil.getTime() - clock.now();
+    this.#open.set(state.key, {
+      openUntil: clock.monotonic() + Math.max(0, leftMs),
+      probing: state.probing,
+    });
+  }
+
+  /** What a claim must leave out now; and when the first of it may be tried. */
+  closed(): { queues: ReadonlySet<string>; names: ReadonlySet<string>; tryInMs: number | null } {
+    const queues = new Set<string>();
+    const names = new Set<string>();
+    let tryAt = Infinity;
+    const look = (key: string, into: Set<string>, name: string): void => {
+      const known = this.#open.get(key);
+      if (known === undefined) return;
+      into.add(name);
+      tryAt = Math.min(tryAt, known.openUntil);
+    };
+    for (const queue of this.#deps.queues)
+      if (this.#deps.queueRule(queue) !== null) look(breakerKey.queue(queue), queues, queue);
+    for (const { name, breaker } of this.#kinds)
+      if (breaker?.key === null) look(breakerKey.kind(name), names, name);
+    const tryInMs = tryAt === Infinity ? null : Math.max(0, tryAt - this.#deps.clock.monotonic());
+    return { queues, names, tryInMs };
+  }
+
+  /**
+   * A queue or a kind whose breaker may be tried, if this session has won its probe: exactly one job of it may be
+   * claimed. Null: nothing to try.
+   */
+  async probe(session: number): Promise<{ key: string; queue: string | null; name: string | null } | null> {
+    const { store, clock, queues } = this.#deps;
+    const candidates = [
+      ...queues
+        .filter((queue) => this.#deps.queueRule(queue) !== null)
+        .map((queue) => ({ key: breakerKey.queue(queue), queue, name: null })),
+      ...this.#kinds
+        .filter(({ breaker }) => breaker?.key === null)
+        .map(({ name }) => ({ key: breakerKey.kind(name), queue: null, name })),
+    ];
+    for (const candidate of candidates) {
+      const known = this.#open.get(candidate.key);
+      if (known === undefined || known.openUntil > clock.monotonic() || this.#probes.has(candidate.key))
+        continue;
+      if (await store.probeBreaker(session, candidate.key)) {
+        this.#probes.set(candidate.key, { job: null });
+        return candidate;
+      }
+      known.openUntil = clock.monotonic() + retryProbeMs;
+    }
+    return null;
+  }
+
+  /** This job was claimed to try it with. */
+  assign(key: string, job: string): void {
+    this.#probes.set(key, { job });
+  }
+
+  /** These are not held any more, and no outcome of theirs will be counted. */
+  lost(jobs: readonly ClaimedJob[]): void {
+    for (const { id, session } of jobs)
+      for (const [key, probe] of this.#probes) if (probe.job === id) void this.giveBack(session, key);
+  }
+
+  /** There was no job to try it with. */
+  async giveBack(session: number, key: string): Promise<void> {
+    this.#probes.delete(key);
+    const known = this.#open.get(key);
+    if (known !== undefined) known.openUntil = this.#deps.clock.monotonic() + retryProbeMs;
+    await this.#deps.store.unprobeBreaker(session, key).catch(() => undefined);
+  }
+
+  /** Whether a claimed job may run: at once, or (a key's breaker, half-open) after a question to the database. */
+  passage(job: ClaimedJob, input: () => unknown): Passage | Promise<Passage> {
+    const definition = this.#deps.definitions.get(job.name);
+    for (const key of [breakerKey.queue(job.queue), breakerKey.kind(job.name)]) {
+      const known = this.#open.get(key);
+      if (known === undefined) continue;
+      const ruled =
+        key === breakerKey.queue(job.queue)
+          ? this.#deps.queueRule(job.queue) !== null
+          : definition?.breaker?.key === null;
+      if (!ruled) continue;
+      // At once: while the breaker is not closed, no claim takes it again.
+      if (this.#probes.get(key)?.job !== job.id) return { ...this.#waits(known, key), waitMs: 0 };
+    }
+    const key = this.#keyOf(job, definition, input);
+    const known = key === null ? undefined : this.#open.get(key);
+    if (key === null || known === undefined) return passes;
+    if (known.openUntil > this.#deps.clock.monotonic()) return this.#waits(known, key);
+    return this.#tryKey(job, key, known);
+  }
+
+  async #tryKey(job: ClaimedJob, key: string, known: Known): Promise<Passage> {
+    const held = this.#probes.get(key);
+    if (held !== undefined && held.job !== job.id) return this.#waits(known, key);
+    try {
+      if (await this.#deps.store.probeBreaker(job.session, key)) {
+        this.#probes.set(key, { job: job.id });
+        return passes;
+      }
+    } catch {
+      // Asked again with its next claim.
+    }
+    // Reset meanwhile, or somebody else's probe is running.
+    this.forget();
+    return this.#waits(known, key);
+  }
+
+  #waits(known: Known, key: string): Passage & { go: false } {
+    const leftMs = known.openUntil - this.#deps.clock.monotonic();
+    return {
+      go: false,
+      waitMs: Math.max(retryProbeMs, leftMs),
+      reason: `the breaker ${key} is ${leftMs > 0 ? "open" : "half-open"}`,
+    };
+  }
+
+  #keyOf(job: ClaimedJob, definition: AnyJob | undefined, input: () => unknown): string | null {
+    const compute = definition?.breaker?.key ?? null;
+    if (compute === null) return null;
+    try {
+      const key: unknown = compute(input() as never);
+      return typeof key === "string" && key !== "" ? breakerKey.key(job.name, key.slice(0, 512)) : null;
+    } catch {
+      return null; // a job whose key cannot be had is not kept from running: its own failure will tell
+    }
+  }
+
+  /**
+   * An attempt has ended here: the rule is kept at once in this process, before the row has counted it. Hundreds of jobs
+   * that were claimed ahead would otherwise fail while that is on its way.
+   */
+  ended(job: ClaimedJob, outcome: Outcome, input: () => unknown): void {
+    const bad = outcome.kind === "failed" || outcome.kind === "dead";
+    if (!bad && outcome.kind !== "succeeded") return;
+    for (const { key, rule } of this.#rulesOf(job, input)) {
+      const streak = bad ? (this.#streaks.get(key) ?? 0) + 1 : 0;
+      if (streak > 0) this.#streaks.set(key, streak);
+      else this.#streaks.delete(key);
+      if (streak >= rule.after && !this.#open.has(key))
+        this.#open.set(key, { openUntil: this.#deps.clock.monotonic() + rule.cooldownMs, probing: false });
+    }
+  }
+
+  /** Counts what was settled. Never rejects. */
+  async settled(settlements: readonly Settlement[], input: (job: ClaimedJob) => unknown): Promise<void> {
+    if (!this.any) return;
+    const counts = new Map<string, { -readonly [K in keyof BreakerCount]: BreakerCount[K] }>();
+    const ended: { session: number; key: string }[] = [];
+    let session: number | null = null;
+    for (const { job, outcome } of settlements) {
+      session = job.session;
+      const good = outcome.kind === "succeeded";
+      const bad = outcome.kind === "failed" || outcome.kind === "dead";
+      for (const { key, rule } of this.#rulesOf(job, () => input(job))) {
+        if (this.#probes.get(key)?.job === job.id) {
+          this.#probes.delete(key);
+          if (!good && !bad) ended.push({ session: job.session, key });
+        }
+        if (!good && !bad) continue;
+        const count = counts.get(key) ?? { key, rule, failures: 0, succeeded: false, error: null };
+        counts.set(key, count);
+        if (good) Object.assign(count, { failures: 0, succeeded: true });
+        else {
+          count.failures += 1;
+          count.error = outcome.failure.message.slice(0, mostErrorChars);
+        }
+      }
+    }
+    for (const probe of ended) await this.giveBack(probe.session, probe.key);
+    if (counts.size === 0 || session === null) return;
+    try {
+      const changed = await this.#deps.store.countBreakers(session, [...counts.values()]);
+      for (const state of changed) this.#changed(state);
+      // All that ended here is counted: from now on the rows alone say.
+      if (this.#deps.idle()) this.#streaks.clear();
+      if (changed.length > 0) {
+        this.#deps.store.wake({ kind: "settings" });
+        this.#deps.onChange();
+      }
+    } catch (error) {
+      this.#deps.log.warn(
+        { worker: this.#deps.workerId, error: describeFailure(error).message },
+        "a breaker could not count what was settled",
+      );
+      this.forget();
+    }
+  }
+
+  #changed(state: BreakerState): void {
+    this.#streaks.delete(state.key);
+    this.#learn(state);
+    if (state.openUntil === null) this.#deps.onClosed(state);
+    else this.#deps.onOpened(state);
+  }
+
+  *#rulesOf(job: ClaimedJob, input: () => unknown): Generator<{ key: string; rule: Rule }> {
+    const ofQueue = this.#deps.queueRule(job.queue);
+    if (ofQueue !== null) yield { key: breakerKey.queue(job.queue), rule: ofQueue };
+    const definition = this.#deps.definitions.get(job.name);
+    const rule = definition?.breaker ?? null;
+    if (rule === null) return;
+    const key = rule.key === null ? breakerKey.kind(job.name) : this.#keyOf(job, definition, input);
+    if (key !== null) yield { key, rule };
+  }
+}

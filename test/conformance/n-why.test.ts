@@ -1,0 +1,212 @@
+// N9: why a job is not running, one test for each reason that limits, breakers and stops can give.
+import { expect, test } from "vitest";
+import { Release, Throttled } from "../../src/decision.ts";
+import type { Why } from "../../src/why.ts";
+import { onEveryStore } from "../support/stores.ts";
+import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
+
+type Reason = {
+  readonly what: string;
+  readonly set: (world: World, client: Client) => Promise<string>;
+  readonly why: Partial<Why>;
+  readonly text: RegExp;
+};
+
+const lane = (): string => "acme";
+
+const reasons: readonly Reason[] = [
+  {
+    what: "a job that is due later",
+    set: async (world, { hf }) => (await hf.enqueue(quickJob(world).job, { n: 1 }, { delay: "5m" })).id,
+    why: { reason: "future" },
+    text: /^It is due at .*Z\.$/,
+  },
+  {
+    what: "a retry that waits for its backoff",
+    set: (world, client) => failing(world, client, () => new Error("boom")),
+    why: { reason: "retry-wait" },
+    text: /^Attempt 1 failed \(boom\); the next one starts at /,
+  },
+  {
+    what: "a job that was throttled",
+    set: (world, client) => failing(world, client, () => new Throttled("1m", "429 from the API")),
+    why: { reason: "throttled" },
+    text: /throttled \(429 from the API\)/,
+  },
+  {
+    what: "a job that gave its attempt back",
+    set: (world, client) => failing(world, client, () => new Release("session expired", { delay: "1m" })),
+    why: { reason: "released" },
+    text: /gave its attempt back \(session expired\)/,
+  },
+  {
+    what: "a paused queue",
+    set: async (world, { hf }) => {
+      await hf.queues.pause("default");
+      return (await hf.enqueue(quickJob(world).job, { n: 1 })).id;
+    },
+    why: { reason: "paused", queue: "default" },
+    text: /Queue "default" is paused/,
+  },
+  {
+    what: "a hold",
+    set: async (world, { hf }) => {
+      await hf.holds.set("stop", { reason: "maintenance" });
+      return (await hf.enqueue(quickJob(world).job, { n: 1 })).id;
+    },
+    why: { reason: "hold", holds: ["stop"] },
+    text: /Held by "stop" \(maintenance\)/,
+  },
+  {
+    what: "a queue that cools down",
+    set: async (world, client) => {
+      await client.hf.queues.set("default", { cooldown: { base: "1m", max: "1h" } });
+      await failing(world, client, () => new Throttled("1s"));
+      return (await client.hf.enqueue("held", { n: 2 })).id;
+    },
+    why: { reason: "cool-down" },
+    text: /cools down until/,
+  },
+  {
+    what: "a queue that nobody serves",
+    set: async (world, { hf }) => (await hf.enqueue(quickJob(world).job, { n: 1 }, { queue: "mial" })).id,
+    why: { reason: "unserved", queue: "mial" },
+    text: /^No worker is running\.$/,
+  },
+  {
+    what: "a lane that is full",
+    set: async (world, client) => {
+      const { job, runs } = heldJob(world, "held", { lane, lanes: { concurrency: 1 } });
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.enqueue(job, { n: 1 });
+      const { id } = await client.hf.enqueue(job, { n: 2 });
+      await world.until("the first to run", () => runs.length === 1);
+      return id;
+    },
+    why: { reason: "lane-full", lane: "acme", limit: { limit: 1, used: 1 } },
+    text: /Lane "acme" of queue "default" is full: 1 of 1 run\./,
+  },
+  {
+    what: "a lane whose rate is used up",
+    set: async (world, client) => {
+      const { job, runs } = quickJob(world, "quick", { lane, lanes: { rate: { limit: 1, per: "1m" } } });
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.enqueue(job, { n: 1 });
+      const { id } = await client.hf.enqueue(job, { n: 2 });
+      await world.until("the first to run", () => runs.length === 1);
+      return id;
+    },
+    why: { reason: "lane-rate", lane: "acme", limit: { limit: 1, used: 1 } },
+    text: /used up its rate of 1 start in 60000 ms until/,
+  },
+  {
+    what: "a lane that is paused",
+    set: async (world, client) => {
+      const { job } = quickJob(world, "quick", { lane });
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.lanes.pause("default", "acme");
+      return (await client.hf.enqueue(job, { n: 1 })).id;
+    },
+    why: { reason: "lane-paused", lane: "acme" },
+    text: /is paused\.$/,
+  },
+  {
+    what: "a queue that is full",
+    set: async (world, client) => {
+      await client.hf.queues.set("default", { concurrency: 1 });
+      const { job, runs } = heldJob(world);
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.enqueue(job, { n: 1 });
+      const { id } = await client.hf.enqueue(job, { n: 2 });
+      await world.until("the first to run", () => runs.length === 1);
+      return id;
+    },
+    why: { reason: "queue-full", limit: { limit: 1, used: 1 } },
+    text: /Queue "default" is full: 1 of 1 run\./,
+  },
+  {
+    what: "a queue whose rate is used up",
+    set: async (world, client) => {
+      await client.hf.queues.set("default", { rate: { limit: 1, per: "1m" } });
+      const { job, runs } = quickJob(world);
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.enqueue(job, { n: 1 });
+      const { id } = await client.hf.enqueue(job, { n: 2 });
+      await world.until("the first to run", () => runs.length === 1);
+      return id;
+    },
+    why: { reason: "queue-rate" },
+    text: /Queue "default" has used up its rate/,
+  },
+  {
+    what: "a breaker that is open",
+    set: async (world, client) => {
+      await failing(world, client, () => new Error("boom"), { breaker: { after: 1, cooldown: "1h" } });
+      await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
+      return (await client.hf.enqueue("held", { n: 2 })).id;
+    },
+    why: { reason: "breaker-open", breaker: "kind:held" },
+    text: /The breaker kind:held is open after 1 failure in a row/,
+  },
+  {
+    what: "a breaker that is half-open",
+    set: async (world, client) => {
+      await failing(world, client, () => new Error("boom"), { breaker: { after: 1, cooldown: "1s" } });
+      await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
+      await client.hf.queues.set("default", { slots: 0 });
+      await world.advance("2s");
+      return (await client.hf.enqueue("held", { n: 2 })).id;
+    },
+    why: { reason: "breaker-half-open", breaker: "kind:held" },
+    text: /half-open/,
+  },
+  {
+    what: "a cancelled job",
+    set: async (world, { hf }) => {
+      const { id } = await hf.enqueue(quickJob(world).job, { n: 1 });
+      await hf.jobs.cancel(id);
+      return id;
+    },
+    why: { reason: "cancelled" },
+    text: /^It was cancelled at .*: cancelled by user/,
+  },
+];
+
+/** Runs one job to this end; gives its id. */
+async function failing(world: World, client: Client, end: () => unknown, options = {}): Promise<string> {
+  const { job, runs } = heldJob(world, "held", options);
+  await client.work([job], { queues: { default: 1 } });
+  const { id } = await client.hf.enqueue(job, { n: 1 });
+  await world.until("it to run", () => runs.length === 1);
+  runs[0]!.fail(end());
+  await world.until("it to wait", async () => (await client.hf.jobs.get(id))!.state === "scheduled");
+  return id;
+}
+
+onEveryStore((target) => {
+  for (const { what, set, why, text } of reasons) {
+    test(`[N9] why names ${what}`, async () => {
+      const world = await newWorld(target);
+      const client = await world.client();
+      const id = await set(world, client);
+      const answer = await client.hf.jobs.why(id);
+      expect(answer).toMatchObject({ id, ...why });
+      expect(answer.text).toMatch(text);
+    });
+  }
+
+  test("[N9] why says that a job is next when nothing but a slot is missing", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { job, runs } = heldJob(world, "held", {
+      lane,
+      lanes: { concurrency: 9, rate: { limit: 9, per: "1m" } },
+    });
+    await client.hf.queues.set("default", { concurrency: 9 });
+    await client.work([job], { queues: { default: 1 } });
+    await client.hf.enqueue(job, { n: 1 });
+    const { id } = await client.hf.enqueue(job, { n: 2 });
+    await world.until("the first to run", () => runs.length === 1);
+    expect(await client.hf.jobs.why(id)).toMatchObject({ reason: "ready" });
+  });
+});

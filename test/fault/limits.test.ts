@@ -1,0 +1,186 @@
+// Limits with real processes: what the handlers themselves wrote down never exceeds them, also across SIGKILL.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { type Holdfast, open, silentLogger } from "../../src/index.ts";
+import { temporaryDirectory } from "../support/guard.ts";
+import { type NodeProcess, spawnNode, waitFor } from "../support/process.ts";
+import { type FreshStore, onEveryStore } from "../support/stores.ts";
+import type { Entry, LimitedSpec } from "./children/limited.ts";
+
+const monotonic = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
+
+class Lab {
+  readonly hf: Holdfast;
+  readonly fresh: FreshStore;
+  readonly log = join(temporaryDirectory("limits"), "runs.jsonl");
+  readonly killedAt = new Map<number, number>();
+
+  constructor(hf: Holdfast, fresh: FreshStore) {
+    this.hf = hf;
+    this.fresh = fresh;
+  }
+
+  static async on(fresh: FreshStore): Promise<Lab> {
+    const hf = await open(fresh.url, { ...fresh.options, logger: silentLogger });
+    onTestFinished(() => hf.close());
+    return new Lab(hf, fresh);
+  }
+
+  async start(workers: number, queues: Record<string, number>): Promise<NodeProcess> {
+    const spec: LimitedSpec = {
+      url: this.fresh.url,
+      options: this.fresh.options,
+      log: this.log,
+      workers,
+      queues,
+    };
+    const child = spawnNode("test/fault/children/limited.ts", [JSON.stringify(spec)]);
+    onTestFinished(() => child[Symbol.asyncDispose]());
+    await child.message("ready", { deadlineMs: 30_000 });
+    return child;
+  }
+
+  async kill(child: NodeProcess): Promise<void> {
+    child.kill("SIGKILL");
+    await child.exited;
+    this.killedAt.set(child.pid, monotonic());
+  }
+
+  entries(): Entry[] {
+    if (!existsSync(this.log)) return [];
+    const lines = readFileSync(this.log, "utf8").split("\n");
+    return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as Entry);
+  }
+
+  /** The most that ran at once, by what the limit is of. A killed process's runs end with it. */
+  mostAtOnce(): Map<string, number> {
+    const entries = this.entries();
+    const ends = new Map(entries.filter(({ event }) => event === "end").map(({ run, at }) => [run, at]));
+    const edges: { at: number; of: string; by: number }[] = [];
+    for (const { event, of, run, pid, at } of entries) {
+      if (event !== "start") continue;
+      edges.push({ at, of, by: 1 }, { at: ends.get(run) ?? this.killedAt.get(pid) ?? Infinity, of, by: -1 });
+    }
+    // Of one instant, ends come first: a place that is free may be taken.
+    edges.sort((a, b) => a.at - b.at || a.by - b.by);
+    const running = new Map<string, number>();
+    const most = new Map<string, number>();
+    for (const { of, by } of edges) {
+      const now = (running.get(of) ?? 0) + by;
+      running.set(of, now);
+      most.set(of, Math.max(most.get(of) ?? 0, now));
+    }
+    return most;
+  }
+
+  runningBy(pid: number): number {
+    const mine = this.entries().filter((entry) => entry.pid === pid);
+    return (
+      mine.filter(({ event }) => event === "start").length -
+      mine.filter(({ event }) => event === "end").length
+    );
+  }
+
+  async allDone(count: number): Promise<void> {
+    await waitFor(async () => (await this.hf.jobs.count({ state: "done" })) === count, {
+      what: `${count} jobs to be done`,
+      deadlineMs: 90_000,
+      everyMs: 100,
+    });
+  }
+}
+
+const limits = [1, 3, 10];
+
+onEveryStore((target) => {
+  test("[N5] with 8 workers in 4 processes, of which some are killed, no limit of a lane or a queue is exceeded at any instant", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    for (const limit of limits) {
+      await hf.queues.set(`q${limit}`, { concurrency: limit });
+      await hf.lanes.set("lanes", `l${limit}`, { concurrency: limit });
+    }
+    const queues = { q1: 4, q3: 4, q10: 4, lanes: 8 };
+    let count = 0;
+    for (const limit of limits) {
+      const many = limit * 14 + 10;
+      const input = { ms: 25, of: `q${limit}` };
+      await hf.enqueueMany(Array.from({ length: many }, () => ({ job: "nap", input, queue: input.of })));
+      const laned = { ms: 25, of: `l${limit}` };
+      await hf.enqueueMany(
+        Array.from({ length: many }, () => ({ job: "nap", input: laned, queue: "lanes", lane: laned.of })),
+      );
+      count += 2 * many;
+    }
+    const children = await Promise.all([1, 2, 3, 4].map(() => lab.start(2, queues)));
+    for (const victim of [0, 1]) {
+      await sleep(300); // anywhere in the middle: what is checked holds at every instant
+      await lab.kill(children[victim]!);
+      children[victim] = await lab.start(2, queues);
+    }
+    await lab.allDone(count);
+    const most = lab.mostAtOnce();
+    for (const limit of limits) {
+      expect(most.get(`q${limit}`), `queue of ${limit}`).toBeLessThanOrEqual(limit);
+      expect(most.get(`l${limit}`), `lane of ${limit}`).toBeLessThanOrEqual(limit);
+    }
+    // And the limits are used: nothing is counted that does not run.
+    expect(most.get("q3")).toBe(3);
+    expect(most.get("l3")).toBe(3);
+    const { fresh } = lab;
+    const counted = async (): Promise<number[]> => {
+      const lanes = await fresh.query(
+        `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a`,
+      );
+      const gates = await fresh.query(
+        `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
+      );
+      return [...lanes, ...gates].map((row) => Number(row["n"]));
+    };
+    await waitFor(async () => (await counted()).every((n) => n === 0), {
+      what: "the counts to be back at 0",
+      deadlineMs: 15_000,
+    });
+  });
+
+  test("[N5] with 8 workers in 4 processes no sliding window has more starts than a rate allows", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    await hf.queues.set("q", { rate: { limit: 10, per: "1s" } });
+    await hf.lanes.set("lanes", "l", { rate: { limit: 5, per: "500ms" } });
+    const queued = { job: "nap", input: { ms: 1, of: "q" }, queue: "q" };
+    const laned = { job: "nap", input: { ms: 1, of: "l" }, queue: "lanes", lane: "l" };
+    await hf.enqueueMany(Array.from({ length: 40 }, () => queued));
+    await hf.enqueueMany(Array.from({ length: 40 }, () => laned));
+    await Promise.all([1, 2, 3, 4].map(() => lab.start(2, { q: 4, lanes: 4 })));
+    await lab.allDone(80);
+    const starts = (of: string) =>
+      lab
+        .entries()
+        .filter((entry) => entry.event === "start" && entry.of === of)
+        .map(({ at }) => at)
+        .sort((a, b) => a - b);
+    const most = (times: number[], perMs: number) =>
+      Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + perMs).length));
+    expect(most(starts("q"), 1_000)).toBeLessThanOrEqual(10);
+    expect(most(starts("l"), 500)).toBeLessThanOrEqual(5);
+  });
+
+  test("[F5] a total of 10 over three processes is 4, 3, 3, and 5, 5 after one was killed", async () => {
+    const lab = await Lab.on(await target.fresh());
+    await lab.hf.queues.set("q", { total: 10 });
+    const input = { ms: 300, of: "q" };
+    const children = [
+      await lab.start(1, { q: 2 }),
+      await lab.start(1, { q: 2 }),
+      await lab.start(1, { q: 2 }),
+    ];
+    await lab.hf.enqueueMany(Array.from({ length: 1_500 }, () => ({ job: "nap", input, queue: "q" })));
+    const shares = () => children.map(({ pid }) => lab.runningBy(pid));
+    await waitFor(() => shares().join() === "4,3,3", { what: "4, 3, 3", deadlineMs: 20_000, everyMs: 20 });
+    await lab.kill(children.shift()!);
+    await waitFor(() => shares().join() === "5,5", { what: "5, 5", deadlineMs: 30_000, everyMs: 20 });
+  });
+});
