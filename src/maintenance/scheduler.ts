@@ -5,9 +5,9 @@
  *                                   └ another process is at it, or the database failed ──▶ look again in about a second
  *
  * Invariants: one look is under way at a time; a schedule that fails keeps no other from firing, and no worker from
- * working: only a look that can never succeed ends it; a minute passes at
- * most without a look, whatever was lost on the way (a timer that was never set is how Temporal's schedules stopped
- * silently, temporalio/temporal#11869); nothing here rejects.
+ * working: only a look that can never succeed ends it. A minute passes at most (5 s where no wake-ups arrive) without a
+ * look, whatever was lost on the way: a timer that was never set is how Temporal's schedules stopped silently
+ * (temporalio/temporal#11869). Nothing here rejects.
  * Not here: which slots fire (policy/schedule.ts), the transaction (sql/schedules.ts).
  */
 import type { Clock, Timer } from "../clock.ts";
@@ -96,6 +96,7 @@ function tell(deps: TickDeps, name: string, report: SlotReport): void {
 }
 
 export interface SchedulerDeps extends TickDeps {
+  readonly store: TickDeps["store"] & Pick<Store, "listening">;
   readonly clock: Clock;
   readonly random: () => number;
   /** It can never work: the tables are gone, a fault of our own. */
@@ -103,6 +104,8 @@ export interface SchedulerDeps extends TickDeps {
 }
 
 const longestSleepMs = 60_000;
+/** Where no wake-up is proven to arrive, a schedule that another process puts is found by looking. */
+const deafSleepMs = 5_000;
 const retryMs = 1_000;
 /** How often a slot that waits for a job's end is looked at, where nobody tells. */
 const blockedMs = 5_000;
@@ -166,12 +169,12 @@ export class Scheduler {
   }
 
   async #turn(): Promise<void> {
-    const { clock, random } = this.#deps;
+    const { store, clock, random } = this.#deps;
     this.#lookedAt = clock.monotonic();
     try {
       const { left, error, next } = await tickOnce(this.#deps);
       this.#awaited = new Set(next.blocked.flatMap(({ jobs }) => jobs));
-      let waitMs = longestSleepMs * (0.95 + random() / 10);
+      let waitMs = (store.listening ? longestSleepMs : deafSleepMs) * (0.95 + random() / 10);
       if (next.nextAt !== null) waitMs = Math.min(waitMs, next.nextAt - next.now);
       if (next.blocked.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
       if (left || error !== null) waitMs = Math.min(waitMs, retryMs * (0.5 + random()));

@@ -674,6 +674,24 @@ onEveryStore((target) => {
     expect(client.tap.count("dueSchedules", "fireSchedule") - before).toBeLessThanOrEqual(4);
   });
 
+  test("[F8] a schedule that another process puts is seen at once, and within seconds where no wake-up arrives", async () => {
+    const world = await newWorld(target);
+    const hears = await world.client();
+    const deaf = await world.client();
+    deaf.tap.deaf = true;
+    const { job } = quickJob(world);
+    await hears.work([job], work);
+    await deaf.work([job], work);
+    const counts = (): number[] => [hears, deaf].map(({ tap }) => tap.count("fireSchedule"));
+    await world.advance("1s");
+    const api = await world.client();
+    await api.hf.schedules.put({ name: "s", every: "1s", job: "j", input: 1 });
+    await world.advance("2100ms");
+    expect(counts()[0]).toBeGreaterThan(0);
+    await world.advance("5s");
+    expect(counts()[1]).toBeGreaterThan(0);
+  });
+
   test("a jittered job is due up to that much after its slot, the same for every process", async () => {
     const world = await newWorld(target);
     const client = await world.client();
