@@ -163,13 +163,17 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     takeLaned: `
       with recursive ${levels},
       level as materialized (
-        select l.lane, l.line, l.n, l.rank from level_of l where l.rank is not null and ${piece.alive}
+        select l.lane, l.line, l.n, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+        from level_of l where l.rank is not null and ${piece.alive}
       ),
+      -- A lane with one priority has nothing to share.
       share as materialized (
+        select lane, line, rank, n from level where ranks = 1
+        union all
         select lane, line, rank, count(*)::int as n from (
           select l.lane, l.line, l.rank, l.n,
             row_number() over (partition by l.lane, l.line order by l.rank * :direction::int, h.run_at, h.id) as place
-          from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h
+          from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
         ) placed where place <= n group by lane, line, rank
       ),
       ticket as materialized (select nextval('${t.token}') as token),

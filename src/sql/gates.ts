@@ -24,7 +24,7 @@ import { givenBack, parseStarts, type Rate, roomIn, started, type Starts } from 
 import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { scopeParams } from "./claim.ts";
-import { flag, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 256;
@@ -73,7 +73,7 @@ export class Gates {
 
 function meets(scope: ClaimScope, names: ReadonlySet<string>): boolean {
   if (scope.queues === "all") return names.size > 0;
-  const queues = scope.queues as ReadonlyMap<string, number> | readonly string[];
+  const { queues } = scope;
   for (const queue of "get" in queues ? queues.keys() : queues) if (names.has(queue)) return true;
   return false;
 }

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { defineJob, open, silentLogger } from "../../src/index.ts";
 import { type FreshStore, onEveryStore, onPostgres, onSqlite } from "../support/stores.ts";
+import { waitFor } from "../support/wait.ts";
 import { connect, containing, fresh, refusal, rows } from "./support.ts";
 
 const job = defineJob({ name: "mail", input: z.object({ to: z.string() }), run: async () => {} });
@@ -54,6 +55,34 @@ onEveryStore((target) => {
       expect(await rows(store, "job")).toBe(0);
       await tx.commit();
       expect(await ran.promise).toBe(kept.id);
+    });
+
+    test("[A5] a job with a lane too: its lane goes on while the transaction is open, and takes it in after the commit", async () => {
+      const { hf, store } = await fresh(target);
+      const ran: string[] = [];
+      const laned = defineJob({
+        name: "laned",
+        lane: (input: { to: string }) => input.to.slice(0, 1),
+        lanes: { concurrency: 1 },
+        run: async (input) => void ran.push(input.to),
+      });
+      const tx = await transaction(store);
+      await tx.begin();
+      const lost = await hf.enqueue(laned, { to: "z1" }, { tx: tx.handle });
+      await tx.rollback();
+      expect(await hf.jobs.get(lost.id)).toBeNull();
+      const worker = hf.work([laned], { queues: ["default"] });
+      await worker.ready;
+      await tx.begin();
+      await hf.enqueue(laned, { to: "a1" }, { tx: tx.handle });
+      if (store.dialect === "postgres") {
+        // SQLite has one writer: the open transaction keeps all others waiting, whatever they write.
+        const { id } = await hf.enqueue(laned, { to: "a2" });
+        await hf.result(id, { timeout: "10s" });
+        expect(ran).toEqual(["a2"]);
+      }
+      await tx.commit();
+      await waitFor(() => ran.includes("a1"), { what: "it to run", deadlineMs: 10_000 });
     });
 
     test("enqueueMany and unique keys work in a transaction too", async () => {

@@ -1,5 +1,6 @@
 // N5, N6: lanes and limits of queues, on a fake clock; with real processes and kills in test/fault/limits.test.ts.
 import { expect, test } from "vitest";
+import { defineJob } from "../../src/definition.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, newWorld, quickJob, type Run, type World } from "../support/world.ts";
 
@@ -314,5 +315,117 @@ onEveryStore((target) => {
     ]);
     await hf.enqueue("quick", inLane(2, 1), { lane: "tenant-2" });
     expect((await hf.lanes.list({ key: "tenant-2" })).lanes).toMatchObject([{ concurrency: 4, weight: 2 }]);
+  });
+
+  test("[N5] limits that cannot be are refused by name, and nothing is written", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const code = (wanted: string) => expect.objectContaining({ code: wanted }) as unknown;
+    for (const bad of [0, -1, 1.5, Infinity, 1e9, "3"]) {
+      const wrong = bad as number;
+      await expect(hf.queues.set("q", { concurrency: wrong })).rejects.toEqual(code("BAD_OPTION"));
+      await expect(hf.queues.set("q", { rate: { limit: wrong, per: "1s" } })).rejects.toEqual(
+        code("BAD_OPTION"),
+      );
+      await expect(hf.lanes.set("q", "k", { concurrency: wrong })).rejects.toEqual(code("BAD_OPTION"));
+      await expect(hf.lanes.set("q", "k", { weight: wrong })).rejects.toEqual(code("BAD_OPTION"));
+      await expect(hf.queues.set("q", { breaker: { after: wrong } })).rejects.toEqual(code("BAD_OPTION"));
+    }
+    for (const bad of [-1, 1.5, 1e9])
+      await expect(hf.queues.set("q", { total: bad })).rejects.toEqual(code("BAD_OPTION"));
+    await expect(hf.queues.set("q", { rate: { limit: 1, per: 0 } })).rejects.toEqual(code("BAD_DURATION"));
+    await expect(hf.lanes.set("q", "", { concurrency: 1 })).rejects.toEqual(code("BAD_KEY"));
+    await expect(hf.lanes.list({ cursor: "x" })).rejects.toEqual(code("BAD_CURSOR"));
+    expect(() => defineJob({ name: "x", lanes: { concurrency: 1 } })).toThrow(/need `lane`/);
+    const throws = defineJob({
+      name: "throws",
+      lane: () => {
+        throw new Error("no");
+      },
+    });
+    const number = defineJob({ name: "number", lane: () => 7 as unknown as string });
+    await expect(hf.enqueue(throws, {})).rejects.toEqual(code("BAD_KEY"));
+    await expect(hf.enqueue(number, {})).rejects.toEqual(code("BAD_KEY"));
+    for (const table of ["queue", "lane", "job"]) expect(await world.rows(table)).toEqual([]);
+  });
+
+  test("[N5] spoilt limits in a row stop their own queue alone, and are reported", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = quickJob(world);
+    await hf.queues.set("spoilt", { concurrency: 1 });
+    await hf.queues.set("good", { concurrency: 1 });
+    const { fresh } = world;
+    await fresh.query(
+      `update ${fresh.table("queue")} set settings = '{"concurrency":-3}' where name = 'spoilt'`,
+    );
+    await work([job], { queues: { spoilt: 1, good: 1 } });
+    const { id } = await hf.enqueue(job, { n: 1 }, { queue: "spoilt" });
+    await hf.enqueue(job, { n: 2 }, { queue: "good" });
+    await world.advance("5s");
+    expect(runs.map(({ n }) => n)).toEqual([2]);
+    expect((await hf.jobs.why(id)).text).toMatch(/cannot be read/);
+    await hf.queues.set("spoilt", { concurrency: 1 });
+    await world.until("it to run", () => runs.length === 2, "10s");
+    await expect(
+      fresh.query(
+        `insert into ${fresh.table("lane")} (queue, key, concurrency, used_at) values ('q', 'k', 0, 0)`,
+      ),
+    ).rejects.toThrow();
+  });
+
+  test("[N5] a lane's jobs by name and by raw SQL are counted like all others", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = heldJob(world, "held", { lane: laneOf, lanes: { concurrency: 1 } });
+    await work([job], { queues: { default: 5 } });
+    await hf.enqueue("held", { n: 1 }, { lane: "tenant-0" });
+    await world.until("the first to run", () => runs.length === 1);
+    const { fresh } = world;
+    const view = fresh.dialect === "sqlite" ? '"holdfast_enqueue"' : fresh.table("enqueue");
+    const future = world.clock.now() - 1_000;
+    await fresh.query(
+      `insert into ${view} (name, input, lane, run_at) values ('held', '{"n":2}', 'tenant-0', ${future})`,
+    );
+    await fresh.query(
+      `insert into ${view} (name, input, lane, run_at) values ('held', '{"n":1001}', 'tenant-1', ${future})`,
+    );
+    await world.advance("11s");
+    expect(runs.map(({ input }) => input.n).sort((x, y) => x - y)).toEqual([1, 1_001]);
+    runs.find(({ input }) => input.n === 1)!.finish();
+    await world.until("the next", () => runs.some(({ input }) => input.n === 2));
+    expect(await counts(world)).toEqual([1, 1]);
+  });
+
+  test("[N5] a job that is replaced moves to its new lane, and a cancelled one leaves nothing behind", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = heldJob(world, "held", {
+      lane: laneOf,
+      lanes: { concurrency: 1 },
+      unique: { key: () => "one", onConflict: "replace" },
+    });
+    await hf.enqueue(job, inLane(0, 1));
+    expect(await hf.enqueue(job, inLane(1, 1))).toMatchObject({ status: "replaced" });
+    await work([job], { queues: { default: 5 } });
+    await world.until("it to run", () => runs.length === 1);
+    expect(await counts(world)).toEqual([0, 1]);
+    expect(laneOf(runs[0]!.input)).toBe("tenant-1");
+    await hf.jobs.cancel(runs[0]!.ctx.id);
+    runs[0]!.fail(new Error("stopped"));
+    await world.until("it to be over", async () => (await hf.jobs.count({ state: "cancelled" })) === 1);
+    expect(await counts(world)).toEqual([0, 0]);
+  });
+
+  test("[N5] jobs of a lane whose kind nobody serves keep nobody else waiting", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = quickJob(world, "quick", { lane: laneOf });
+    const other = defineJob({ name: "unserved", lane: laneOf });
+    await hf.enqueueMany(Array.from({ length: 500 }, (_, n) => ({ job: other, input: { n: n * 1_000 } })));
+    await hf.enqueue(job, inLane(3, 1));
+    await work([job], { queues: { default: 1 } });
+    await world.until("it to run", () => runs.length === 1, "2s");
+    expect(await hf.jobs.count({ state: "ready" })).toBe(500);
   });
 });
