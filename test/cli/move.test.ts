@@ -117,6 +117,22 @@ onEveryStore((target) => {
     expect((await moved.queues.list()).find(({ name }) => name === "other")).toMatchObject({ paused: true });
     expect(await moved.state.get("cursor")).toEqual({ at: 7 });
 
+    // Numbers go on behind those that came along: a new kind, a new session, and tokens that still rise.
+    const { id: newId } = await moved.enqueue("brand-new", { n: 1 }, { queue: "brand-new" });
+    expect(await moved.jobs.get(newId)).toMatchObject({
+      name: "brand-new",
+      queue: "brand-new",
+      state: "ready",
+    });
+    const [fromAdmin, toAdmin] = [
+      await openAdmin(source.url, source.options.schema ?? "holdfast"),
+      await openAdmin(middle.url, middle.options.schema ?? "holdfast"),
+    ];
+    expect(await fromAdmin.lastToken()).toBeGreaterThan(0);
+    expect(await toAdmin.lastToken()).toBeGreaterThanOrEqual(await fromAdmin.lastToken());
+    await fromAdmin.close();
+    await toAdmin.close();
+
     // The source takes no writes, from whoever; the target works on.
     await expect(hf.enqueue(fine, { n: 3 })).rejects.toMatchObject({ code: "MOVED" });
     await moved.holds.clear("stop");
