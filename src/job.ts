@@ -86,6 +86,8 @@ export interface Job<Input = unknown, Output = unknown> {
   readonly parentId: string | null;
   /** The machine step it is at; null for plain jobs. */
   readonly step: string | null;
+  /** What a run that has begun, or a job that has not, waits for; null while it does not. */
+  readonly waitsFor: "sleep" | "signal" | "jobs" | null;
 }
 
 /** One failed attempt, as `job.errors` lists it. */
@@ -105,6 +107,10 @@ export interface JobExtras {
   readonly backoff?: Backoff;
   /** False: nothing is kept of this job once it is done. */
   readonly keep?: boolean;
+  /** The version of the definition that enqueued it; left out: 1. */
+  readonly version?: number;
+  /** Where a machine starts. */
+  readonly step?: string;
 }
 
 /** A job as the store takes it: checked, encoded, with an id. */
@@ -127,6 +133,8 @@ export interface NewJob {
   /** Start by then, or be cancelled. Epoch milliseconds. */
   readonly deadlineAt: number | null;
   readonly extras: JobExtras | null;
+  /** Starts when these have ended. Left out by plain jobs. */
+  readonly after?: { readonly ids: readonly string[]; readonly policy: "cancel" | "continue" | "wait" };
 }
 
 /** A unique key, as the store enforces it: one holder for each (scope, key). */

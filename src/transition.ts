@@ -5,6 +5,8 @@
  *   failed    ─▶ again after the backoff, or dead when the attempts are used up
  *   dead      ─▶ dead                         throttled ─▶ again, attempt given back, own counter
  *   released  ─▶ again, attempt given back
+ *   suspended ─▶ waits, attempt given back     moved  ─▶ again at the next step, counters anew
+ *   undone    ─▶ dead or cancelled, as it would have been before its steps were undone
  *   lost      ─▶ again at once, attempt given back, one crash more; dead after too many; cancelled if that was asked
  *
  * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
@@ -48,7 +50,27 @@ export type Outcome =
       readonly reason: string;
       /** The handler never ran: no attempt was used. */ readonly unstarted?: true;
     }
-  | { readonly kind: "lost" };
+  | { readonly kind: "lost" }
+  /** The run sleeps or waits: nothing of it stays in memory. */
+  | ({ readonly kind: "suspended" } & Wait)
+  /** `ctx.commit` ended it in the handler's own transaction. */
+  | { readonly kind: "committed" }
+  /** A machine goes to its next step after a delay; the step itself is saved. */
+  | { readonly kind: "moved"; readonly delayMs: number }
+  /** Its steps were undone: it ends as it would have. */
+  | { readonly kind: "undone"; readonly state: "dead" | "cancelled"; readonly errors: string | null };
+
+/** What a run waits for. */
+export interface Wait {
+  readonly waits: "sleep" | "signal" | "jobs";
+  /** When it goes on by itself at the latest, by the database's clock. */
+  readonly at: number | null;
+  /** Topics of the signals that it waits for. */
+  readonly topics: readonly string[];
+  /** How many called jobs it waits for, and whether for all of them. */
+  readonly open: number;
+  readonly every: boolean;
+}
 
 /** What a row becomes. Relative delays: the statement adds the database's now. */
 export type Transition =
@@ -66,6 +88,8 @@ export type Transition =
       readonly keyed: boolean;
       /** False: no history is kept of it. */
       readonly keep: boolean;
+      /** Steps of it are to be undone first: it runs once more for that, and then ends as this says. */
+      readonly undo?: boolean;
     }
   | {
       readonly move: "again";
@@ -79,6 +103,24 @@ export type Transition =
       readonly throttled: boolean;
       /** A handler of it has run: a deadline to start by is met for good. */
       readonly begun: boolean;
+    }
+  /** Asleep, or waiting for a signal or another job. */
+  | ({
+      readonly move: "wait";
+      readonly id: string;
+      readonly token: number;
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
+    } & Wait)
+  /** Nothing to write: the handler's own transaction has. */
+  | {
+      readonly move: "none";
+      readonly id: string;
+      readonly token: number;
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
     };
 
 /** The limits that apply to one job. */
@@ -164,7 +206,21 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
       });
     case "lost":
       return lost(job, policy, env);
+    case "suspended": {
+      const { kind: _kind, ...wait } = outcome;
+      return { move: "wait", ...standing(job), attempt: givenBack(job), ...wait };
+    }
+    case "committed":
+      return { move: "none", ...standing(job) };
+    case "moved":
+      return again(job, outcome.delayMs, { attempt: 0, crashes: 0 });
+    case "undone":
+      return end(job, outcome.state, { errors: outcome.errors ?? job.errors ?? undefined });
   }
+}
+
+function standing({ id, token, errors, attempt, crashes }: ClaimedJob) {
+  return { id, token, errors, attempt, crashes };
 }
 
 function failed(
@@ -218,7 +274,13 @@ function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string 
 function end(
   job: ClaimedJob,
   state: "done" | "dead" | "cancelled",
-  change: { output?: string | null; errors?: string; attempt?: number; crashes?: number; keep?: boolean },
+  change: {
+    output?: string | null;
+    errors?: string | undefined;
+    attempt?: number;
+    crashes?: number;
+    keep?: boolean;
+  },
 ): Transition {
   return {
     move: "end",

@@ -3,7 +3,7 @@
  *
  * Asked in the order in which a job meets them: does it exist, has it ended, is it running, is it due, may its queue
  * be claimed from, does anybody serve it. What remains is a job whose turn comes with the next free slot.
- * Not here: limits and flows (lanes, budgets, breakers, signals come with their own issues).
+ * Not here: limits (lanes, budgets and breakers come with their own issue).
  */
 import type { Job } from "./job.ts";
 import type { Hold, Store, WorkerState } from "./store.ts";
@@ -16,6 +16,9 @@ export type WhyReason =
   | "cancelled"
   | "running"
   | "waiting"
+  | "asleep"
+  | "waiting-for-signal"
+  | "waiting-for-jobs"
   | "future"
   | "retry-wait"
   | "paused"
@@ -43,6 +46,8 @@ export interface Why {
   readonly workerId: string | null;
   /** The names of the holds that keep it. */
   readonly holds: readonly string[];
+  /** What a run waits for: the names of its steps, or the ids of jobs. */
+  readonly waitsFor: readonly string[];
 }
 
 /** Explains a job that was just read (null: there is none). */
@@ -54,6 +59,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     until: null,
     workerId: null,
     holds: [],
+    waitsFor: [],
   };
   const say = (reason: WhyReason, text: string, more: Partial<Why> = {}): Why => ({
     ...base,
@@ -89,8 +95,9 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
         },
       );
     case "waiting":
-      return say("waiting", "It waits for another job or a signal.");
+      return job.waitsFor === "signal" ? explainSignal(store, job, say) : explainJobs(store, job, say);
     case "scheduled":
+      if (job.waitsFor === "sleep") return explainSleep(store, job, say);
       return job.errors.length > 0
         ? say(
             "retry-wait",
@@ -101,6 +108,45 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     case "ready":
       return explainReady(store, job, say);
   }
+}
+
+async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
+  const open = (await store.steps(job.id)).filter((step) => step.state === "open" && step.wakeAt !== null);
+  const names = open.map((step) => step.name);
+  const retry = open.find((step) => step.kind === "step");
+  const text =
+    retry === undefined
+      ? `It is asleep in ${list(names)} until ${iso(job.runAt)}.`
+      : `Step "${retry.name}" failed ${count(retry.tries, "time")}; it is tried again at ${iso(job.runAt)}.`;
+  return say("asleep", text, { until: job.runAt, waitsFor: names });
+}
+
+async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
+  const waits = (await store.steps(job.id)).filter((step) => step.state === "open" && step.topic !== null);
+  const shown = waits.map((step) => {
+    const [name, key] = (step.topic ?? "").split("\n");
+    return key === undefined ? `"${name}"` : `"${name}" with the key "${key}"`;
+  });
+  const until = job.runAt === null ? "" : `, until ${iso(job.runAt)} at the latest`;
+  return say("waiting-for-signal", `It waits for the signal ${shown.join(" or ")}${until}.`, {
+    until: job.runAt,
+    waitsFor: waits.map((step) => step.name),
+  });
+}
+
+async function explainJobs(store: Store, job: Job, say: Say): Promise<Why> {
+  const open = (await store.dependencies(job.id)).filter((dependency) => dependency.state === null);
+  const ids = open.map(({ on }) => on);
+  const first = ids.slice(0, 3).join(", ");
+  const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
+  if (ids.length === 0) return say("waiting", "It waits for another job or a signal.");
+  return say("waiting-for-jobs", `It waits for ${count(ids.length, "job")}: ${first}${more}.`, {
+    waitsFor: ids,
+  });
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? "a step" : names.map((name) => `"${name}"`).join(", ");
 }
 
 type Say = (reason: WhyReason, text: string, more?: Partial<Why>) => Why;

@@ -18,6 +18,7 @@ import type { ContextDeps } from "./context.ts";
 import type { AnyJob } from "./definition.ts";
 import { StateError } from "./errors.ts";
 import type { Emitter } from "./events.ts";
+import { StepWriter } from "./flow/writer.ts";
 import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
@@ -371,6 +372,8 @@ export class Worker {
       case "stop":
         if (wake.session === this.#tenancy.session) this.#tenancy.poke();
         return;
+      case "ended":
+        return; // of those who wait for results
       case "settings":
         this.#live.changed();
         this.#claimer.look(); // a hold or a limit may have gone
@@ -412,6 +415,8 @@ export class Worker {
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
+      if (transition.move === "wait") later = true;
+      if (transition.move === "end" && transition.undo === true) again.add(job.queue);
       if (transition.move !== "again") continue;
       if (transition.delayMs === 0) again.add(job.queue);
       else later = true;
@@ -454,7 +459,15 @@ export class Worker {
         maxOutputBytes: maxPayloadBytes,
         now: () => clock.now(),
         monotonic: () => clock.monotonic(),
-        context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor },
+        context: {
+          store,
+          log,
+          workerId: this.id,
+          hostId,
+          maxPayloadBytes,
+          enqueueFor,
+          flow: { store, clock, random, writer: new StepWriter(store, clock) },
+        },
       },
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),

@@ -10,6 +10,7 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { flowStatements } from "./flow-statements.ts";
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. */
@@ -63,9 +64,11 @@ export function statements(t: Tables): Statements {
       select r.id, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
         :rows.output, :rows.errors, r.progress
       from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and :rows.keep and ${fence("r")}`,
-    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
+    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id, watched`,
     `delete from ${t.job} where id in (select value from json_each(:dropped))
       and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id) and not exists (select 1 from ${t.history} h where h.id = ${t.job}.id)`,
+    `delete from ${t.step} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
+    `delete from ${t.dependency} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
     `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
       and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)`,
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
@@ -73,21 +76,24 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
-        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun
+        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun, waits = null
       where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
   ];
 
   /** Live and ended jobs under one set of columns. */
   const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
-        when r.run_at > :now then 'scheduled' else 'ready' end`;
-  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, l.queue, l.name`;
+        when r.run_at > :now then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end`;
+  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name`;
+  /** Where a machine stands. */
+  const atStep = (row: string) =>
+    `(select m.label from ${t.step} m where m.job = ${row}.id and m.name = '$machine')`;
   const live = `
       select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
-        s.lease_until, s.worker_id, ${state} as state, ${jobColumns}
+        s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
   const ended = `
       select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
-        null as lease_until, s.worker_id, h.state, ${jobColumns}
+        null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep("h")} as step
       from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const matches = (row: string, stateOf: string) => `
         (:ids is null or ${row}.id in (select value from json_each(:ids)))
@@ -226,7 +232,7 @@ export function statements(t: Tables): Statements {
         select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
           :rows.output, r.errors, r.progress
         from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and ${alive}`,
-      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id`,
+      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id, watched`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     end: end(() => alive),
@@ -267,7 +273,7 @@ export function statements(t: Tables): Statements {
         as count`,
 
     lockQueued: `
-      select r.id, r.token, r.session, r.attempt, r.errors, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
+      select r.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
       where r.id in (select value from json_each(:ids)) order by r.id`,
     endQueued: [
       `insert into ${t.history} (${historyColumns})
@@ -275,7 +281,7 @@ export function statements(t: Tables): Statements {
         from ${t.ready} r where r.id = :rows.id and r.token is null`,
       `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
         and exists (select 1 from ${t.history} h where h.id = ${t.unique_key}.id)`,
-      `delete from ${t.ready} where id = :rows.id and token is null returning id`,
+      `delete from ${t.ready} where id = :rows.id and token is null returning id, watched`,
     ],
     askCancel: `
       insert into ${t.cancel} (id, session, token, reason, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :now)
@@ -285,6 +291,8 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id and r.token is not null)`,
       `delete from ${t.job} where id in (select value from json_each(:ids))
         and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
+      `delete from ${t.step} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
+      `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
@@ -292,21 +300,26 @@ export function statements(t: Tables): Statements {
       select h.id, j.key, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id in (select value from json_each(:ids)) order by h.id desc`,
     revive: [
-      `insert into ${t.ready} (id, line, rank, run_at, begun, errors)
-        select id, line, rank, :now, 1, errors from ${t.history} where id in (select value from json_each(:ids))`,
+      `insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors)
+        select id, line, rank, :now, 1, 1, errors from ${t.history} where id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
-    runNow: `
-      update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT} returning id`,
+    runNow: [
+      `update ${t.step} set wake_at = :now where job in (
+          select r.id from ${t.ready} r where r.id in (select value from json_each(:ids)) and r.token is null and r.run_at > :now and r.waits = 'sleep')
+        and state = 'open' and kind = 'sleep'`,
+      `update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT}
+        and coalesce(waits, 'sleep') = 'sleep' returning id`,
+    ],
 
     queueRows: `
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
     queueCounts: `
       select l.queue, l.name, :now as now,
         count(r.id) filter (where r.token is null and r.run_at <= :now) as ready,
-        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}) as scheduled,
+        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
         count(r.id) filter (where r.token is not null) as running,
-        count(r.id) filter (where r.token is null and r.run_at >= ${WAITING_AT}) as waiting,
+        count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > :now and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
@@ -341,6 +354,8 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+
+    ...flowStatements(t, alive),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

@@ -59,6 +59,12 @@ export class Report {
     const { events, log } = this.#deps;
     const about = this.#about(job);
     const details = { ...about, context: job.context };
+    if (transition.move === "wait" || transition.move === "none") {
+      if (outcome.kind === "committed") events.emit("job.done", { ...about, durationMs });
+      else
+        log.debug({ ...details, waits: transition.move === "wait" ? transition.waits : null }, "run waits");
+      return;
+    }
     if (transition.move === "again") {
       const { delayMs } = transition;
       if (outcome.kind === "failed") {
