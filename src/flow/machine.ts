@@ -96,9 +96,11 @@ type CheckedSteps<Steps> = {
 /** What the machine finishes with. */
 type OutputOf<Steps> = {
   [Name in keyof Steps]: Steps[Name] extends { run: (...args: never[]) => infer Result }
-    ? Extract<Awaited<Result>, Finish> extends Finish<infer Output>
-      ? Output
-      : never
+    ? [Extract<Awaited<Result>, Finish>] extends [never]
+      ? never
+      : Extract<Awaited<Result>, Finish> extends Finish<infer Output>
+        ? Output
+        : never
     : never;
 }[keyof Steps];
 
