@@ -89,6 +89,7 @@ const quietTurns = 3;
 // How long a handler may take to ask for what its history has next, while what it did ask for is not in it.
 const stallMs = 10_000;
 const undoAttempts = 5;
+const undoGraceMs = 200;
 
 /** A run. Made at the first flow call of an attempt. */
 export class FlowRun {
@@ -750,6 +751,12 @@ export class FlowRun {
     if (undo.handlerEnded || this.#open.size > 0) {
       undo.started = true;
       setImmediate(() => void this.#undoAll(undo));
+    } else {
+      // The handler is busy with something outside of steps; all its steps are known, so there is nothing to wait for.
+      this.#stall = this.#deps.clock.after(undoGraceMs, () => {
+        undo.handlerEnded = true;
+        this.#pump();
+      });
     }
   }
 
@@ -856,6 +863,8 @@ function waitOf(open: readonly Ask[]): Wait {
 }
 
 function stepError(name: string, failure: Failure, cause: unknown): JobError {
+  if (failure.code === "OUTPUT_NOT_JSON" || failure.code === "OUTPUT_TOO_LARGE")
+    return new JobError(failure.code, failure.message, { details: { step: name } });
   const details = { step: name, code: failure.code ?? null };
   return new JobError(
     "STEP_FAILED",
