@@ -208,7 +208,8 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
       return lost(job, policy, env);
     case "suspended": {
       const { kind: _kind, ...wait } = outcome;
-      return { move: "wait", ...standing(job), attempt: givenBack(job), ...wait };
+      // It has come further: what took its workers down before was not this.
+      return { move: "wait", ...standing(job), attempt: givenBack(job), crashes: 0, ...wait };
     }
     case "committed":
       return { move: "none", ...standing(job) };

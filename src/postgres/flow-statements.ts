@@ -57,7 +57,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
         from t
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, waits = u.waits,
+      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, waits = u.waits,
         pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
         run_at = case when u.signalled then ${NOW}
           when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then ${NOW}

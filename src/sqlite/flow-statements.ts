@@ -33,7 +33,7 @@ export function flowStatements(t: Tables, alive: string) {
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
-      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, waits = :rows.waits,
+      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, waits = :rows.waits,
           pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
           run_at = case
             when :rows.waits = 'signal' and exists (
