@@ -8,6 +8,7 @@ import { idle } from "./scenarios/idle.ts";
 import { latency, latencyLocal } from "./scenarios/latency.ts";
 import { payload, queues, scale, snapshot } from "./scenarios/scale.ts";
 import { snapshotSteady, steady } from "./scenarios/steady.ts";
+import { steps } from "./scenarios/steps.ts";
 
 export interface Scenario {
   readonly name: string;
@@ -113,6 +114,7 @@ export const scenarios: readonly Scenario[] = [
     fits: fastOnPostgres,
     run: snapshotSteady,
   },
+  { name: "steps", title: "durable steps", mode: "drain", part: "main", fits: can("steps"), run: steps },
   { name: "features", title: "what features cost", mode: "drain", part: "full", fits: fast, run: features },
 ];
 

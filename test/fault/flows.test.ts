@@ -132,10 +132,11 @@ onEveryStore((target) => {
       );
       expect(paid).toHaveLength(runs);
       expect(await fresh.query(`select * from ${fresh.table("signal")}`)).toEqual([]);
+      for (const child of heirs) await child.message("ready", { deadlineMs: 30_000 });
       for (const child of heirs) child.kill("SIGTERM");
       for (const child of heirs) expect(await child.exited, child.output).toEqual({ code: 0, signal: null });
     },
-    180_000,
+    300_000,
   );
 
   test("[N11] a worker that wakes up after its lease has passed can write no step", async () => {
