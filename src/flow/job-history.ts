@@ -80,7 +80,7 @@ export async function historyOf(store: Store, job: Job): Promise<JobHistory> {
   const shown = steps.filter((step) => step.name !== "$undo");
   return {
     attempts: attemptsOf(job),
-    steps: shown.sort((a, b) => a.seq - b.seq).map(stepEntry),
+    steps: shown.sort((a, b) => a.seq - b.seq).map((step) => stepEntry(step, job)),
     signals: steps.filter((step) => step.kind === "signal").map(signalEntry),
     children: ids.map((id) => related(id, jobs.get(id), dependencies)),
   };
@@ -97,19 +97,32 @@ function attemptsOf(job: Job): AttemptEntry[] {
   return [...failed, { attempt: job.attempt, startedAt: job.startedAt, endedAt: job.endedAt, error: null }];
 }
 
-function stepEntry(step: StepRecord): StepEntry {
+function stepEntry(step: StepRecord, job: Job): StepEntry {
+  const { state, endedAt } = endOf(step, job);
   return {
     name: step.kind === "machine" ? (step.label ?? step.name) : step.name,
     kind: step.kind,
-    state: step.state,
+    state,
     tries: step.tries,
     startedAt: new Date(step.startedAt),
-    endedAt: date(step.endedAt),
-    wakeAt: step.state === "open" ? date(step.wakeAt) : null,
-    output: json(step.output),
-    error: errorOf(step),
+    endedAt,
+    wakeAt: state === "open" ? date(step.wakeAt) : null,
+    output: step.name === "$machine" ? job.output : json(step.output),
+    error: step.name === "$machine" && state === "failed" ? job.error : errorOf(step),
     child: step.child,
   };
+}
+
+/** What needs no write of its own when it is over: a sleep that the run has slept, and the step that a machine ended in. */
+function endOf(step: StepRecord, job: Job): { state: StepState; endedAt: Date | null } {
+  const asItIs = { state: step.state, endedAt: date(step.endedAt) };
+  if (step.state !== "open") return asItIs;
+  if (step.kind === "sleep" && step.wakeAt !== null) {
+    const slept = job.startedAt !== null && job.startedAt.getTime() >= step.wakeAt;
+    return slept ? { state: "done", endedAt: date(step.wakeAt) } : asItIs;
+  }
+  if (step.kind !== "machine" || job.endedAt === null) return asItIs;
+  return { state: job.state === "done" ? "done" : "failed", endedAt: job.endedAt };
 }
 
 function signalEntry(step: StepRecord): SignalEntry {

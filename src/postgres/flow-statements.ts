@@ -116,6 +116,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     placeDependents: `
       update ${t.ready} r set due_at = r.run_at, run_at = ${WAITING_AT}, waits = 'jobs', pending = n.pending
       from unnest(:rows.id::uuid[], :rows.pending::int[]) as n (id, pending) where r.id = n.id and r.token is null and r.pending is null and not r.begun returning r.id`,
+    awaited: `select distinct on_job as id from ${t.dependency} where on_job = any(:ids::uuid[]) and state is null`,
     meet: `
       with e as materialized (
         select e.id, e.state, h.output, h.errors from unnest(:rows.id::uuid[], :rows.state::text[]) as e (id, state)

@@ -139,6 +139,7 @@ export const STATEMENTS = [
   "endsOf",
   "addDependencies",
   "placeDependents",
+  "awaited",
   "meet",
   "release",
   "unmet",

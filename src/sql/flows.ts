@@ -212,7 +212,16 @@ export class Flows {
     return new Set(rows.map((row) => text(row, "id")));
   }
 
-  async resolve(ended: readonly Ended[]): Promise<void> {
+  async resolve(all: readonly Ended[]): Promise<void> {
+    if (all.length === 0) return;
+    // Most that are watched are so for their result: whoever makes a job wait for one has its row locked until that
+    // is written, so it is seen here.
+    const rows = await this.#driver.read(
+      { name: "awaited", params: { ids: all.map(({ id }) => id) } },
+      "settle",
+    );
+    const awaited = new Set(rows.map((row) => text(row, "id")));
+    const ended = all.filter(({ id }) => awaited.has(id));
     if (ended.length === 0) return;
     const now = this.#driver.now();
     const at = this.#clock.now();

@@ -79,6 +79,7 @@ export function flowStatements(t: Tables, alive: string) {
     placeDependents: `
       update ${t.ready} set due_at = run_at, run_at = ${WAITING_AT}, waits = 'jobs', pending = :rows.pending
       where id = :rows.id and token is null and pending is null and not begun returning id`,
+    awaited: `select distinct on_job as id from ${t.dependency} where on_job in (select value from json_each(:ids)) and state is null`,
     meet: [
       `update ${t.step} set state = case when :rows.state = 'done' then 'done' else 'failed' end,
           output = (select h.output from ${t.history} h where h.id = :rows.id), error = (select h.errors from ${t.history} h where h.id = :rows.id),

@@ -80,6 +80,10 @@ export class Report {
       return;
     }
     const error = decodeFailures(transition.errors).at(-1)?.message ?? "";
+    if (transition.undo === true) {
+      log.warn({ ...details, error }, `its steps are undone before it is ${transition.state}`);
+      return;
+    }
     if (transition.state === "cancelled") {
       events.emit("job.cancelled", { id: job.id, name: job.name, queue: job.queue, reason: error });
       log.info({ ...details, reason: error }, "job was cancelled");

@@ -1,10 +1,9 @@
 // Jobs that wait for others: after, batches, what becomes of them when one ends badly, and cancels that cascade.
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Dead, defineJob } from "../../src/index.ts";
 import { idFactory } from "../../src/policy/id.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
-import { onTestFinished } from "vitest";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 

@@ -49,7 +49,7 @@ onEveryStore((target) => {
       ["one", "done"],
       ["two", "done"],
       ["three", "done"],
-      ["four", "open"],
+      ["four", "done"],
     ]);
   });
 

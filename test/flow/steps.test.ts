@@ -130,7 +130,7 @@ onEveryStore((target) => {
     for (let n = 0; n < 10; n += 1) await (n % 2 === 0 ? one : two).hf.signal("go", { data: n });
     await world.until("all done", async () => (await one.hf.jobs.count({ state: "done" })) === 10);
     const outputs = await Promise.all(ids.map(async (id) => (await jobOf(one, id)).output));
-    expect(outputs.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(outputs.map(Number).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(await world.rows("signal")).toEqual([]);
   });
 
@@ -200,7 +200,7 @@ onEveryStore((target) => {
         try {
           return await ctx.call(bad, {});
         } catch (error) {
-          return ctx.step("note", () => String((error as Error).message));
+          return ctx.step("note", () => (error as Error).message);
         }
       },
     });
@@ -326,7 +326,7 @@ onEveryStore((target) => {
     const { id } = await one.hf.enqueue(job, null);
     await world.until("b", () => ran.includes("b one"));
     one.tap.kill();
-    await two.work([job.handle(body("two", false) as never)], { queues });
+    await two.work([job.handle(body("two", false))], { queues });
     await world.until("done", async () => (await jobOf(two, id)).state === "done", "2m");
     expect(ran).toEqual(["a one", "b one", "b two"]);
     expect(await jobOf(two, id)).toMatchObject({ output: "two", crashes: 1, attempt: 1 });

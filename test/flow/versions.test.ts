@@ -379,7 +379,7 @@ onEveryStore((target) => {
     expect((await jobOf(one, ids[0]!)).error).toBe("timeout after 5s");
     expect(await jobOf(one, ids[1]!)).toMatchObject({
       attempt: 1,
-      error: expect.stringContaining("OUTPUT_NOT_JSON"),
+      error: expect.stringContaining("OUTPUT_NOT_JSON") as unknown,
     });
   });
 });
