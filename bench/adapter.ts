@@ -55,10 +55,24 @@ export interface Client {
   empty(): Promise<boolean>;
   /** One job with a unique key, where the system has that. */
   addUnique?(job: Payload, key: string): Promise<unknown>;
+  /** Durable steps, where the system has them: runs of so many steps, each of which does nothing. In this process. */
+  flows?(): Promise<Flows>;
   /** One job inside a transaction of the user's that also writes a row of the table `business (n int)`. */
   addInTransaction?(job: Payload): Promise<unknown>;
   /** Sets a limit of the first queue over the cluster, where the system has that. */
   limit?(settings: object): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Runs made of durable steps. */
+export interface Flows {
+  /** So many runs side by side, each of so many steps one after the other; resolves when all are recorded as ended. */
+  run(runs: number, steps: number): Promise<void>;
+  /**
+   * A run that does so many steps and then waits, is dropped from memory, and goes on: the milliseconds from the wish that
+   * it go on until its recorded end.
+   */
+  resume(steps: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -80,7 +94,7 @@ export interface System {
   /** The longest sleep between two looks in latency mode; pauses between samples vary by as much. */
   readonly pollMs?: number;
   /** Features that the scale and feature scenarios need. */
-  readonly can?: readonly ("delay" | "priority" | "queues" | "many processes" | "limits")[];
+  readonly can?: readonly ("delay" | "priority" | "queues" | "many processes" | "limits" | "steps")[];
   /** Why it cannot run on this machine; null when it can. */
   readonly missing?: () => string | null;
   /** Once for a new target, before any process opens it: schema, queues. */

@@ -9,6 +9,7 @@ import { limited } from "./scenarios/limited.ts";
 import { latency, latencyLocal } from "./scenarios/latency.ts";
 import { payload, queues, scale, snapshot } from "./scenarios/scale.ts";
 import { snapshotSteady, steady } from "./scenarios/steady.ts";
+import { steps } from "./scenarios/steps.ts";
 
 export interface Scenario {
   readonly name: string;
@@ -122,6 +123,7 @@ export const scenarios: readonly Scenario[] = [
     fits: can("limits"),
     run: limited,
   },
+  { name: "steps", title: "durable steps", mode: "drain", part: "main", fits: can("steps"), run: steps },
   { name: "features", title: "what features cost", mode: "drain", part: "full", fits: fast, run: features },
 ];
 

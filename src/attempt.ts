@@ -15,9 +15,11 @@
  * Not here: when an attempt times out or is cancelled (worker.ts), what its outcome makes of the job (transition.ts).
  */
 import { AttemptContext, type ContextDeps } from "./context.ts";
-import { isDead, isRelease, isRetryAfter, isThrottled } from "./decision.ts";
+import { isDead, isRelease, isRetryAfter, isThrottled, Release } from "./decision.ts";
 import type { AnyJob } from "./definition.ts";
 import { type HoldfastError, isHoldfastError, JobError, StateError } from "./errors.ts";
+import { isMoved, type MachinePlace } from "./flow/move.ts";
+import type { FlowRun } from "./flow/run.ts";
 import type { ClaimedJob } from "./job.ts";
 import type { MiddlewareChain } from "./middleware.ts";
 import { describeFailure, type Failure } from "./policy/failure.ts";
@@ -48,7 +50,8 @@ export interface AttemptDeps {
 }
 
 /** The part of a definition that runs. */
-export type Runnable = Pick<AnyJob, "input" | "run" | "attempts" | "timeoutMs">;
+export type Runnable = Pick<AnyJob, "input" | "run" | "attempts" | "timeoutMs"> &
+  Partial<Pick<AnyJob, "machine" | "version" | "upcast">>;
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
 
@@ -68,6 +71,14 @@ export class Attempt {
   #controller: AbortController | undefined;
   #cause: StopCause | undefined;
   #ended = false;
+  /** Its run sleeps: the handler is left behind, and what it still comes to is nobody's business. */
+  #left = false;
+  /** The run of a flow, once the handler has asked for a step. */
+  flow: FlowRun | null = null;
+  /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
+  committed = false;
+  /** Where a machine stands: whose retries count, and from when. */
+  at: MachinePlace | null = null;
 
   /** The worker's own notes, kept here to spare a map lookup for each job. By the monotonic clock. */
   startedAt = 0;
@@ -99,11 +110,42 @@ export class Attempt {
     return this.#controller.signal;
   }
 
+  get machine(): boolean {
+    return this.#definition.machine !== undefined && this.#definition.machine !== null;
+  }
+
+  /** A flow's run has come to something: it sleeps, was undone, or cannot go on. */
+  endFlow(outcome: Outcome): void {
+    if (this.#ended) return;
+    this.#left = true;
+    const cause = this.#cause;
+    // A run that was told to stop does not go to sleep instead, or nobody would tell it again.
+    const stopped = cause !== undefined && cause.kind !== "shutdown" && outcome.kind === "suspended";
+    this.#end(stopped || cause?.kind === "lost" ? stoppedBy(cause) : outcome);
+  }
+
+  /** A machine begins a step: its time and its attempts count from here. */
+  stand(place: MachinePlace): void {
+    this.at = place;
+    const timeoutMs = this.job.timeoutMs ?? this.#definition.timeoutMs;
+    if (this.#cause === undefined && this.deadlineAt !== Infinity) {
+      this.startedAt = this.#deps.monotonic();
+      this.deadlineAt = this.startedAt + timeoutMs;
+    }
+  }
+
+  /** A write of the flow was refused. */
+  loseFlow(): void {
+    this.stop({ kind: "lost" });
+    this.#left = true;
+    this.#end({ kind: "lost" });
+  }
+
   /** Begins. Call it once. The outcome comes to `deps.onEnd`, which may happen before this returns. */
   start(): void {
     let input: unknown;
     try {
-      const raw = decodeJson(this.job.input, "input");
+      const raw = this.#upcast(decodeJson(this.job.input, "input"));
       const schema = this.#definition.input;
       input = schema === null ? raw : validate(schema, raw, "input", "INPUT_INVALID");
     } catch (error) {
@@ -136,6 +178,23 @@ export class Attempt {
     if (this.#ended) return false;
     this.#end(this.#stoppedOutcome() ?? { kind: "released", delayMs: 0, reason: "abandoned" });
     return true;
+  }
+
+  /** An input that was written by an older version of the definition is brought up to this one. */
+  #upcast(raw: unknown): unknown {
+    const { version = 1, upcast } = this.#definition;
+    const from = this.job.extras?.version ?? 1;
+    if (from > version)
+      throw new Release(
+        `it was enqueued by version ${from} of "${this.job.name}", and this worker has version ${version}`,
+        { delay: "5s" },
+      );
+    let value = raw;
+    for (let at = from; at < version; at += 1) {
+      const step = upcast?.[at] as ((input: unknown) => unknown) | undefined;
+      if (step !== undefined) value = step(value);
+    }
+    return value;
   }
 
   #call(input: unknown): void {
@@ -181,10 +240,26 @@ export class Attempt {
 
   #returned(value: unknown): void {
     if (this.#ended) {
-      this.#deps.onRunawayEnd(this);
+      if (!this.#left) this.#deps.onRunawayEnd(this);
       return;
     }
     this.#stopIfLate();
+    if (this.committed && this.#cause?.kind !== "lost") {
+      this.#afterCommit(null);
+      return;
+    }
+    if (this.flow !== null) {
+      const diverged = this.flow.finished();
+      if (this.flow.undoing) return;
+      if (diverged !== null && this.#cause === undefined) {
+        this.#end({ kind: "dead", failure: coded(diverged) });
+        return;
+      }
+    }
+    if (isMoved(value) && this.#cause === undefined) {
+      this.#end({ kind: "moved", delayMs: value.delayMs });
+      return;
+    }
     // A handler that finished in spite of a cancel or a shutdown has done the work: its result stands.
     // One that finished after its timeout has failed: the promise "fails after its timeout" must not depend on luck.
     const cause = this.#cause;
@@ -212,12 +287,38 @@ export class Attempt {
     }
   }
 
+  /** Whether the transaction that `ctx.commit` wrote into was committed: the row says. */
+  #afterCommit(thrown: { readonly error: unknown } | null): void {
+    const { store } = this.#deps.context.flow ?? {};
+    const { id, token } = this.job;
+    const told = (held: boolean): void => {
+      if (!held) this.#end({ kind: "committed" });
+      else if (thrown !== null) this.#end({ kind: "failed", failure: describeFailure(thrown.error) });
+      else this.#end({ kind: "failed", failure: coded(notCommitted(this.job)) });
+    };
+    if (store === undefined) told(false);
+    else
+      store.stillHeld(id, token).then(
+        (held) => told(held),
+        // The database is away: the settle that follows finds out, under the fence.
+        () => told(true),
+      );
+  }
+
   #threw(error: unknown): void {
     if (this.#ended) {
-      this.#deps.onRunawayEnd(this);
+      if (!this.#left) this.#deps.onRunawayEnd(this);
       return;
     }
     this.#stopIfLate();
+    if (this.committed && this.#cause?.kind !== "lost") {
+      this.#afterCommit({ error });
+      return;
+    }
+    if (this.flow?.undoing === true) {
+      this.flow.finished();
+      return;
+    }
     const decided = this.#decided(error);
     const cause = this.#cause;
     if (cause === undefined) this.#end(decided ?? { kind: "failed", failure: describeFailure(error) });
@@ -227,6 +328,8 @@ export class Attempt {
 
   /** What a thrown decision asks for; undefined for a plain error. */
   #decided(error: unknown): Outcome | undefined {
+    // What JSON cannot hold, and a machine that cannot move, will be the same next time.
+    if (isHoldfastError(error) && finalCodes.has(error.code)) return { kind: "dead", failure: coded(error) };
     if (isDead(error)) return { kind: "dead", failure: describeFailure(error) };
     if (isRetryAfter(error))
       return {
@@ -246,8 +349,25 @@ export class Attempt {
   #end(outcome: Outcome): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.flow?.stop();
     this.#deps.onEnd(this, outcome);
   }
+}
+
+const finalCodes: ReadonlySet<string> = new Set([
+  "OUTPUT_NOT_JSON",
+  "OUTPUT_TOO_LARGE",
+  "DECODE_FAILED",
+  "DIVERGED",
+  "BAD_MOVE",
+]);
+
+function notCommitted(job: ClaimedJob): JobError {
+  return new JobError(
+    "NOT_COMMITTED",
+    "The handler called ctx.commit and returned, but its transaction was not committed.",
+    { details: { job: job.id } },
+  );
 }
 
 /** What becomes of an attempt that was told to stop and did not finish. */
@@ -300,6 +420,8 @@ function timeoutText(timeoutMs: number): string {
 
 /** An input that cannot be read or does not fit is dead at once; a schema that itself broke may work next time. */
 function unfit(error: unknown): Outcome {
+  if (isRelease(error))
+    return { kind: "released", delayMs: error.delayMs, reason: error.reason, unstarted: true };
   const broke = isHoldfastError(error) && error.code === "INPUT_INVALID" && !("issues" in error.details);
   return broke ? { kind: "failed", failure: coded(error) } : { kind: "dead", failure: coded(error) };
 }

@@ -4,15 +4,33 @@
  * Invariants: nothing here costs anything until it is used (the signal and the log are made at their first
  * access, because a no-op job takes about 10 µs in all and an AbortController alone takes one of them); what
  * writes (`progress`) names the fence, so that a stale holder changes nothing and is told.
- * Not here: when the signal aborts (attempt.ts), steps and sleeps (flow/, a later issue).
+ * Not here: when the signal aborts (attempt.ts), what steps and sleeps do (flow/run.ts).
  */
-import type { Enqueue, EnqueueMany } from "./contract.ts";
+import type { Clock } from "./clock.ts";
+import {
+  ATTEMPT_BOUNDS,
+  type AnyContract,
+  type Enqueue,
+  type EnqueueMany,
+  type EnqueueOptions,
+  type JobContract,
+} from "./contract.ts";
 import { Throttled } from "./decision.ts";
-import { StateError } from "./errors.ts";
-import type { ClaimedJob } from "./job.ts";
+import { shown, StateError, UsageError } from "./errors.ts";
+import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
+import { FlowRun, type StepInfo, type StepSettings } from "./flow/run.ts";
+import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
+import type { StepWriter } from "./flow/writer.ts";
+import type { ClaimedJob, NewJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
+import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
+import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
+import { checkName, checkText } from "./policy/name.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import { validate } from "./policy/schema.ts";
 import type { Store } from "./store.ts";
+import type { Outcome } from "./transition.ts";
 
 /**
  * The second argument of every handler.
@@ -62,6 +80,121 @@ export interface JobContext {
    * @throws UsageError BAD_OPTION `n` is not positive, or more than the budget can ever have
    */
   budget(name: string, n?: number): Promise<void>;
+
+  /**
+   * Does something once: its result is remembered, and after a crash, a sleep or a retry of the job it is given from
+   * there. What comes back is what JSON kept of it, also the first time. A name that is used again gets a number.
+   *
+   * @throws JobError STEP_FAILED after its last try; OUTPUT_NOT_JSON, OUTPUT_TOO_LARGE
+   * @example
+   * const charge = await ctx.step("charge", () => stripe.charge(input), { retry: { attempts: 3 }, timeout: "30s" });
+   */
+  step<Output>(
+    name: string,
+    fn: (info: StepInfo) => Output | Promise<Output>,
+    options?: StepOptions<Output>,
+  ): Promise<Output>;
+  /**
+   * Sleeps without holding a slot, memory or a lease: a year is as good as a second.
+   *
+   * @example
+   * await ctx.sleep("trial", "14d");
+   */
+  sleep(name: string, until: Duration | Date): Promise<void>;
+  /**
+   * Waits for a signal without holding anything. Gives its data, or null after the timeout. A signal that was sent
+   * before is not lost, and each is taken by one run.
+   *
+   * @example
+   * const answer = await ctx.waitFor("approved", { key: input.order, timeout: "3d" });
+   */
+  waitFor<Taken = unknown>(
+    signal: string | SignalDefinition<unknown, Taken>,
+    options?: WaitForOptions,
+  ): Promise<Taken | null>;
+  /**
+   * Runs another job and gives its output, without holding a slot meanwhile.
+   *
+   * @throws JobError CALL_FAILED when it ends dead or cancelled
+   * @example
+   * const page = await ctx.call(fetchPage, { url });
+   */
+  call<Input, Output>(
+    job: JobContract<string, Input, Output>,
+    input: NoInfer<Input>,
+    options?: CallOptions,
+  ): Promise<Output>;
+  call(job: string, input: unknown, options?: CallOptions): Promise<unknown>;
+  /**
+   * As `Promise.all`, which works too; a run that waits here for many called jobs is woken once, when all have ended (or
+   * one has failed).
+   *
+   * @example
+   * const pages = await ctx.all(urls.map((url) => ctx.call(fetchPage, { url })));
+   */
+  all<const Values extends readonly unknown[]>(
+    values: Values,
+  ): Promise<{ -readonly [I in keyof Values]: Awaited<Values[I]> }>;
+  /**
+   * Which way this run goes where the code has changed: `current` for runs that come here for the first time, 0 for those
+   * that were past this point before the marker was there.
+   *
+   * @example
+   * if ((await ctx.version("fraud-check", 1)) >= 1) await ctx.step("fraud-check", () => check(input));
+   */
+  version(name: string, current: number): Promise<number>;
+  /** The version of the definition that enqueued this job; 1 if it had none. */
+  readonly jobVersion: number;
+  /**
+   * Ends the job inside your own transaction: its effect and its end are both there or both absent. Commit afterwards.
+   *
+   * @throws StateError LEASE_LOST when the job is no longer this attempt's: roll back
+   * @example
+   * await client.query("begin");
+   * await client.query("update account set …");
+   * await ctx.commit(client, { ok: true });
+   * await client.query("commit");
+   */
+  commit(tx: object, output?: unknown): Promise<void>;
+}
+
+/** Options of `ctx.step`. */
+export interface StepOptions<Output = unknown> {
+  /** Tries of this step by itself; between them the run sleeps. Default: one, and a failure is the job's. */
+  readonly retry?:
+    | { readonly attempts?: number | undefined; readonly backoff?: Backoff | BackoffFunction | undefined }
+    | undefined;
+  /** Of each try. Default: none but the job's. */
+  readonly timeout?: Duration | undefined;
+  /** Runs, in reverse order, when the job ends dead or cancelled. */
+  readonly undo?: ((output: Output) => unknown) | undefined;
+  /** Your own transaction: the step is remembered if and only if you commit. */
+  readonly tx?: object | undefined;
+}
+
+/** Options of `ctx.waitFor`. */
+export interface WaitForOptions {
+  /** Only signals with this key. */
+  readonly key?: string | undefined;
+  /** Then the answer is null. Default: none. */
+  readonly timeout?: Duration | undefined;
+  /** The step's name. Default: `signal:` and the signal's name. */
+  readonly name?: string | undefined;
+}
+
+/** Options of `ctx.call`: those of an enqueue, and the step's name. */
+export type CallOptions = Omit<EnqueueOptions, "tx" | "after" | "onDead"> & {
+  readonly name?: string | undefined;
+};
+
+/** What flows need of a worker. */
+export interface FlowDeps {
+  readonly store: Store;
+  readonly writer: StepWriter;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Only replays histories; see flow/check.ts. */
+  readonly dry?: (name: string) => void;
 }
 
 /** What every context of a worker shares. */
@@ -75,12 +208,20 @@ export interface ContextDeps {
   readonly enqueueFor: (parent: { readonly id: string }) => {
     readonly enqueue: Enqueue;
     readonly enqueueMany: EnqueueMany;
+    /** A checked job that is not written yet. */
+    readonly prepare?: (
+      job: AnyContract | string,
+      input: unknown,
+      options: EnqueueOptions,
+    ) => NewJob | Promise<NewJob>;
   };
   /** As `hf.budgets.take`. */
   readonly budget: (
     name: string,
     n: number,
   ) => Promise<{ readonly granted: boolean; readonly retryAfter: number }>;
+  /** Left out where nothing but plain jobs run. */
+  readonly flow?: FlowDeps | undefined;
 }
 
 /** The part of an attempt that its context shows. */
@@ -88,7 +229,19 @@ export interface ContextAttempt {
   readonly job: ClaimedJob;
   readonly maxAttempts: number;
   readonly signal: AbortSignal;
+  /** Machines have steps of their own, and nothing else of a flow. */
+  readonly machine?: boolean;
+  flow?: FlowRun | null;
+  /** `ctx.commit` was called. */
+  committed?: boolean;
+  endFlow?(outcome: Outcome): void;
+  loseFlow?(): void;
+  /** A machine begins a step. */
+  stand?(place: MachinePlace): void;
 }
+
+const stepOptions = ["retry", "timeout", "undo", "tx"];
+const maxStepName = 256;
 
 const progressCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
 
@@ -161,12 +314,196 @@ export class AttemptContext implements JobContext {
     return (this.#client ??= this.#deps.enqueueFor({ id: this.#attempt.job.id }));
   }
 
+  get jobVersion(): number {
+    return this.#attempt.job.extras?.version ?? 1;
+  }
+
+  // Asynchronous functions, so that whatever is wrong with a call is a rejection and never a throw.
+  async step<Output>(
+    name: string,
+    fn: (info: StepInfo) => Output | Promise<Output>,
+    options?: StepOptions<Output>,
+  ): Promise<Output> {
+    const own = checkStepName(name);
+    if (typeof fn !== "function")
+      throw new UsageError("BAD_OPTION", `Step "${own}" needs a function; got ${shown(fn)}.`);
+    return (await this.#flow.step(own, fn, stepSettings(own, options))) as Output;
+  }
+
+  async sleep(name: string, until: Duration | Date): Promise<void> {
+    const own = checkStepName(name);
+    const what = `The sleep "${own}"`;
+    const ms =
+      until instanceof Date
+        ? Math.max(0, instantMs(until, what) - this.#flowDeps.clock.now())
+        : durationMs(until, what);
+    await this.#flow.sleep(own, ms);
+  }
+
+  async waitFor<Taken>(
+    signal: string | SignalDefinition<unknown, Taken>,
+    options?: WaitForOptions,
+  ): Promise<Taken | null> {
+    const { name, data: schema } = signalOf(signal);
+    const given = checkOptions(options, ["key", "timeout", "name"], "waitFor") as WaitForOptions;
+    const timeoutMs = given.timeout === undefined ? null : durationMs(given.timeout, "timeout");
+    const own = given.name === undefined ? `signal:${name}` : checkStepName(given.name);
+    const data = await this.#flow.waitFor(own, topicOf(name, given.key), timeoutMs);
+    if (schema === null || data === null) return data as Taken | null;
+    return (await validate(schema, data, `data of signal "${name}"`, "SIGNAL_INVALID")) as Taken;
+  }
+
+  // Not asynchronous: `all` knows the promises that the run gave.
+  call(job: AnyContract | string, input: unknown, options: CallOptions = {}): Promise<never> {
+    try {
+      const { name, ...given } = options;
+      const kind = typeof job === "string" ? checkName(job, "The name of a job") : job.name;
+      const own = name === undefined ? `call:${kind}` : checkStepName(name);
+      if (given.id !== undefined && given.id.toLowerCase() === this.id)
+        throw new UsageError(
+          "WAITS_FOR_ITSELF",
+          `Step "${own}": job ${this.id} cannot call itself by its own id.`,
+        );
+      return this.#flow.call(own, () => this.#child(job, input, given)) as Promise<never>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async all<const Values extends readonly unknown[]>(
+    values: Values,
+  ): Promise<{ -readonly [I in keyof Values]: Awaited<Values[I]> }> {
+    if (!Array.isArray(values))
+      throw new UsageError("BAD_OPTION", `all takes an array of promises; got ${shown(values)}.`);
+    return (await this.#flow.all(values)) as { -readonly [I in keyof Values]: Awaited<Values[I]> };
+  }
+
+  async version(name: string, current: number): Promise<number> {
+    const own = checkStepName(name);
+    checkInteger(current, `The version "${own}"`, { min: 1, max: 1_000_000 });
+    return (await this.#flow.version(`version:${own}`, current)) as number;
+  }
+
+  async commit(tx: object, output?: unknown): Promise<void> {
+    const { store } = this.#flowDeps;
+    const { job } = this.#attempt;
+    const text =
+      output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
+    const known = await store.userTx(tx);
+    const { id, token, attempt, crashes, errors, keyed, session } = job;
+    const keep = job.extras?.keep ?? true;
+    this.#attempt.committed = true;
+    const ended = await store.commit(known, session, {
+      move: "end",
+      id,
+      token,
+      state: "done",
+      output: text,
+      errors,
+      attempt,
+      crashes,
+      keyed,
+      keep,
+    });
+    if (ended) return;
+    this.#attempt.committed = false;
+    throw new StateError(
+      "LEASE_LOST",
+      `Job ${id} is no longer leased to this attempt (${attempt}): roll your transaction back; another worker may run the job.`,
+      { details: { job: id, attempt, token } },
+    );
+  }
+
+  get #flowDeps(): FlowDeps {
+    const { flow } = this.#deps;
+    if (flow !== undefined && this.#attempt.endFlow !== undefined) return flow;
+    throw new StateError("NOT_IN_A_RUN", "Steps, sleeps and waits need a worker that runs the job.");
+  }
+
+  /** What a machine's run needs of its attempt. */
+  get [machinePort](): MachinePort {
+    const { store, writer, clock } = this.#flowDeps;
+    const attempt = this.#attempt;
+    return {
+      job: attempt.job,
+      store,
+      maxBytes: this.#deps.maxPayloadBytes,
+      monotonic: () => clock.monotonic(),
+      patiently: (call) => writer.patiently(call, () => attempt.signal.aborted),
+      stand: (place) => attempt.stand?.(place),
+      lost: () => attempt.loseFlow?.(),
+    };
+  }
+
+  get #flow(): FlowRun {
+    const known = this.#attempt.flow;
+    if (known !== null && known !== undefined) return known;
+    const { store, writer, clock, random, dry } = this.#flowDeps;
+    const attempt = this.#attempt;
+    if (attempt.machine === true)
+      throw new UsageError(
+        "NOT_IN_A_RUN",
+        `Job "${this.name}" is a machine: its steps are those of its definition. Use a job for ctx.step, ctx.sleep, ctx.waitFor and ctx.call.`,
+      );
+    attempt.flow = new FlowRun(attempt.job, {
+      store,
+      writer,
+      clock,
+      random,
+      maxBytes: this.#deps.maxPayloadBytes,
+      signal: () => attempt.signal,
+      onEnd: (outcome) => attempt.endFlow?.(outcome),
+      onLost: () => attempt.loseFlow?.(),
+      dry: dry ?? null,
+    });
+    return attempt.flow;
+  }
+
+  /** A called job is kept until its caller has its output, whatever its kind says. */
+  async #child(job: AnyContract | string, input: unknown, options: EnqueueOptions): Promise<NewJob> {
+    const { prepare } = this.#bound;
+    if (prepare === undefined) throw new StateError("NOT_IN_A_RUN", "Nothing can be called from here.");
+    const made = await prepare(job, input, options);
+    return { ...made, extras: { ...made.extras, keep: true } };
+  }
+
   async progress(value: unknown): Promise<void> {
     const text = encodeJson(value, "progress", this.#deps.maxPayloadBytes, progressCodes);
     this.#progress ??= new ProgressWriter(this.#attempt.job, this.#deps.store);
     await this.#progress.write(text);
   }
 }
+
+const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
+
+function checkStepName(name: unknown): string {
+  const text = checkText(name, "The name of a step", maxStepName);
+  if (!text.startsWith("$")) return text;
+  throw new UsageError("BAD_NAME", `The name of a step must not begin with "$"; got ${shown(name)}.`);
+}
+
+function stepSettings(name: string, options: StepOptions<never> | undefined): StepSettings {
+  if (options === undefined) return plainStep;
+  const what = (option: string): string => `${option} of step "${name}"`;
+  const given = checkOptions(options, stepOptions, `step "${name}"`) as StepOptions<never>;
+  const retry = checkOptions(given.retry, ["attempts", "backoff"], what("retry")) as NonNullable<
+    typeof given.retry
+  >;
+  const timeoutMs = given.timeout === undefined ? null : durationMs(given.timeout, what("timeout"));
+  if (timeoutMs === 0) throw new UsageError("BAD_DURATION", `${what("timeout")} must be longer than 0.`);
+  if (given.undo !== undefined && typeof given.undo !== "function")
+    throw new UsageError("BAD_OPTION", `${what("undo")} must be a function; got ${shown(given.undo)}.`);
+  return {
+    attempts:
+      retry.attempts === undefined ? 1 : checkInteger(retry.attempts, what("retry.attempts"), ATTEMPT_BOUNDS),
+    backoff: retry.backoff === undefined ? null : checkBackoff(retry.backoff, what("retry.backoff")),
+    timeoutMs,
+    undo: given.undo ?? null,
+    tx: given.tx ?? null,
+  };
+}
+
+const plainStep: StepSettings = { attempts: 1, backoff: null, timeoutMs: null, undo: null, tx: null };
 
 /**
  * Writes the newest value; values that are overtaken while a write is under way are never written, so a handler

@@ -133,6 +133,10 @@ export interface EnqueueOptions {
   readonly deadline?: Date | Duration | undefined;
   /** An id of your own (a UUID): enqueuing the same id twice is one job. */
   readonly id?: string | undefined;
+  /** Starts when these jobs (ids) have ended. */
+  readonly after?: readonly string[] | undefined;
+  /** What becomes of it when one of them ends dead or cancelled: default "cancel". */
+  readonly onDead?: "cancel" | "continue" | "wait" | undefined;
   /** Your own transaction: the job exists if and only if you commit. */
   readonly tx?: object | undefined;
 }

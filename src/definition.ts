@@ -26,7 +26,7 @@ import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backo
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { type BreakerOptions, checkBreaker, checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
-import { checkInteger, checkOptions } from "./policy/options.ts";
+import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
 import {
   type InferInput,
   type InferOutput,
@@ -67,7 +67,16 @@ export interface JobDefinition<
 /** A definition of whatever input and output: what workers are made of. */
 export interface AnyJob extends AnyContract {
   readonly run: ((input: never, ctx: JobContext) => unknown) | null;
+  /** Of the input's shape; 1 where it is not said. */
+  readonly version?: number;
+  /** From each version to the next. */
+  readonly upcast?: Upcast | null;
+  /** Set for machines. */
+  readonly machine?: object | null;
 }
+
+/** Brings an input of each older version to the next: `{ 1: (old) => …, 2: … }`. */
+export type Upcast = Readonly<Record<number, (input: never) => unknown>>;
 
 /** How a kind's jobs are made unique: a function of the input, the name of one of its fields, or either with settings. */
 export type UniqueOption<Input> =
@@ -120,6 +129,10 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly countCrashes?: "attempt" | "crash" | undefined;
   /** False: nothing is kept of the job once it is done. */
   readonly keep?: boolean | undefined;
+  /** Raise it when the input's shape, or the flow, changes; default 1. It is kept with each job. */
+  readonly version?: number | undefined;
+  /** Brings inputs of older versions up to the newest, one version at a time. */
+  readonly upcast?: Upcast | undefined;
 }
 
 const optionNames = [
@@ -136,6 +149,8 @@ const optionNames = [
   "maxCrashes",
   "countCrashes",
   "keep",
+  "version",
+  "upcast",
   "run",
 ];
 
@@ -177,6 +192,10 @@ export function defineJob(given: object): unknown {
   );
   const backoff = optional(retry.backoff, (value) => checkBackoff(value, what("retry.backoff")));
   const timeoutMs = optional(options.timeout, (value) => positiveMs(value, what("timeout")));
+  const version = optional(options.version, (value) =>
+    checkInteger(value, what("version"), { min: 1, max: 1_000_000 }),
+  );
+  const upcast = optional(options.upcast, (value) => checkUpcast(value, version ?? 1, what("upcast")));
   const extras = extrasOf(options, backoff, what);
   const row: RowDefaults = Object.freeze({ maxAttempts: attempts, timeoutMs, extras });
   return complete({
@@ -197,6 +216,8 @@ export function defineJob(given: object): unknown {
     lanes: optional(options.lanes, (value) => lanesOf(value, options.lane, what("lanes"))),
     breaker: optional(options.breaker, (value) => breakerOf(value, what("breaker"))),
     row,
+    version: version ?? 1,
+    upcast,
     run: optional(options.run, (value) => checkFunction(value, what("run"))),
   });
 }
@@ -237,6 +258,7 @@ function extrasOf(
     if (!options.keep) extras.keep = false;
   }
   if (backoff !== null && typeof backoff !== "function") extras.backoff = backoff;
+  if (options.version !== undefined && options.version > 1) extras.version = options.version;
   return Object.keys(extras).length === 0 ? null : Object.freeze(extras);
 }
 
@@ -290,6 +312,15 @@ function keyFunction(key: unknown, what: string): (input: never) => string | num
     (typeof input === "object" && input !== null
       ? (input as Record<string, never>)[key]
       : undefined) as never;
+}
+
+function checkUpcast(value: unknown, version: number, what: string): Upcast {
+  if (!isPlainObject(value)) throw bad(what, "an object of functions by version, { 1: (old) => … }", value);
+  for (const [from, step] of Object.entries(value)) {
+    checkInteger(Number(from), `A version in ${what}`, { min: 1, max: Math.max(1, version - 1) });
+    checkFunction(step, `${what}[${from}]`);
+  }
+  return value as Upcast;
 }
 
 function checkSchemaOption(value: unknown, what: string): StandardSchemaV1 {

@@ -22,7 +22,7 @@ import { HoldfastError, isHoldfastError, shown, StateError, UsageError } from ".
 import type { Gather } from "./gather.ts";
 import type { Enqueued, NewJob } from "./job.ts";
 import type { KindCache } from "./kinds.ts";
-import { checkJob, checkKind, newJob, type NewJobDeps, NO_OPTIONS } from "./new-job.ts";
+import { checkCycles, checkJob, checkKind, newJob, type NewJobDeps, NO_OPTIONS } from "./new-job.ts";
 import { checkName } from "./policy/name.ts";
 import { checkOptions } from "./policy/options.ts";
 import { validate } from "./policy/schema.ts";
@@ -73,6 +73,8 @@ const optionNames = [
   "context",
   "deadline",
   "id",
+  "after",
+  "onDead",
   "tx",
 ];
 const itemNames = ["job", "input", ...optionNames.filter((name) => name !== "tx")];
@@ -88,8 +90,21 @@ export class Enqueuer {
   }
 
   /** The two functions as users call them, for a job that enqueues (its id) or for the client itself (null). */
-  boundTo(parentId: string | null): { readonly enqueue: Enqueue; readonly enqueueMany: EnqueueMany } {
+  boundTo(parentId: string | null): {
+    readonly enqueue: Enqueue;
+    readonly enqueueMany: EnqueueMany;
+    readonly prepare: (
+      job: AnyContract | string,
+      input: unknown,
+      options: EnqueueOptions,
+    ) => NewJob | Promise<NewJob>;
+  } {
     return {
+      prepare: (job, input, options) => {
+        this.#deps.checkOpen(parentId);
+        const given = checkOptions(options, optionNames, "call") as EnqueueOptions;
+        return this.#prepare(job, input, given, parentId);
+      },
       enqueue: (job: AnyContract | string, input: unknown, options?: EnqueueOptions) =>
         this.enqueue(job, input, options, parentId),
       enqueueMany: (items, options) => this.enqueueMany(items, options, parentId) as Promise<never>,
@@ -159,8 +174,13 @@ export class Enqueuer {
     return prepared instanceof Promise ? prepared.then(this.#add) : this.#add(prepared);
   }
 
-  readonly #add = (job: NewJob): Promise<Enqueued> =>
-    (job.unique === null ? this.#deps.gather.plain : this.#deps.gather.keyed).add(job);
+  readonly #add = (job: NewJob): Promise<Enqueued> => {
+    const gather = job.unique === null ? this.#deps.gather.plain : this.#deps.gather.keyed;
+    if (job.after === undefined) return gather.add(job);
+    // By itself: a job that it waits for and that does not exist is its own fault alone.
+    checkCycles([job]);
+    return gather.addAll([job]).then(([outcome]) => outcome as Enqueued);
+  };
 
   async #writeAll(
     prepared: readonly (NewJob | Promise<NewJob>)[],
@@ -169,12 +189,11 @@ export class Enqueuer {
     // Not behind an await: a SQLite transaction must be written to before the call returns.
     const written =
       tx === undefined
-        ? this.#allReady(prepared, (jobs) =>
-            (jobs.every((job) => job.unique === null)
-              ? this.#deps.gather.plain
-              : this.#deps.gather.keyed
-            ).addAll(jobs),
-          )
+        ? this.#allReady(prepared, (jobs) => {
+            checkCycles(jobs);
+            const plain = jobs.every((job) => job.unique === null);
+            return (plain ? this.#deps.gather.plain : this.#deps.gather.keyed).addAll(jobs);
+          })
         : this.#writeTo(tx, prepared);
     return [...(await written)];
   }
@@ -183,6 +202,7 @@ export class Enqueuer {
   #writeTo(handle: object, prepared: readonly (NewJob | Promise<NewJob>)[]): Promise<readonly Enqueued[]> {
     const tx = this.#deps.store.userTx(handle);
     const write = (jobs: readonly NewJob[]): Promise<readonly Enqueued[]> => {
+      checkCycles(jobs);
       const outcomes =
         tx instanceof Promise ? tx.then((known) => this.#intoTx(jobs, known)) : this.#intoTx(jobs, tx);
       return outcomes;

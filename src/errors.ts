@@ -60,6 +60,16 @@ export type ErrorCode =
   | "TX_UNSUPPORTED"
   /** The transaction handle belongs to another database or file than this client. */
   | "TX_WRONG_DATABASE"
+  /** An `after` names a job that does not exist (any more). */
+  | "AFTER_UNKNOWN"
+  /** Jobs of one batch wait for each other in a circle, or one for itself. */
+  | "AFTER_CYCLE"
+  /** A run would wait for its own job. */
+  | "WAITS_FOR_ITSELF"
+  /** Something that only the handler of a running job can do was asked for elsewhere, or too late. */
+  | "NOT_IN_A_RUN"
+  /** A signal's data does not fit the signal's schema. */
+  | "SIGNAL_INVALID"
   /** A worker was started without a queue or without a handler. */
   | "NO_QUEUES"
   /** Lease and heartbeat do not fit together (0 < heartbeat < lease). */
@@ -143,6 +153,18 @@ export type ErrorCode =
   | "OUTPUT_NOT_JSON"
   /** The output is over the size limit. */
   | "OUTPUT_TOO_LARGE"
+  /** A step failed, after all its tries. */
+  | "STEP_FAILED"
+  /** A job that this one called ended dead or cancelled. */
+  | "CALL_FAILED"
+  /** The code asks for other steps than the run's history has. */
+  | "DIVERGED"
+  /** A machine stands at, or was sent to, a step that it does not have; or a step returned neither next nor finish. */
+  | "BAD_MOVE"
+  /** The transaction given to `ctx.commit` was not committed. */
+  | "NOT_COMMITTED"
+  /** What undoes a step failed, after all its tries. */
+  | "UNDO_FAILED"
   /** The job ended its worker's process too often. */
   | "KILLED_WORKER"
   /** The attempt was told to stop because the job was cancelled. */

@@ -13,13 +13,22 @@
 import { Budgets } from "./budgets.ts";
 import { Breakers } from "./breakers.ts";
 import { systemClock } from "./clock.ts";
-import type { Enqueue, EnqueueMany, EnqueueResult } from "./contract.ts";
+import type {
+  CheckedItems,
+  Enqueue,
+  EnqueueItem,
+  EnqueueMany,
+  EnqueueResult,
+  EnqueueResults,
+} from "./contract.ts";
 import { type AnyJob, isJob } from "./definition.ts";
 import { closedError, Enqueuer } from "./enqueue.ts";
 import { type ClientEnv, processEnv, storeEvents } from "./environment.ts";
 import { shown, UsageError } from "./errors.ts";
 import { EventLog } from "./event-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
+import { checkFlows, type FlowReport } from "./flow/check.ts";
+import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import { Gather } from "./gather.ts";
 import { Holds } from "./holds.ts";
 import type { Enqueued, NewJob } from "./job.ts";
@@ -34,7 +43,9 @@ import { type Middleware, MiddlewareChain } from "./middleware.ts";
 import { checkOpenOptions, checkTarget, type ClientSettings, type OpenOptions } from "./open-options.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { idFactory } from "./policy/id.ts";
-import { checkOptions } from "./policy/options.ts";
+import { encodeJson } from "./policy/json.ts";
+import { checkInteger, checkOptions } from "./policy/options.ts";
+import { validate } from "./policy/schema.ts";
 import { Queues } from "./queues.ts";
 import { Results } from "./result.ts";
 import { Retry } from "./retry.ts";
@@ -50,6 +61,27 @@ import { Workers } from "./workers.ts";
 
 // A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time.
 const wakeAheadMs = 60_000;
+
+const signalKeptMs = 7 * 86_400_000;
+
+/** Options of `hf.signal`. */
+export interface SignalOptions<Sent = unknown> {
+  /** Only for those who wait with this key. */
+  readonly key?: string | undefined;
+  readonly data?: Sent | undefined;
+  /** How long it is kept for somebody to wait for it; default 7 days. */
+  readonly expires?: Duration | undefined;
+}
+
+/** Options of `hf.batch`. */
+export interface BatchOptions {
+  /** Runs when all have ended. */
+  readonly then?: Omit<EnqueueItem, "after" | "onDead"> | undefined;
+  /** What becomes of `then` when one of them ends dead or cancelled: default "cancel". */
+  readonly onDead?: "cancel" | "continue" | "wait" | undefined;
+  /** Your own transaction. */
+  readonly tx?: object | undefined;
+}
 
 /**
  * Opens a database and makes it ready for jobs. The address is HOLDFAST_URL, else DATABASE_URL, else the file
@@ -224,6 +256,8 @@ export class Holdfast implements AsyncDisposable {
       clock: env.clock,
       events,
       get: (id) => retry.repeatable(() => store.get(id)),
+      watch: (id) => store.watch([id]),
+      listen: (onEnded) => store.listen((wake) => void (wake.kind !== "work" && onEnded())),
     });
   }
 
@@ -304,6 +338,77 @@ export class Holdfast implements AsyncDisposable {
       id.toLowerCase(),
       timeout === undefined ? null : durationMs(timeout, "timeout"),
     )) as Output;
+  }
+
+  /**
+   * Sends a signal: the run that waits for it goes on; if none does yet, it is kept until one does or it expires. Each is
+   * taken by one run.
+   *
+   * @throws UsageError SIGNAL_INVALID, INPUT_NOT_JSON, BAD_NAME, BAD_KEY
+   * @example
+   * await hf.signal("approved", { key: orderId, data: { by: "Ada" } });
+   */
+  async signal<Sent = unknown>(
+    signal: string | SignalDefinition<Sent, unknown>,
+    options?: SignalOptions<Sent>,
+  ): Promise<void> {
+    this.#checkOpen();
+    const { name, data: schema } = signalOf(signal);
+    const given = checkOptions(options, ["key", "data", "expires"], "signal") as SignalOptions<Sent>;
+    const data: unknown = given.data ?? null;
+    if (schema !== null) await validate(schema, data, `data of signal "${name}"`, "SIGNAL_INVALID");
+    const text = encodeJson(data, "data", this.#settings.maxPayloadBytes, {
+      notJson: "INPUT_NOT_JSON",
+      tooLarge: "INPUT_TOO_LARGE",
+    });
+    const expiresMs = given.expires === undefined ? signalKeptMs : durationMs(given.expires, "expires");
+    const topic = topicOf(name, given.key);
+    await this.#retry.once(() => this.#store.signal({ topic, data: text, expiresMs }));
+  }
+
+  /**
+   * Enqueues jobs together and, if asked, one that runs when all of them have ended.
+   *
+   * @throws UsageError as `enqueueMany`
+   * @example
+   * const { jobs, then } = await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {
+   *   then: { job: report, input: {} },
+   *   onDead: "continue",
+   * });
+   */
+  async batch<const Items extends readonly EnqueueItem[]>(
+    items: Items & CheckedItems<Items>,
+    options: BatchOptions = {},
+  ): Promise<{ readonly jobs: EnqueueResults<Items>; readonly then: EnqueueResult | null }> {
+    const { then, onDead } = checkOptions(options, ["then", "onDead", "tx"], "batch") as BatchOptions;
+    const list = (items as readonly EnqueueItem[]).map((item) => ({ ...item, id: item.id ?? this.#newId() }));
+    const tx = options.tx === undefined ? {} : { tx: options.tx };
+    const after = list.map(({ id }) => id);
+    const all = then === undefined ? list : [...list, { ...then, after, onDead: onDead ?? "cancel" }];
+    const outcomes = await this.enqueueMany(all as never, tx);
+    const results = outcomes as EnqueueResult[];
+    const last = then === undefined ? null : (results.at(-1) ?? null);
+    return { jobs: results.slice(0, list.length) as EnqueueResults<Items>, then: last };
+  }
+
+  /**
+   * Replays the histories of live runs against these definitions, without doing anything, and says which would break.
+   *
+   * @example
+   * const { broken } = await hf.check([onboard, checkout]);
+   * for (const { id, step, message } of broken) console.log(id, step, message);
+   */
+  async check(
+    definitions: readonly AnyJob[],
+    options?: { readonly limit?: number | undefined },
+  ): Promise<FlowReport> {
+    this.#checkOpen();
+    checkDefinitions(definitions);
+    const { limit } = checkOptions(options, ["limit"], "check") as { limit?: number };
+    const most = limit === undefined ? 10_000 : checkInteger(limit, "limit", { min: 1, max: 1_000_000 });
+    const { clock, random } = this.#env;
+    const { maxPayloadBytes } = this.#settings;
+    return checkFlows({ store: this.#store, clock, random, maxPayloadBytes }, definitions, most);
   }
 
   /**

@@ -8,7 +8,7 @@ export type { OpenOptions } from "./open-options.ts";
 
 // Defining jobs: a name, the shape of the input, how often to try, and the handler.
 export { defineJob } from "./definition.ts";
-export type { AnyJob, CommonJobOptions, Handler, JobDefinition, UniqueOption } from "./definition.ts";
+export type { AnyJob, CommonJobOptions, Handler, JobDefinition, UniqueOption, Upcast } from "./definition.ts";
 export type { JobContext } from "./context.ts";
 export type { JobContract, OnConflict, UniqueRule, UniqueScope } from "./contract.ts";
 export type { InferInput, InferOutput, StandardSchemaV1 } from "./policy/schema.ts";
@@ -19,6 +19,17 @@ export type { Backoff, BackoffFunction } from "./policy/backoff.ts";
 export type { Duration } from "./policy/duration.ts";
 export { presets } from "./policy/presets.ts";
 export type { Preset } from "./policy/presets.ts";
+
+// Flows: machines, signals, and what a run that is done in steps takes and gives.
+export { defineMachine, finish, next } from "./flow/machine.ts";
+export type { Finish, MachineContext, MachineDefinition, MachineStep, Next } from "./flow/machine.ts";
+export { defineSignal } from "./flow/signal.ts";
+export type { SignalDefinition } from "./flow/signal.ts";
+export type { CallOptions, StepOptions, WaitForOptions } from "./context.ts";
+export type { StepInfo } from "./flow/run.ts";
+export type { BatchOptions, SignalOptions } from "./holdfast.ts";
+export type { BrokenFlow, FlowReport } from "./flow/check.ts";
+export type { AttemptEntry, JobHistory, RelatedJob, SignalEntry, StepEntry } from "./flow/job-history.ts";
 
 // Decisions: what a handler throws on purpose.
 export { Dead, Release, RetryAfter, Throttled } from "./decision.ts";
@@ -53,7 +64,7 @@ export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
 export type { Job, JobFailure, JobState } from "./job.ts";
 export type { JobQuery } from "./filter.ts";
-export type { BulkResult, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type { BulkResult, CancelOptions, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
 export type { Why, WhyReason } from "./why.ts";
 export type { QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";

@@ -87,6 +87,8 @@ export interface Job<Input = unknown, Output = unknown> {
   readonly parentId: string | null;
   /** The machine step it is at; null for plain jobs. */
   readonly step: string | null;
+  /** What a run that has begun, or a job that has not, waits for; null while it does not. */
+  readonly waitsFor: "sleep" | "signal" | "jobs" | null;
 }
 
 /** One failed attempt, as `job.errors` lists it. */
@@ -110,6 +112,10 @@ export interface JobExtras {
   readonly schedule?: { readonly name: string; readonly at: number };
   /** What a middleware sends along from the enqueue to the run, in whichever process: a trace's context. */
   readonly carrier?: Readonly<Record<string, string>>;
+  /** The version of the definition that enqueued it; left out: 1. */
+  readonly version?: number;
+  /** Where a machine starts. */
+  readonly step?: string;
 }
 
 /** A job as the store takes it: checked, encoded, with an id. */
@@ -134,6 +140,8 @@ export interface NewJob {
   readonly extras: JobExtras | null;
   /** The limits that its lane begins with, if the job is its first. */
   readonly laneLimits?: LaneLimits | null;
+  /** Starts when these have ended. Left out by plain jobs. */
+  readonly after?: { readonly ids: readonly string[]; readonly policy: "cancel" | "continue" | "wait" };
 }
 
 /** Which counts a running job stands in. */

@@ -14,6 +14,7 @@ import { isId } from "./policy/id.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome, Store } from "./store.ts";
+import { historyOf, type JobHistory } from "./flow/job-history.ts";
 import { explain, type Why } from "./why.ts";
 
 /** What `jobs.runNow` came to. */
@@ -49,7 +50,14 @@ export interface JobsDeps {
   readonly nextTurn: () => Promise<void>;
 }
 
+/** Options of `hf.jobs.cancel`. */
+export interface CancelOptions {
+  /** Also cancels what the job has called or enqueued, and what that has, and so on. */
+  readonly cascade?: boolean | undefined;
+}
+
 const batchSize = 500;
+const mostChildren = 100_000;
 const live: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const cancelReason = "cancelled by user";
 const cancelOutcomes = ["cancelled", "cancel_requested", "ended", "not_found"] as const;
@@ -148,13 +156,18 @@ export class Jobs {
    * @example
    * await hf.jobs.cancel(id);   // "cancelled" | "cancel_requested" | "ended" | "not_found"
    */
-  cancel(id: string): Promise<CancelOutcome>;
-  cancel(filter: JobQuery): Promise<BulkResult<CancelOutcome>>;
-  async cancel(which: string | JobQuery): Promise<CancelOutcome | BulkResult<CancelOutcome>> {
+  cancel(id: string, options?: CancelOptions): Promise<CancelOutcome>;
+  cancel(filter: JobQuery, options?: CancelOptions): Promise<BulkResult<CancelOutcome>>;
+  async cancel(
+    which: string | JobQuery,
+    options?: CancelOptions,
+  ): Promise<CancelOutcome | BulkResult<CancelOutcome>> {
+    const { cascade } = checkOptions(options, ["cascade"], "jobs.cancel") as CancelOptions;
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, CancelOutcome>> => {
       const outcomes = await this.#deps.retry.once(() => this.#deps.store.cancel(ids, cancelReason));
       await this.#tellHolders(outcomes);
       await this.#tellCancelled(outcomes);
+      if (cascade === true) await this.#cascade(ids, act);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.cancel", act);
@@ -209,6 +222,33 @@ export class Jobs {
   async why(id: string): Promise<Why> {
     const job = await this.get(id);
     return this.#deps.retry.repeatable(() => explain(this.#deps.store, id, job));
+  }
+
+  /**
+   * Everything that is known of a job's life: its attempts, the steps that it remembers, the signals that it took or
+   * waits for, and the jobs that it called, enqueued or waits for. Null for an unknown id.
+   *
+   * @example
+   * const { steps } = (await hf.jobs.history(id))!;
+   * for (const { name, state, startedAt, endedAt, error } of steps) console.log(name, state, error);
+   */
+  async history(id: string): Promise<JobHistory | null> {
+    const job = await this.get(id);
+    if (job === null) return null;
+    const { store, retry } = this.#deps;
+    return retry.repeatable(() => historyOf(store, job));
+  }
+
+  /** Children first found, then theirs: a page at a time, until there are no more. */
+  async #cascade(ids: readonly string[], act: (ids: readonly string[]) => Promise<unknown>): Promise<void> {
+    const { store, retry } = this.#deps;
+    for (let at = 0; at < ids.length; at += batchSize) {
+      const children = await retry.repeatable(() =>
+        store.children(ids.slice(at, at + batchSize), mostChildren),
+      );
+      for (let from = 0; from < children.length; from += batchSize)
+        await act(children.slice(from, from + batchSize)); // which cascades in its turn
+    }
   }
 
   #filter(which: JobQuery, what: string): JobFilter {

@@ -230,6 +230,10 @@ export class LeaseSession {
           reason: outcome.reason,
         });
       case "lost":
+      case "suspended":
+      case "committed":
+      case "moved":
+      case "undone":
         return undefined; // never by a holder's own hand
     }
   }

@@ -106,7 +106,67 @@ export function newJob(
     deadlineAt: given.deadline === undefined ? null : deadlineOf(given.deadline, deps.clock),
     extras:
       given.backoff === undefined ? (row?.extras ?? null) : withBackoff(row?.extras ?? null, given.backoff),
+    ...(given.after === undefined && given.onDead === undefined ? {} : afterOf(given.after, given.onDead)),
   };
+}
+
+/** Which jobs it waits for. None is as good as not asking. */
+function afterOf(after: unknown, onDead: unknown): Pick<NewJob, "after"> {
+  if (onDead !== undefined && onDead !== "cancel" && onDead !== "continue" && onDead !== "wait")
+    throw new UsageError(
+      "BAD_OPTION",
+      `onDead must be "cancel", "continue" or "wait"; got ${shown(onDead)}.`,
+      {
+        details: { option: "onDead" },
+      },
+    );
+  if (!Array.isArray(after))
+    throw new UsageError("BAD_OPTION", `after must be an array of jobs' ids; got ${shown(after)}.`, {
+      details: { option: "after" },
+    });
+  const ids = (after as unknown[]).map((id) => {
+    const lower = typeof id === "string" ? id.toLowerCase() : "";
+    if (isId(lower)) return lower;
+    throw new UsageError("BAD_OPTION", `after must hold jobs' ids; got ${shown(id)}.`, {
+      details: { option: "after" },
+    });
+  });
+  return ids.length === 0 ? {} : { after: { ids: [...new Set(ids)], policy: onDead ?? "cancel" } };
+}
+
+/**
+ * Refuses jobs that wait for each other in a circle. Only jobs of one batch can: an id that is known was there before.
+ *
+ * @throws UsageError AFTER_CYCLE, which names the way round
+ */
+export function checkCycles(jobs: readonly NewJob[]): void {
+  if (jobs.every((job) => job.after === undefined)) return;
+  const after = new Map(jobs.map((job) => [job.id, job.after?.ids ?? []]));
+  const done = new Set<string>();
+  for (const start of after.keys()) {
+    // Depth first without recursion: a chain of 10,000 must not overflow the stack.
+    const path: { id: string; next: number }[] = done.has(start) ? [] : [{ id: start, next: 0 }];
+    const on = new Set(path.map(({ id }) => id));
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const id = after.get(top.id)?.[top.next];
+      top.next += 1;
+      if (id === undefined) {
+        done.add(top.id);
+        on.delete(top.id);
+        path.pop();
+      } else if (on.has(id)) {
+        const way = [...path.slice(path.findIndex((step) => step.id === id)).map((step) => step.id), id];
+        throw new UsageError(
+          "AFTER_CYCLE",
+          `These jobs would wait for each other for ever: ${way.slice(0, 10).join(" → ")}. Nothing was enqueued.`,
+          { details: { jobs: way } },
+        );
+      } else if (after.has(id) && !done.has(id)) {
+        on.add(id);
+        path.push({ id, next: 0 });
+      }
+    }
+  }
 }
 
 function queueOf(

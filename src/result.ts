@@ -1,7 +1,8 @@
 /**
  * `hf.result`: waiting for a job's output, from any process.
  *
- * A job that ends in this process is seen at once, by its event; one that ends elsewhere by looking: after 50 ms at
+ * A job that ends in this process is seen at once, by its event; one that ends elsewhere by its wake-up, which the wait
+ * asks for when it first finds the job unfinished; and, where no wake-up comes through, by looking: after 50 ms at
  * first, then ever less often, every 500 ms at last.
  *
  * Invariants: resolves only with a recorded output; every other end (dead, cancelled, gone, too late) rejects with
@@ -19,10 +20,15 @@ export interface ResultDeps {
   readonly clock: Clock;
   readonly events: Emitter;
   get(id: string): Promise<Job | null>;
+  /** Asks for the wake-up. */
+  watch?(id: string): Promise<void>;
+  /** Calls back at wake-ups of other processes. */
+  listen?(onEnded: () => void): () => void;
 }
 
 const firstLookMs = 50;
 const longestLookMs = 500;
+const nudgeEveryMs = 40;
 
 /** The waits of one client. */
 export class Results {
@@ -61,6 +67,10 @@ export class Results {
       events.on("job.dead", look),
       events.on("job.cancelled", look),
     ];
+    const unlisten = this.#deps.listen?.(() => {
+      for (const wait of this.#waits) wait.nudge();
+    });
+    if (unlisten !== undefined) this.#unlisten.push(unlisten);
   }
 
   #leave(wait: Wait): void {
@@ -86,6 +96,8 @@ class Wait {
   /** An event came while a look was under way, which may have read the row before. */
   #lookAgain = false;
   #over = false;
+  #watched = false;
+  #nudgedAt = -Infinity;
 
   constructor(id: string, timeoutMs: number | null, deps: ResultDeps) {
     this.id = id;
@@ -106,6 +118,17 @@ class Wait {
 
   fail(error: unknown): void {
     this.#end.reject(error);
+  }
+
+  /** Something has changed, maybe this: a look, but not at every change of a busy file. */
+  nudge(): void {
+    const now = this.#deps.clock.monotonic();
+    if (this.#looking || now < this.#nudgedAt + nudgeEveryMs) {
+      this.#delayMs = Math.min(this.#delayMs, nudgeEveryMs);
+      return;
+    }
+    this.#nudgedAt = now;
+    this.look();
   }
 
   /** Reads the job now. */
@@ -137,6 +160,14 @@ class Wait {
         ? Infinity
         : this.#timeoutMs - (this.#deps.clock.monotonic() - this.#startedAt);
     if (leftMs <= 0) return this.#end.reject(tooLate(job, this.#timeoutMs ?? 0));
+    if (!this.#watched && this.#deps.watch !== undefined) {
+      this.#watched = true;
+      // It may have ended meanwhile, so one more look follows. Looking goes on in any case.
+      this.#deps.watch(this.id).then(
+        () => void (!this.#over && this.look()),
+        () => {},
+      );
+    }
     this.#timer = this.#deps.clock.after(Math.min(this.#delayMs, leftMs), () => this.look());
     this.#delayMs = Math.min(this.#delayMs * 2, longestLookMs);
   }

@@ -5,6 +5,8 @@
  *   failed    ─▶ again after the backoff, or dead when the attempts are used up
  *   dead      ─▶ dead                         throttled ─▶ again, attempt given back, own counter
  *   released  ─▶ again, attempt given back
+ *   suspended ─▶ waits, attempt given back     moved  ─▶ again at the next step, counters anew
+ *   undone    ─▶ dead or cancelled, as it would have been before its steps were undone
  *   lost      ─▶ again at once, attempt given back, one crash more; dead after too many; cancelled if that was asked
  *
  * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
@@ -49,7 +51,27 @@ export type Outcome =
       readonly reason: string;
       /** The handler never ran: no attempt was used. */ readonly unstarted?: true;
     }
-  | { readonly kind: "lost" };
+  | { readonly kind: "lost" }
+  /** The run sleeps or waits: nothing of it stays in memory. */
+  | ({ readonly kind: "suspended" } & Wait)
+  /** `ctx.commit` ended it in the handler's own transaction. */
+  | { readonly kind: "committed" }
+  /** A machine goes to its next step after a delay; the step itself is saved. */
+  | { readonly kind: "moved"; readonly delayMs: number }
+  /** Its steps were undone: it ends as it would have. */
+  | { readonly kind: "undone"; readonly state: "dead" | "cancelled"; readonly errors: string | null };
+
+/** What a run waits for. */
+export interface Wait {
+  readonly waits: "sleep" | "signal" | "jobs";
+  /** When it goes on by itself at the latest, by the database's clock. */
+  readonly at: number | null;
+  /** Topics of the signals that it waits for. */
+  readonly topics: readonly string[];
+  /** How many called jobs it waits for, and whether for all of them. */
+  readonly open: number;
+  readonly every: boolean;
+}
 
 /** What a row becomes. Relative delays: the statement adds the database's now. */
 export type Transition =
@@ -71,6 +93,8 @@ export type Transition =
       readonly counted?: Counted;
       /** No handler of this attempt ran: its start is given back to its rates. */
       readonly unstarted?: true;
+      /** Steps of it are to be undone first: it runs once more for that, and then ends as this says. */
+      readonly undo?: boolean;
     }
   | {
       readonly move: "again";
@@ -86,6 +110,28 @@ export type Transition =
       readonly begun: boolean;
       /** Why it waits, where its errors do not say: JSON text of a `Note`. */
       readonly note?: string;
+      readonly counted?: Counted;
+      readonly unstarted?: true;
+    }
+  /** Asleep, or waiting for a signal or another job. */
+  | ({
+      readonly move: "wait";
+      readonly id: string;
+      readonly token: number;
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
+      readonly counted?: Counted;
+      readonly unstarted?: true;
+    } & Wait)
+  /** Nothing to write: the handler's own transaction has. */
+  | {
+      readonly move: "none";
+      readonly id: string;
+      readonly token: number;
+      readonly errors: string | null;
+      readonly attempt: number;
+      readonly crashes: number;
       readonly counted?: Counted;
       readonly unstarted?: true;
     };
@@ -190,7 +236,22 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
       });
     case "lost":
       return lost(job, policy, env);
+    case "suspended": {
+      const { kind: _kind, ...wait } = outcome;
+      // It has come further: what took its workers down before was not this.
+      return { move: "wait", ...standing(job), attempt: givenBack(job), crashes: 0, ...wait };
+    }
+    case "committed":
+      return { move: "none", ...standing(job) };
+    case "moved":
+      return again(job, outcome.delayMs, { attempt: 0, crashes: 0 });
+    case "undone":
+      return end(job, outcome.state, { errors: outcome.errors ?? job.errors ?? undefined });
   }
+}
+
+function standing({ id, token, errors, attempt, crashes, counted }: ClaimedJob) {
+  return { id, token, errors, attempt, crashes, ...(counted === undefined ? null : { counted }) };
 }
 
 function failed(
@@ -244,7 +305,13 @@ function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string 
 function end(
   job: ClaimedJob,
   state: "done" | "dead" | "cancelled",
-  change: { output?: string | null; errors?: string; attempt?: number; crashes?: number; keep?: boolean },
+  change: {
+    output?: string | null;
+    errors?: string | undefined;
+    attempt?: number;
+    crashes?: number;
+    keep?: boolean;
+  },
 ): Transition {
   return {
     move: "end",

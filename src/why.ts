@@ -18,6 +18,9 @@ export type WhyReason =
   | "cancelled"
   | "running"
   | "waiting"
+  | "asleep"
+  | "waiting-for-signal"
+  | "waiting-for-jobs"
   | "future"
   | "retry-wait"
   | "paused"
@@ -59,6 +62,8 @@ export interface Why {
   readonly breaker: string | null;
   /** The limit that keeps it, and how much of it is used. */
   readonly limit: { readonly limit: number; readonly used: number } | null;
+  /** What a run waits for: the names of its steps, or the ids of jobs. */
+  readonly waitsFor: readonly string[];
 }
 
 /** Explains a job that was just read (null: there is none). */
@@ -73,6 +78,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     lane: job?.lane ?? null,
     breaker: null,
     limit: null,
+    waitsFor: [],
   };
   const say = (reason: WhyReason, text: string, more: Partial<Why> = {}): Why => ({
     ...base,
@@ -108,12 +114,52 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
         },
       );
     case "waiting":
-      return say("waiting", "It waits for another job or a signal.");
+      return job.waitsFor === "signal" ? explainSignal(store, job, say) : explainJobs(store, job, say);
     case "scheduled":
+      if (job.waitsFor === "sleep") return explainSleep(store, job, say);
       return explainScheduled(await store.place(id), job, say);
     case "ready":
       return explainReady(store, job, say);
   }
+}
+
+async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
+  const open = (await store.steps(job.id)).filter((step) => step.state === "open" && step.wakeAt !== null);
+  const names = open.map((step) => step.name);
+  const retry = open.find((step) => step.kind === "step");
+  const text =
+    retry === undefined
+      ? `It is asleep in ${list(names)} until ${iso(job.runAt)}.`
+      : `Step "${retry.name}" failed ${count(retry.tries, "time")}; it is tried again at ${iso(job.runAt)}.`;
+  return say("asleep", text, { until: job.runAt, waitsFor: names });
+}
+
+async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
+  const waits = (await store.steps(job.id)).filter((step) => step.state === "open" && step.topic !== null);
+  const shown = waits.map((step) => {
+    const [name, key] = (step.topic ?? "").split("\n");
+    return key === undefined ? `"${name}"` : `"${name}" with the key "${key}"`;
+  });
+  const until = job.runAt === null ? "" : `, until ${iso(job.runAt)} at the latest`;
+  return say("waiting-for-signal", `It waits for the signal ${shown.join(" or ")}${until}.`, {
+    until: job.runAt,
+    waitsFor: waits.map((step) => step.name),
+  });
+}
+
+async function explainJobs(store: Store, job: Job, say: Say): Promise<Why> {
+  const open = (await store.dependencies(job.id)).filter((dependency) => dependency.state === null);
+  const ids = open.map(({ on }) => on);
+  const first = ids.slice(0, 3).join(", ");
+  const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
+  if (ids.length === 0) return say("waiting", "It waits for another job or a signal.");
+  return say("waiting-for-jobs", `It waits for ${count(ids.length, "job")}: ${first}${more}.`, {
+    waitsFor: ids,
+  });
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? "a step" : names.map((name) => `"${name}"`).join(", ");
 }
 
 type Say = (reason: WhyReason, text: string, more?: Partial<Why>) => Why;

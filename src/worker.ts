@@ -20,6 +20,7 @@ import { StateError } from "./errors.ts";
 import type { EventLogSettings } from "./event-log.ts";
 import type { Emitter } from "./events.ts";
 import type { ClaimedJob } from "./job.ts";
+import { StepWriter } from "./flow/writer.ts";
 import type { Logger } from "./logger.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
@@ -413,6 +414,8 @@ export class Worker {
       case "stop":
         if (wake.session === this.#tenancy.session) this.#tenancy.poke();
         return;
+      case "ended":
+        return; // of those who wait for results
       case "settings":
         this.#breakers.forget();
         this.#live.changed();
@@ -461,6 +464,8 @@ export class Worker {
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
+      if (transition.move === "wait") later = true;
+      if (transition.move === "end" && transition.undo === true) again.add(job.queue);
       if (transition.move !== "again") continue;
       if (transition.delayMs === 0) again.add(job.queue);
       else later = true;
@@ -527,7 +532,16 @@ export class Worker {
         maxOutputBytes: maxPayloadBytes,
         now: () => clock.now(),
         monotonic: () => clock.monotonic(),
-        context: { store, log, workerId: this.id, hostId, maxPayloadBytes, enqueueFor, budget },
+        context: {
+          store,
+          log,
+          workerId: this.id,
+          hostId,
+          maxPayloadBytes,
+          enqueueFor,
+          budget,
+          flow: { store, clock, random, writer: new StepWriter(store, clock) },
+        },
       },
       breakers: this.#breakers,
       onHungry: () => this.#claimer.claim(),

@@ -276,4 +276,30 @@ describe("policyFor", () => {
       expect(policyFor(given, definition, spoilt as never).backoff).toEqual(fixed("7s"));
     },
   );
+
+  test("a run that waits gives its attempt back and starts anew with its crashes; a machine that moves starts anew", () => {
+    const wait = { waits: "signal", at: 5, topics: ["t"], open: 0, every: false } as const;
+    const given = job({ attempt: 3, crashes: 2 });
+    const policy = policyFor(given, null, null);
+    const env = { now: 0, random: () => 0.5 };
+    expect(decide(given, { kind: "suspended", ...wait }, policy, env)).toMatchObject({
+      move: "wait",
+      attempt: 2,
+      crashes: 0,
+      ...wait,
+    });
+    expect(decide(given, { kind: "moved", delayMs: 7 }, policy, env)).toMatchObject({
+      move: "again",
+      delayMs: 7,
+      attempt: 0,
+      crashes: 0,
+    });
+    expect(decide(given, { kind: "committed" }, policy, env)).toMatchObject({ move: "none", attempt: 3 });
+    const undone = { kind: "undone", state: "cancelled", errors: "[]" } as const;
+    expect(decide(given, undone, policy, env)).toMatchObject({
+      move: "end",
+      state: "cancelled",
+      errors: "[]",
+    });
+  });
 });

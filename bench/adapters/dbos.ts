@@ -28,7 +28,7 @@ export const systems: System[] = [
     factor: 0.05,
     bulk: { chunk: 50, inFlight: 1 },
     pollMs: 10,
-    can: ["delay", "many processes"],
+    can: ["delay", "many processes", "steps"],
     setup: async (target) => {
       const { DBOS, DBOSClient } = await import("@dbos-inc/dbos-sdk");
       await DBOS.migrate(target.url);
@@ -61,6 +61,62 @@ async function open(target: Target): Promise<Client> {
     add: (job, options) => add(job, options?.delayMs),
     addMany: (jobs, options) => Promise.all(jobs.map((job) => add(job, options?.delayMs))),
     addUnique: (job, key) => client.enqueue({ queueName, workflowName, deduplicationID: key }, job),
+    flows: async () => {
+      const config = {
+        name,
+        systemDatabaseUrl: target.url,
+        systemDatabasePoolSize: 20,
+        logLevel: "error",
+        executorID: "bench",
+      };
+      DBOS.setConfig(config);
+      const walk = DBOS.registerWorkflow(
+        async (steps: number) => {
+          for (let n = 0; n < steps; n++) await DBOS.runStep(async () => n, { name: "step" });
+        },
+        { name: "walk" },
+      );
+      const pause = DBOS.registerWorkflow(
+        async (steps: number) => {
+          for (let n = 0; n < steps; n++) await DBOS.runStep(async () => n, { name: "step" });
+          await DBOS.recv("go", 600);
+        },
+        { name: "pause" },
+      );
+      await DBOS.launch();
+      launched = true;
+      return {
+        run: async (runs, steps) => {
+          const handles = await Promise.all(
+            Array.from({ length: runs }, () => DBOS.startWorkflow(walk)(steps)),
+          );
+          await Promise.all(handles.map((handle) => handle.getResult()));
+        },
+        // Its waiting runs stay in memory; a restart of the executor is what makes it go through the history again.
+        resume: async (steps) => {
+          const { workflowID } = await DBOS.startWorkflow(pause)(steps);
+          const done = async (): Promise<number> => {
+            const { rows } = await pool.query<{ n: string }>(
+              "select count(*) as n from dbos.operation_outputs where workflow_uuid = $1",
+              [workflowID],
+            );
+            return Number(rows[0]?.n);
+          };
+          while ((await done()) < steps) await new Promise((later) => setTimeout(later, 20));
+          await DBOS.shutdown();
+          await client.send(workflowID, "now", "go");
+          DBOS.setConfig(config);
+          const started = performance.now();
+          await DBOS.launch();
+          await DBOS.retrieveWorkflow(workflowID).getResult();
+          return performance.now() - started;
+        },
+        close: async () => {
+          launched = false;
+          await DBOS.shutdown();
+        },
+      };
+    },
     work: async (run) => {
       DBOS.setConfig({
         name,

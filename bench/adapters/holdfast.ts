@@ -31,7 +31,7 @@ function holdfast(
     },
     factor: 1,
     bulk: { chunk: 1_000, inFlight: 2 },
-    can: ["delay", "priority", "queues", "many processes", "limits"],
+    can: ["delay", "priority", "queues", "many processes", "limits", "steps"],
     setup: async (target) => (await open(target, durability)).close(),
     open: (target) => open(target, durability),
   };
@@ -80,6 +80,42 @@ async function open(target: Target, durability: "full" | "normal" | undefined): 
     },
     limit: (settings) => hf.queues.set(queueName(0), settings),
     addUnique: (input, key) => hf.enqueue(job, input, { key }),
+    flows: async () => {
+      const walk = defineJob({
+        name: "walk",
+        queue: queueName(0),
+        run: async (steps: number, ctx) => {
+          for (let n = 0; n < steps; n++) await ctx.step("step", () => n);
+        },
+      });
+      const pause = defineJob({
+        name: "pause",
+        queue: queueName(0),
+        run: async (steps: number, ctx) => {
+          for (let n = 0; n < steps; n++) await ctx.step("step", () => n);
+          await ctx.waitFor("go");
+        },
+      });
+      const worker = hf.work([walk, pause], { queues: { [queueName(0)]: slots } });
+      await worker.ready;
+      return {
+        run: async (runs, steps) => {
+          const items = Array.from({ length: runs }, () => ({ job: walk, input: steps }));
+          const started = await hf.enqueueMany(items);
+          await Promise.all(started.map(({ id }) => hf.result(id)));
+        },
+        resume: async (steps) => {
+          const { id } = await hf.enqueue(pause, steps);
+          while ((await hf.jobs.get(id))?.state !== "waiting")
+            await new Promise((done) => setTimeout(done, 20));
+          const started = performance.now();
+          await hf.signal("go");
+          await hf.result(id);
+          return performance.now() - started;
+        },
+        close: () => worker.stop(),
+      };
+    },
     ...(onPostgres && {
       addInTransaction: async (input: Payload) => {
         pool ??= new pg.Pool({ connectionString: target.url, max: 10 });

@@ -41,6 +41,8 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
     { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, clock, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
     { name: "unserved", everyMs: 60_000, run: () => reportUnservedOnce({ store, log, events }) },
+    // Ends and signals whose news died with a process; everything else is told at once.
+    { name: "flows", everyMs: 30_000, run: () => store.sweepFlows() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
     ...(totals === null
       ? []

@@ -145,7 +145,7 @@ function decode(payload: string): Message | null {
     if (k === "work" && typeof q === "string" && typeof p === "number")
       return { kind: "work", queue: q, priority: p };
     if ((k === "cancel" || k === "stop") && typeof s === "number") return { kind: k, session: s };
-    if (k === "settings" || k === "any") return { kind: k };
+    if (k === "settings" || k === "any" || k === "ended") return { kind: k };
     if (k === "self" && typeof n === "string") return { kind: "self", nonce: n };
   } catch {
     // Anybody may send on the channel; what is not ours is not heard.

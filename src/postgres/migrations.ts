@@ -29,7 +29,8 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
         line int not null, rank int not null, attempt int not null default 0, crashes int not null default 0, throttles int not null default 0,
-        lane int, counted smallint, begun bool not null default false, errors text, progress text, note text,
+        lane int, counted smallint, begun bool not null default false, watched bool not null default false, errors text, progress text, note text,
+        pending int, due_at bigint, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))
       ) with (fillfactor = 42, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,
@@ -57,6 +58,23 @@ export const migrations: readonly Migration[] = [
       `create index cancel_session on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id uuid not null, expires_at bigint, primary key (scope, key))`,
       `create index unique_key_job on ${t.unique_key} (id)`,
+      // Flows: what a run remembers (with its job's day), signals that nobody has taken yet, and which job waits for which.
+      `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
+      `create table ${t.step} (
+        job uuid not null, started_at bigint not null, ended_at bigint, wake_at bigint, child uuid,
+        seq int not null, place int, attempt int not null, tries int not null, undo bool not null,
+        name text not null, kind text not null, state text not null, topic text, label text, output text, error text,
+        primary key (job, name)
+      ) partition by range (job)`,
+      `create table ${part(schema, "step_rest")} partition of ${t.step} default`,
+      `create index step_topic on ${t.step} (topic) where state = 'open' and topic is not null`,
+      `create table ${t.signal} (
+        id bigint generated always as identity primary key, sent_at bigint not null, expires_at bigint not null, topic text not null, data text not null)`,
+      `create index signal_topic on ${t.signal} (topic, id)`,
+      `create table ${t.dependency} (
+        job uuid not null, on_job uuid not null, met_at bigint, policy text not null check (policy in ('cancel', 'continue', 'wait')),
+        step text, state text, primary key (job, on_job))`,
+      `create index dependency_unmet on ${t.dependency} (on_job) where state is null`,
       `create table ${t.queue} (
         name text primary key, paused_at bigint, cool_until bigint, cool_at bigint, cool_steps int not null default 0,
         cool_base_ms bigint, cool_max_ms bigint, gate_at bigint, adopt_until bigint, running int not null default 0,
@@ -143,6 +161,25 @@ export const migrations: readonly Migration[] = [
           return new;
         end $$`,
       `create trigger enqueue_row instead of insert on ${part(schema, "enqueue")} for each row execute function ${part(schema, "enqueue_row")}()`,
+      // Raw SQL: `insert into holdfast.retry (id) values (…)` resumes an ended job, at the step where it failed.
+      `create view ${part(schema, "retry")} as select null::uuid as id where false`,
+      `create function ${part(schema, "retry_row")}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+        begin
+          if exists (select 1 from ${t.job} j where j.id = new.id and (j.key is not null or j.lane is not null)) then
+            raise exception 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry' using errcode = '22023';
+          end if;
+          with h as (delete from ${t.history} where id = new.id returning id, line, rank, errors)
+          insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors)
+            select id, line, rank, (extract(epoch from statement_timestamp()) * 1000)::bigint, true, true, errors from h;
+          if not found then
+            raise exception 'holdfast: no ended job has this id' using errcode = '22023';
+          end if;
+          delete from ${t.step} s where s.job = new.id and (s.state = 'failed' or (s.state = 'open' and s.kind = 'step')
+            or exists (select 1 from ${t.step} u where u.job = new.id and u.name = '$undo'));
+          perform pg_notify('${schema}', '{"k":"any"}');
+          return new;
+        end $$`,
+      `create trigger retry_row instead of insert on ${part(schema, "retry")} for each row execute function ${part(schema, "retry_row")}()`,
     ],
   },
 ];

@@ -12,7 +12,7 @@ import type { Connections, Prepared } from "./connections.ts";
 const DAY_MS = 86_400_000;
 const DAYS_AHEAD = 3;
 const MOST_STRAGGLERS = 10_000;
-const PARENTS = ["job", "history"] as const;
+const PARENTS = ["job", "history", "step"] as const;
 
 type Send = (statement: Prepared) => Promise<Record<string, unknown>[]>;
 
@@ -89,7 +89,7 @@ export async function dropPartitions(
     const from = Date.UTC(Number(day.slice(0, 4)), Number(day.slice(4, 6)) - 1, Number(day.slice(6, 8)));
     if (from + DAY_MS + policy.doneMs > policy.now) break;
     try {
-      if (await connections.transaction((send) => dropDay(send, schema, day, policy))) dropped += 1;
+      if (await connections.transaction((send) => dropDay(send, schema, day, from, policy))) dropped += 1;
     } catch {
       // Locked by a long reader, or not ours to drop: the pruner deletes row by row, and tomorrow is another day.
     }
@@ -97,10 +97,17 @@ export async function dropPartitions(
   return dropped;
 }
 
-async function dropDay(send: Send, schema: string, day: string, policy: DropPolicy): Promise<boolean> {
+async function dropDay(
+  send: Send,
+  schema: string,
+  day: string,
+  from: number,
+  policy: DropPolicy,
+): Promise<boolean> {
   const q = (table: string) => `"${schema}"."${table}"`;
   const job = q(`job_${day}`);
   const history = q(`history_${day}`);
+  const step = q(`step_${day}`);
   await send(plain("set local lock_timeout = '2s'"));
   const [{ bounds } = { bounds: null }] = await send(
     plain("select to_regclass($1) is not null as bounds", [job]),
@@ -125,6 +132,23 @@ async function dropDay(send: Send, schema: string, day: string, policy: DropPoli
   await send(plain(`insert into ${q("job")} select * from ${job} where id in (select id from straggler)`));
   await send(
     plain(`insert into ${q("history")} select * from ${history} where id in (select id from straggler)`),
+  );
+  // Steps and dependencies go with their job, and stay with it.
+  const [{ steps } = { steps: false }] = await send(
+    plain("select to_regclass($1) is not null as steps", [step]),
+  );
+  if (steps === true) {
+    await send(plain(`alter table ${q("step")} detach partition ${step}`));
+    await send(
+      plain(`insert into ${q("step")} select * from ${step} where job in (select id from straggler)`),
+    );
+    await send(plain(`drop table ${step}`));
+  }
+  await send(
+    plain(
+      `delete from ${q("dependency")} where job >= $1::uuid and job < $2::uuid and job not in (select id from straggler)`,
+      [idAt(from), idAt(from + DAY_MS)],
+    ),
   );
   await send(plain(`drop table ${job}, ${history}`));
   return true;

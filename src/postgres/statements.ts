@@ -12,6 +12,7 @@
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
+import { flowStatements } from "./flow-statements.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
 
@@ -25,6 +26,11 @@ export function statements(t: Tables): Statements {
   const alive = `exists (select 1 from ${t.session} s where s.id = :session::bigint and s.lease_until > ${NOW})`;
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > ${NOW})`;
+  // A transaction of a user's (ctx.commit) may have locked the row of one orphan; the others must not wait for it.
+  const untouched = (row: string) =>
+    row === "r"
+      ? `${orphaned(row)} and r.id = any(array(select w.id from ${t.ready} w where w.id = any(:rows.id::uuid[]) order by w.id for update skip locked))`
+      : orphaned(row);
 
   /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. */
   const rest = (row: string) => `case when ${row}.crashes > 0 or ${row}.begun
@@ -104,6 +110,8 @@ export function statements(t: Tables): Statements {
       select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone where keep
     ),
     dropped as (delete from ${t.job} where id = any(array(select id from gone where not keep))),
+    unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
+    undepended as (delete from ${t.dependency} where job = any(array(select id from gone where not keep))),
     freed as (
       delete from ${t.unique_key} u where u.id = any(:keyed::uuid[]) and u.id = any(array(select id from gone))
         and (u.expires_at is null or u.expires_at <= ${NOW})
@@ -114,10 +122,10 @@ export function statements(t: Tables): Statements {
       delete from ${t.ready} r using t
       where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
       returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-        t.state, t.output, t.errors, t.attempt, t.crashes, t.keep
+        r.watched, t.state, t.output, t.errors, t.attempt, t.crashes, t.keep
     ),${file},
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
-    select id from gone`;
+    select id, watched from gone`;
   const again = (fence: (row: string) => string) => `
     with t as materialized (
       select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[],
@@ -127,21 +135,24 @@ export function statements(t: Tables): Statements {
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
     set token = null, session = null, run_at = ${NOW} + t.delay, attempt = t.attempt, crashes = t.crashes,
-        errors = t.errors, throttles = r.throttles + t.throttled, begun = r.begun or t.begun, note = t.note, counted = null
+        errors = t.errors, throttles = r.throttles + t.throttled, begun = r.begun or t.begun, note = t.note, counted = null, waits = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
     returning r.id`;
 
   /** Live and ended jobs under one set of columns. */
   const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
-        when r.run_at > ${NOW} then 'scheduled' else 'ready' end`;
-  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, l.queue, l.name`;
+        when r.run_at > ${NOW} then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end`;
+  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name`;
+  /** Where a machine stands. */
+  const atStep = (row: string) =>
+    `(select m.label from ${t.step} m where m.job = ${row}.id and m.name = '$machine')`;
   const live = `
       select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::text as output,
-        s.lease_until, s.worker_id, ${state} as state, ${jobColumns}
+        s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
   const ended = `
       select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
-        null::bigint as lease_until, s.worker_id, h.state, ${jobColumns}
+        null::bigint as lease_until, s.worker_id, h.state, null::text as waits, ${jobColumns}, ${atStep("h")} as step
       from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const matches = (row: string, stateOf: string) => `
         (:ids::uuid[] is null or ${row}.id = any(:ids::uuid[]))
@@ -338,15 +349,16 @@ export function statements(t: Tables): Statements {
     doneAlike: `
       with gone as (
         delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint and ${alive}
-        returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress
+        returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress, r.watched
       ),
       kept as (
         insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
         select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      select o.id from unnest(:ids::uuid[]) as o (id)
-      where (select count(*) from gone) < cardinality(:ids::uuid[]) and o.id not in (select id from gone)`,
+      select o.id, false as watched from unnest(:ids::uuid[]) as o (id)
+      where (select count(*) from gone) < cardinality(:ids::uuid[]) and o.id not in (select id from gone)
+      union all select id, true from gone where watched`,
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: `
       with t as materialized (
@@ -362,11 +374,11 @@ export function statements(t: Tables): Statements {
         select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      select id from gone`,
+      select id, watched from gone`,
     end: end(() => alive),
     again: again(() => alive),
-    endOrphans: end(orphaned),
-    againOrphans: again(orphaned),
+    endOrphans: end(untouched),
+    againOrphans: again(untouched),
     coolDown: `
       update ${t.queue} q set
         cool_steps = case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps + 1, 30) else 1 end,
@@ -401,7 +413,7 @@ export function statements(t: Tables): Statements {
         as count`,
 
     lockQueued: `
-      select r.id, r.token, r.session, r.attempt, r.errors, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
+      select r.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
       where r.id = any(:ids::uuid[]) order by r.id for update of r`,
     endQueued: `
       with t as materialized (
@@ -410,9 +422,9 @@ export function statements(t: Tables): Statements {
       gone as (
         delete from ${t.ready} r using t where r.id = t.id and r.token is null
         returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-          t.state, null::text as output, t.errors, r.attempt, r.crashes, true as keep
+          r.watched, t.state, null::text as output, t.errors, r.attempt, r.crashes, true as keep
       ),${file}
-      select id from gone`,
+      select id, watched from gone`,
     askCancel: `
       insert into ${t.cancel} (id, session, token, reason, asked_at)
       select c.id, c.session, c.token, c.reason, ${NOW}
@@ -422,28 +434,37 @@ export function statements(t: Tables): Statements {
       with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, state),
       r as (delete from ${t.ready} where id = any(:ids::uuid[]) and token is null returning id),
       k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))),
-      j as (delete from ${t.job} where id = any(array(select id from h union all select id from r)))
+      j as (delete from ${t.job} where id = any(array(select id from h union all select id from r))),
+      s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
+      d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     findEnded: `
       select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id = any(:ids::uuid[]) order by h.id desc for update of h`,
     revive: `
       with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, line, rank, errors, progress)
-      insert into ${t.ready} (id, line, rank, run_at, begun, errors, lane)
-      select h.id, h.line, h.rank, ${NOW}, true, h.errors, (
+      insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, lane)
+      select h.id, h.line, h.rank, ${NOW}, true, true, h.errors, (
         select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
       ) from h returning id`,
     runNow: `
-      update ${t.ready} set run_at = ${NOW} where id = any(:ids::uuid[]) and token is null and run_at > ${NOW} and run_at < ${WAITING_AT} returning id`,
+      with woken as (
+        update ${t.ready} set run_at = ${NOW} where id = any(:ids::uuid[]) and token is null and run_at > ${NOW} and run_at < ${WAITING_AT}
+          and coalesce(waits, 'sleep') = 'sleep' returning id
+      ),
+      shortened as (
+        update ${t.step} set wake_at = ${NOW} where job = any(array(select id from woken)) and state = 'open' and kind = 'sleep'
+      )
+      select id from woken`,
 
     queueRows: `
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
     queueCounts: `
       select l.queue, l.name, ${NOW} as now,
         count(r.id) filter (where r.token is null and r.run_at <= ${NOW}) as ready,
-        count(r.id) filter (where r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}) as scheduled,
+        count(r.id) filter (where r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
         count(r.id) filter (where r.token is not null) as running,
-        count(r.id) filter (where r.token is null and r.run_at >= ${WAITING_AT}) as waiting,
+        count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > ${NOW} and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
@@ -569,6 +590,7 @@ export function statements(t: Tables): Statements {
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
       delete from ${t.event} where id < :eventsBefore::uuid`,
+    ...flowStatements(t, NOW, alive),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

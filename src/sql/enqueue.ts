@@ -26,7 +26,8 @@ export function isPlain(job: NewJob): boolean {
     job.lane === null &&
     job.context === null &&
     job.parentId === null &&
-    job.deadlineAt === null
+    job.deadlineAt === null &&
+    job.after === undefined
   );
 }
 

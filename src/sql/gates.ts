@@ -527,7 +527,7 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
     if (lane !== null) {
       const key = `${lane}:${line}`;
       lanes.set(key, { lane, line, n: (lanes.get(key)?.n ?? 0) + 1 });
-      if (move === "again") back.push(id);
+      if (move === "again" || move === "wait") back.push(id);
       if (unstarted === true && at !== undefined)
         laneStarts.set(lane, [...(laneStarts.get(lane) ?? []), at.lane]);
     }

@@ -13,7 +13,7 @@ import type { Params, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { takeKeys } from "./enqueue.ts";
 import { limitColumns, resolveLanes } from "./lanes.ts";
-import { job, maybeNumber, maybeText, number, text } from "./rows.ts";
+import { flag, job, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 export class Jobs {
   readonly #driver: Driver;
@@ -70,44 +70,25 @@ export class Jobs {
   cancel(
     ids: readonly string[],
     reason: string,
-    ask: (session: number) => void,
+    tell: {
+      /** A running job's holder is to be asked. */
+      ask(session: number): void;
+      /** It is over, and somebody waits for that. */
+      ended(id: string): void;
+      /** It is back in the line, to undo its steps. */
+      again(): void;
+    },
   ): Promise<Map<string, CancelOutcome>> {
     const now = this.#driver.now();
     const at = this.#clock.now();
-    const wanted = ids.filter(isId);
-    const asked = new Set<number>();
-    const script = function* (): Script<Map<string, CancelOutcome>> {
-      const rows = yield { name: "lockQueued", params: { ids: wanted } };
-      const queued = rows.filter((row) => row["token"] === null);
-      const running = rows.filter((row) => row["token"] !== null);
-      if (queued.length > 0) {
-        const ended = queued.map((row) => ({
-          id: text(row, "id"),
-          state: "cancelled",
-          errors: appendFailure(maybeText(row, "errors"), {
-            at,
-            attempt: number(row, "attempt"),
-            message: reason,
-            stack: null,
-          }),
-        }));
-        const keyed = queued.filter((row) => row["key"] !== null).map((row) => text(row, "id"));
-        yield { name: "endQueued", params: { now, rows: ended, keyed } };
-      }
-      yield* askHolders(running, reason, now);
-      for (const row of running) asked.add(maybeNumber(row, "session") as number);
-      const live = new Map<string, CancelOutcome>();
-      for (const row of queued) live.set(text(row, "id"), "cancelled");
-      for (const row of running) live.set(text(row, "id"), "cancel_requested");
-      const rest = wanted.filter((id) => !live.has(id));
-      const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
-      for (const row of over) live.set(text(row, "id"), "ended");
-      return new Map(ids.map((id) => [id, live.get(id) ?? "not_found"]));
-    };
-    return this.#driver.transaction(script).then((outcomes) => {
-      for (const session of asked) ask(session);
-      return outcomes;
-    });
+    return this.#driver
+      .transaction(() => cancelScript(ids, reason, now, at))
+      .then(({ outcomes, asked, watched, undoing }) => {
+        for (const session of asked) tell.ask(session);
+        for (const id of watched) tell.ended(id);
+        if (undoing) tell.again();
+        return outcomes;
+      });
   }
 
   delete(ids: readonly string[], ask: (session: number) => void): Promise<Map<string, DeleteOutcome>> {
@@ -172,6 +153,8 @@ export class Jobs {
       const revived =
         revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
       if (laned.length > 0) yield { name: "ringJobs", params: { ids: revivable } };
+      // A step that failed for good is tried again; what is done stays done.
+      if (revivable.length > 0) yield { name: "forgetFailed", params: { ids: revivable } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
       return outcomes;
     };
@@ -188,6 +171,75 @@ export class Jobs {
     const rows = await this.#driver.transaction(script);
     return new Set(rows.map((row) => text(row, "id")));
   }
+}
+
+/**
+ * Cancels: what has not started, or sleeps, ends at once; a running job's holder is asked; a run with steps to undo goes
+ * back to the line for that.
+ */
+export function* cancelScript(
+  ids: readonly string[],
+  reason: string,
+  now: number | null,
+  at: number,
+): Script<{ outcomes: Map<string, CancelOutcome>; asked: Set<number>; watched: string[]; undoing: boolean }> {
+  const wanted = ids.filter(isId);
+  const rows = yield { name: "lockQueued", params: { ids: wanted } };
+  const running = rows.filter((row) => row["token"] !== null);
+  const idle = rows.filter((row) => row["token"] === null);
+  const begun = idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id"));
+  const found = begun.length === 0 ? [] : yield { name: "undoable", params: { ids: begun } };
+  const undoable = new Set(found.map((row) => text(row, "id")));
+  const queued = idle.filter((row) => !undoable.has(text(row, "id")));
+  let watched: string[] = [];
+  if (undoable.size > 0) {
+    const undos = idle
+      .filter((row) => undoable.has(text(row, "id")))
+      .map((row) => ({
+        id: text(row, "id"),
+        state: "cancelled",
+        output: JSON.stringify(cancelled(row, reason, at)),
+      }));
+    const woken = undos.map(({ id }) => ({ id, met: 0, wake: true }));
+    yield { name: "startUndo", params: { now, rows: undos } };
+    yield { name: "release", params: { now, rows: woken } };
+    const again = undos.map(({ id }) => id);
+    yield { name: "runNow", params: { now, ids: again } };
+    yield { name: "ringJobs", params: { ids: again } };
+  }
+  if (queued.length > 0) {
+    const ended = queued.map((row) => ({
+      id: text(row, "id"),
+      state: "cancelled",
+      errors: cancelled(row, reason, at),
+    }));
+    const keyed = queued.filter((row) => row["key"] !== null).map((row) => text(row, "id"));
+    const over = yield { name: "endQueued", params: { now, rows: ended, keyed } };
+    watched = over.filter((row) => flag(row, "watched")).map((row) => text(row, "id"));
+  }
+  yield* askHolders(running, reason, now);
+  const live = new Map<string, CancelOutcome>();
+  for (const row of queued) live.set(text(row, "id"), "cancelled");
+  for (const row of running) live.set(text(row, "id"), "cancel_requested");
+  for (const id of undoable) live.set(id, "cancel_requested");
+  const rest = wanted.filter((id) => !live.has(id));
+  const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
+  for (const row of over) live.set(text(row, "id"), "ended");
+  return {
+    outcomes: new Map(ids.map((id) => [id, live.get(id) ?? "not_found"])),
+    asked: new Set(running.map((row) => number(row, "session"))),
+    watched,
+    undoing: undoable.size > 0,
+  };
+}
+
+function cancelled(row: Row, reason: string, at: number): string {
+  return appendFailure(maybeText(row, "errors"), {
+    at,
+    attempt: number(row, "attempt"),
+    message: reason,
+    stack: null,
+  });
 }
 
 /** As the text stands in JSON, and with ASCII letters in lower case: all that both databases agree on. */

@@ -143,7 +143,8 @@ export function job(row: Row): Job {
     leaseUntil: date(row, "lease_until"),
     workerId: maybeText(row, "worker_id"),
     parentId: maybeText(row, "parent_id"),
-    step: null,
+    step: maybeText(row, "step") ?? extras(row)?.step ?? null,
+    waitsFor: maybeText(row, "waits") as Job["waitsFor"],
   };
 }
 

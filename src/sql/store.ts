@@ -37,6 +37,7 @@ import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { gatedClaim, Gates, uncount } from "./gates.ts";
+import { type Ended, enqueueWithAfter, Flows, suspendScript } from "./flows.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
@@ -67,12 +68,14 @@ export class SqlStore implements Store {
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
   readonly #warn: StoreEvents["onWarning"];
+  readonly #flows: Flows;
 
   constructor(driver: Driver, clock: Clock = systemClock, warn: StoreEvents["onWarning"] = () => {}) {
     this.dialect = driver.dialect;
     this.#driver = driver;
     this.#clock = clock;
     this.#jobs = new Jobs(driver, clock);
+    this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
     this.#schedules = new Schedules(driver, this.#lines, (lines) => this.#learnLines(lines));
@@ -109,7 +112,8 @@ export class SqlStore implements Store {
   async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
     await this.#learnLanes(jobs);
     const placed = jobs.map((job) => this.#placed(job, this.#lines, this.#laneNumbers));
-    return this.#driver.transaction(() => enqueueScript(placed, now));
+    const at = this.#clock.now();
+    return this.#driver.transaction(() => enqueueWithAfter(placed, now, at, true));
   }
 
   #placed(job: NewJob, lines: Lines, lanes: LaneNumbers): PlacedJob {
@@ -154,9 +158,18 @@ export class SqlStore implements Store {
     const lines = this.#lines;
     const missing = tx.sync ? [] : lines.unknown(jobs);
     if (missing.length > 0) return this.#learnLines(missing).then(() => this.#enqueueInTx(jobs, tx));
-    const monotonic = this.#clock.monotonic();
-    if (!tx.sync && this.#laneNumbers.unknown(jobs, monotonic).length > 0)
+    if (!tx.sync && this.#laneNumbers.unknown(jobs, this.#clock.monotonic()).length > 0)
       return this.#learnLanes(jobs).then(() => this.#enqueueInTx(jobs, tx));
+    const upstream = tx.sync ? [] : jobs.flatMap((job) => job.after?.ids ?? []);
+    // Marked on a connection of our own, for the same reason; what ends before the commit is found by the sweep.
+    if (upstream.length > 0) return this.#flows.watch(upstream).then(() => this.#writeInTx(jobs, tx));
+    return this.#writeInTx(jobs, tx);
+  }
+
+  #writeInTx(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
+    const lines = this.#lines;
+    const at = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
     const now = this.#driver.now();
     const numbers = this.#laneNumbers;
     const placedJob = (job: NewJob, own: Lines, lanes: LaneNumbers) => this.#placed(job, own, lanes);
@@ -168,7 +181,7 @@ export class SqlStore implements Store {
       const unknownLanes = numbers.unknown(jobs, monotonic);
       if (unknownLanes.length > 0) lanes.learn(yield* resolveLanes(unknownLanes, now));
       const placed = jobs.map((job) => placedJob(job, own, lanes));
-      return yield* enqueueScript(placed, now);
+      return yield* enqueueWithAfter(placed, now, at, tx.sync);
     };
     const wakes = new Map(
       jobs.map((job) => [
@@ -367,8 +380,13 @@ export class SqlStore implements Store {
     return this.#apply({ end: "end", again: "again" }, { session }, transitions, spent);
   }
 
-  takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
-    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, transitions, []);
+  async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
+    const dead = transitions.filter(endsBadly).map(({ id }) => id);
+    const undoable = await this.#flows.undoable(dead);
+    const given = transitions.map((one) =>
+      undoable.has(one.id) && endsBadly(one) ? { ...one, undo: true } : one,
+    );
+    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
   }
 
   async #apply(
@@ -380,65 +398,113 @@ export class SqlStore implements Store {
     // In id order, so that two batches with the same jobs cannot deadlock.
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
-    const counted = transitions.some((transition) => transition.counted !== undefined);
-    if (names.end === "end" && ended.length === transitions.length && ended.every(isDone)) {
-      const params = { ...fence, now: this.#driver.now(), spent };
-      if (!counted) return this.#done(ended, params);
-      const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
-      return this.#uncounting([{ name: "done", params: { ...params, rows } }], transitions);
-    }
-    const again = sorted.filter((transition) => transition.move === "again");
-    const now = this.#driver.now();
-    const calls: Call[] = [];
-    if (ended.length > 0 || again.length === 0) {
-      const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
-      const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
-      calls.push({
-        name: names.end,
-        params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent },
-      });
-    }
-    // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
-    if (again.length > 0)
-      calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
-    if (counted) return this.#coolDown(again, await this.#uncounting(calls, transitions));
-    const [only] = calls;
-    if (calls.length === 1 && only !== undefined)
-      return this.#coolDown(again, ids(await this.#driver.write(only, "settle")));
-    const both = function* (): Script<Row[]> {
-      const rows: Row[] = [];
-      for (const call of calls) rows.push(...(yield call));
-      return rows;
-    };
-    const moved = await this.#driver.transaction(both, "settle");
-    return this.#coolDown(again, ids(moved));
+    const plain = ended.length === transitions.length && ended.every(isDone) && !ended.some(isCounted);
+    if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
+    return this.#applyMixed(names, fence, sorted, spent);
   }
 
+  /** A batch of plain successes. */
   async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
     const token = ended[0]?.token ?? null;
     if (ended.every((transition) => transition.token === token && transition.output === null)) {
       const all = ended.map(({ id }) => id);
       const call: Call = { name: "doneAlike", params: { ...params, token, ids: all } };
-      const moved = new Set(all);
-      for (const row of await this.#driver.write(call, "settle")) moved.delete(text(row, "id"));
-      return moved;
+      const rows = await this.#driver.write(call, "settle");
+      if (rows.length === 0) return new Set(all);
+      // What it names was watched, or was not its to end.
+      const missed = ids(rows.filter((row) => !flag(row, "watched")));
+      await this.#tellWatchers(ended, rows);
+      return new Set(all.filter((id) => !missed.has(id)));
     }
     const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
-    return ids(await this.#driver.write({ name: "done", params: { ...params, rows } }, "settle"));
+    return this.#tellWatchers(
+      ended,
+      await this.#driver.write({ name: "done", params: { ...params, rows } }, "settle"),
+    );
   }
 
-  /** Settles jobs that have limits: what they were counted in is given back in the same transaction. */
-  async #uncounting(calls: readonly Call[], transitions: readonly Transition[]): Promise<Set<string>> {
-    const script = function* (): Script<{ moved: Set<string>; freed: string[] }> {
-      const rows: Row[] = [];
-      for (const call of calls) rows.push(...(yield call));
-      const moved = ids(rows);
-      return { moved, freed: yield* uncount(transitions, moved) };
-    };
-    const { moved, freed } = await this.#driver.transaction(script, "settle");
-    // A place is free where there was none, and whoever waits for it may be in another process.
-    for (const queue of freed) this.wake({ kind: "work", queue, priority: 0 });
-    return moved;
+  /** Anything but a batch of plain successes. */
+  async #applyMixed(
+    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    fence: Params,
+    sorted: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    const undone = sorted.filter((transition) => transition.move === "end" && transition.undo === true);
+    const ended = sorted.filter(
+      (transition) => transition.move === "end" && transition.undo !== true,
+    ) as (Transition & {
+      move: "end";
+    })[];
+    const waits = sorted.filter((transition) => transition.move === "wait");
+    const committed = sorted.filter((transition) => transition.move === "none").map(({ id }) => id);
+    const again = [
+      ...sorted.filter((transition) => transition.move === "again"),
+      ...undone.map(onceMore),
+    ].sort(byId);
+    const now = this.#driver.now();
+    const calls: Call[] = [];
+    if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
+      calls.push(this.#endCall(names.end, fence, ended, spent));
+    }
+    // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
+    if (again.length > 0)
+      calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
+    // Jobs that have limits give back what they were counted in, in the same transaction.
+    const counted = [...ended, ...waits, ...again].filter(isCounted);
+    const [only] = calls;
+    let rows: Row[];
+    if (calls.length === 1 && only !== undefined && waits.length + undone.length + counted.length === 0) {
+      rows = await this.#driver.write(only, "settle");
+    } else {
+      const session = Number(fence["session"] ?? 0);
+      const at = this.#clock.now();
+      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+        const rows: Row[] = [];
+        for (const call of calls) rows.push(...(yield call));
+        if (waits.length > 0) rows.push(...(yield* suspendScript(session, waits, now, spent, at)));
+        const moved = ids(rows);
+        const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
+        if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
+        return { rows, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
+      };
+      const settled = await this.#driver.transaction(all, "settle");
+      rows = settled.rows;
+      // A place is free where there was none, and whoever waits for it may be in another process.
+      for (const queue of settled.freed) this.wake({ kind: "work", queue, priority: 0 });
+    }
+    const moved = await this.#tellWatchers(ended, rows);
+    for (const id of committed) moved.add(id);
+    return this.#coolDown(again, moved);
+  }
+
+  /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
+  async #tellWatchers(
+    ended: readonly (Transition & { move: "end" })[],
+    rows: readonly Row[],
+  ): Promise<Set<string>> {
+    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
+    if (watched.length > 0) {
+      const states = new Map(ended.map(({ id, state }) => [id, state]));
+      await this.#tellEnds(
+        watched.flatMap((row): Ended[] => {
+          const id = text(row, "id");
+          const state = states.get(id);
+          return state === undefined ? [] : [{ id, state }];
+        }),
+      );
+    }
+    return ids(rows);
+  }
+
+  async #tellEnds(ended: readonly Ended[]): Promise<void> {
+    if (ended.length === 0) return;
+    try {
+      await this.#flows.resolve(ended);
+    } catch {
+      // The ends are written, and that is what the caller asked for; the sweep finds who waits for them.
+    }
+    this.wake({ kind: "ended" });
   }
 
   /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
@@ -452,6 +518,18 @@ export class SqlStore implements Store {
         "settle",
       );
     return moved;
+  }
+
+  #endCall(
+    name: "end" | "endOrphans",
+    fence: Params,
+    ended: readonly (Transition & { move: "end" })[],
+    spent: readonly number[],
+  ): Call {
+    const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
+    const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
+    const now = this.#driver.now();
+    return { name, params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent } };
   }
 
   async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
@@ -471,12 +549,50 @@ export class SqlStore implements Store {
   list: Store["list"] = (filter, page) => this.#jobs.list(filter, page);
   ids: Store["ids"] = (filter, page) => this.#jobs.ids(filter, page);
   count: Store["count"] = (filter) => this.#jobs.count(filter);
-  cancel: Store["cancel"] = (wanted, reason) =>
-    this.#jobs.cancel(wanted, reason, (session) => this.wake({ kind: "cancel", session }));
+  cancel: Store["cancel"] = async (wanted, reason) => {
+    const ended: Ended[] = [];
+    const outcomes = await this.#jobs.cancel(wanted, reason, {
+      ask: (session) => this.wake({ kind: "cancel", session }),
+      ended: (id) => ended.push({ id, state: "cancelled" }),
+      again: () => this.wake({ kind: "any" }),
+    });
+    await this.#tellEnds(ended);
+    return outcomes;
+  };
   delete: Store["delete"] = (wanted) =>
     this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
   retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
+
+  // Flows (flows.ts)
+
+  recordSteps: Store["recordSteps"] = (session, steps, tx) => this.#flows.recordSteps(session, steps, tx);
+  steps: Store["steps"] = (job) => this.#flows.steps(job);
+  step: Store["step"] = (job, name) => this.#flows.step(job, name);
+  takeSignal: Store["takeSignal"] = (session, wait) => this.#flows.takeSignal(session, wait);
+  startCall: Store["startCall"] = async (session, call) => {
+    if (this.#lines.id(call.child) === undefined) await this.#learnLines([call.child]);
+    await this.#learnLanes([call.child]);
+    return this.#flows.startCall(session, call, this.#placed(call.child, this.#lines, this.#laneNumbers));
+  };
+  signal: Store["signal"] = (signal) => this.#flows.signal(signal);
+  commit: Store["commit"] = (tx, session, transition) => {
+    const call = this.#endCall("end", { session }, [transition], []);
+    const script = function* (): Script<boolean> {
+      const moved = ids(yield call);
+      if (isCounted(transition)) yield* uncount([transition], moved);
+      return moved.size > 0;
+    };
+    return this.#driver.inUserTx(tx, script);
+  };
+  stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
+  saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
+  resolve: Store["resolve"] = (ended) => this.#tellEnds(ended);
+  watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
+  sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
+  dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
+  children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
+  liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
 
   // Queues, holds, workers, kinds, state (cluster.ts)
 
@@ -632,9 +748,46 @@ function startTolerance(perMs: number): number {
   return Math.min(1_000, Math.max(10, Math.floor(perMs / 10)));
 }
 
+/** It stands in counts of limits. */
+function isCounted(transition: Transition): boolean {
+  return transition.counted !== undefined;
+}
+
 /** Nothing to free and nothing to drop: what becomes of most jobs. */
 function isDone(transition: Transition & { move: "end" }): boolean {
   return transition.state === "done" && transition.keep && !transition.keyed;
+}
+
+function endsBadly(transition: Transition): boolean {
+  return transition.move === "end" && transition.state !== "done";
+}
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+/** A run whose steps are to be undone goes back to the line, with its attempt, for whoever has its code. */
+function onceMore(transition: Transition): Transition & { move: "again" } {
+  const { id, token, attempt, crashes, counted } = transition;
+  const errors = transition.move === "end" ? transition.errors : null;
+  return {
+    ...(counted === undefined ? null : { counted }),
+    move: "again",
+    id,
+    token,
+    delayMs: 0,
+    errors,
+    attempt: Math.max(0, attempt - 1),
+    crashes,
+    throttled: false,
+    begun: true,
+  };
+}
+
+/** How it ends once that is done. */
+function undoRow(transition: Transition): RowList[number] {
+  const ended = transition.move === "end" ? transition : null;
+  return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
 }
 
 function ids(rows: readonly Row[]): Set<string> {

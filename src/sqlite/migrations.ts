@@ -24,8 +24,11 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        lane integer, counted integer, begun integer not null default 0, errors text, progress text, note text,
+        lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, errors text, progress text, note text,
+        pending integer, due_at integer, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
+      // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
+      `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
       `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, id) where lane is not null and token is null`,
       `create table ${t.history} (
@@ -44,6 +47,20 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id text not null, expires_at integer, primary key (scope, key)) without rowid`,
       `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
+      // Flows: what a run remembers, signals that nobody has taken yet, and which job waits for which.
+      `create index "${schema}_job_parent" on ${t.job} (parent_id, id) where parent_id is not null`,
+      `create table ${t.step} (
+        job text not null, name text not null, seq integer not null, place integer, kind text not null, state text not null, attempt integer not null,
+        tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null,
+        output text, error text, label text, primary key (job, name)) without rowid`,
+      `create index "${schema}_step_topic" on ${t.step} (topic) where state = 'open' and topic is not null`,
+      `create table ${t.signal} (
+        id integer primary key autoincrement, topic text not null, data text not null, sent_at integer not null, expires_at integer not null)`,
+      `create index "${schema}_signal_topic" on ${t.signal} (topic, id)`,
+      `create table ${t.dependency} (
+        job text not null, on_job text not null, policy text not null check (policy in ('cancel', 'continue', 'wait')),
+        step text, state text, met_at integer, primary key (job, on_job)) without rowid`,
+      `create index "${schema}_dependency_unmet" on ${t.dependency} (on_job) where state is null`,
       `create table ${t.queue} (
         name text primary key not null, paused_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
         cool_base_ms integer, cool_max_ms integer, gate_at integer, adopt_until integer, running integer not null default 0,
@@ -111,6 +128,18 @@ export const migrations: readonly Migration[] = [
           select l.id, a.id, coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)) from ${t.line} l, ${t.lane} a
           where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane
           on conflict (line, lane) do update set at = min(at, excluded.at);
+      end`,
+      // Raw SQL: `insert into holdfast_retry (id) values (…)` resumes an ended job, at the step where it failed.
+      `create view "${schema}_retry" as select null as id where false`,
+      `create trigger "${schema}_retry_row" instead of insert on "${schema}_retry" begin
+        select raise(abort, 'holdfast: no ended job has this id') where not exists (select 1 from ${t.history} where id = new.id);
+        select raise(abort, 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry')
+          where exists (select 1 from ${t.job} where id = new.id and (key is not null or lane is not null));
+        insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors)
+          select id, line, rank, ${NOW}, 1, 1, errors from ${t.history} where id = new.id;
+        delete from ${t.history} where id = new.id;
+        delete from ${t.step} where job = new.id and (state = 'failed' or (state = 'open' and kind = 'step')
+          or job in (select u.job from ${t.step} u where u.job = new.id and u.name = '$undo'));
       end`,
     ],
   },

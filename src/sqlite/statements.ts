@@ -11,6 +11,7 @@
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
+import { flowStatements } from "./flow-statements.ts";
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
@@ -82,9 +83,11 @@ export function statements(t: Tables): Statements {
       select r.id, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
         :rows.output, :rows.errors, r.progress
       from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and :rows.keep and ${fence("r")}`,
-    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
+    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id, watched`,
     `delete from ${t.job} where id in (select value from json_each(:dropped))
       and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id) and not exists (select 1 from ${t.history} h where h.id = ${t.job}.id)`,
+    `delete from ${t.step} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
+    `delete from ${t.dependency} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
     `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
       and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)`,
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
@@ -92,21 +95,24 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
-        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun, note = :rows.note, counted = null
+        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun, note = :rows.note, counted = null, waits = null
       where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
   ];
 
   /** Live and ended jobs under one set of columns. */
   const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
-        when r.run_at > :now then 'scheduled' else 'ready' end`;
-  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, l.queue, l.name`;
+        when r.run_at > :now then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end`;
+  const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name`;
+  /** Where a machine stands. */
+  const atStep = (row: string) =>
+    `(select m.label from ${t.step} m where m.job = ${row}.id and m.name = '$machine')`;
   const live = `
       select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
-        s.lease_until, s.worker_id, ${state} as state, ${jobColumns}
+        s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
   const ended = `
       select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
-        null as lease_until, s.worker_id, h.state, ${jobColumns}
+        null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep("h")} as step
       from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const matches = (row: string, stateOf: string) => `
         (:ids is null or ${row}.id in (select value from json_each(:ids)))
@@ -259,8 +265,9 @@ export function statements(t: Tables): Statements {
       `insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
         select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, r.errors, r.progress
         from json_each(:ids) o cross join ${t.ready} r on r.id = o.value where r.token = :token and ${alive}`,
-      `select o.value as id from json_each(:ids) o where changes() < json_array_length(:ids)
+      `select o.value as id, 0 as watched from json_each(:ids) o where changes() < json_array_length(:ids)
         and not exists (select 1 from ${t.ready} r where r.id = o.value and r.token = :token and ${alive})`,
+      `select r.id, 1 as watched from ${t.ready} r where r.watched and r.token = :token and r.id in (select value from json_each(:ids)) and ${alive}`,
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token = :token and ${alive}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
@@ -270,7 +277,7 @@ export function statements(t: Tables): Statements {
         select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
           :rows.output, r.errors, r.progress
         from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and ${alive}`,
-      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id`,
+      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id, watched`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     end: end(() => alive),
@@ -311,7 +318,7 @@ export function statements(t: Tables): Statements {
         as count`,
 
     lockQueued: `
-      select r.id, r.token, r.session, r.attempt, r.errors, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
+      select r.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
       where r.id in (select value from json_each(:ids)) order by r.id`,
     endQueued: [
       `insert into ${t.history} (${historyColumns})
@@ -319,7 +326,7 @@ export function statements(t: Tables): Statements {
         from ${t.ready} r where r.id = :rows.id and r.token is null`,
       `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
         and exists (select 1 from ${t.history} h where h.id = ${t.unique_key}.id)`,
-      `delete from ${t.ready} where id = :rows.id and token is null returning id`,
+      `delete from ${t.ready} where id = :rows.id and token is null returning id, watched`,
     ],
     askCancel: `
       insert into ${t.cancel} (id, session, token, reason, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :now)
@@ -329,6 +336,8 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id and r.token is not null)`,
       `delete from ${t.job} where id in (select value from json_each(:ids))
         and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
+      `delete from ${t.step} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
+      `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
@@ -336,23 +345,28 @@ export function statements(t: Tables): Statements {
       select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id in (select value from json_each(:ids)) order by h.id desc`,
     revive: [
-      `insert into ${t.ready} (id, line, rank, run_at, begun, errors, lane)
-        select h.id, h.line, h.rank, :now, 1, h.errors, (
+      `insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, lane)
+        select h.id, h.line, h.rank, :now, 1, 1, h.errors, (
           select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
         ) from ${t.history} h where h.id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
-    runNow: `
-      update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT} returning id`,
+    runNow: [
+      `update ${t.step} set wake_at = :now where job in (
+          select r.id from ${t.ready} r where r.id in (select value from json_each(:ids)) and r.token is null and r.run_at > :now and r.waits = 'sleep')
+        and state = 'open' and kind = 'sleep'`,
+      `update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT}
+        and coalesce(waits, 'sleep') = 'sleep' returning id`,
+    ],
 
     queueRows: `
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
     queueCounts: `
       select l.queue, l.name, :now as now,
         count(r.id) filter (where r.token is null and r.run_at <= :now) as ready,
-        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}) as scheduled,
+        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
         count(r.id) filter (where r.token is not null) as running,
-        count(r.id) filter (where r.token is null and r.run_at >= ${WAITING_AT}) as waiting,
+        count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > :now and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
@@ -469,6 +483,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
     ],
+    ...flowStatements(t, alive),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

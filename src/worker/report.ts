@@ -69,6 +69,12 @@ export class Report {
     const { events, log } = this.#deps;
     const about = this.#about(job);
     const details = { ...about, context: job.context };
+    if (transition.move === "wait" || transition.move === "none") {
+      if (outcome.kind === "committed") events.emit("job.done", { ...about, durationMs });
+      else
+        log.debug({ ...details, waits: transition.move === "wait" ? transition.waits : null }, "run waits");
+      return;
+    }
     if (transition.move === "again") {
       const { delayMs } = transition;
       if (outcome.kind === "failed") {
@@ -84,6 +90,10 @@ export class Report {
       return;
     }
     const error = decodeFailures(transition.errors).at(-1)?.message ?? "";
+    if (transition.undo === true) {
+      log.warn({ ...details, error }, `its steps are undone before it is ${transition.state}`);
+      return;
+    }
     if (transition.state === "cancelled") {
       events.emit("job.cancelled", { id: job.id, name: job.name, queue: job.queue, reason: error });
       log.info({ ...details, reason: error }, "job was cancelled");

@@ -15,7 +15,7 @@ import type { AnyJob } from "../definition.ts";
 import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
-import { decide, type Outcome, policyFor } from "../transition.ts";
+import { decide, type Outcome, policyFor, type Transition } from "../transition.ts";
 import { decodeJson } from "../policy/json.ts";
 import type { Passage, WorkerBreakers } from "./breakers.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -62,6 +62,8 @@ export class Runner {
   #asking = 0;
   #suspectAt = -Infinity;
   #suspect: string | undefined;
+  /** Kinds that have been seen to do steps that can be undone. */
+  readonly #withUndo = new Set<string>();
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
@@ -315,7 +317,7 @@ export class Runner {
     if (this.#deps.breakers?.any === true)
       this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));
     // A lost one has been reported when it was lost, and nothing of it may be written.
-    if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs);
+    if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs, attempt);
     const pool = this.#deps.pools.get(job.queue);
     if (pool !== undefined) {
       pool.running -= 1;
@@ -372,15 +374,27 @@ export class Runner {
     this.#settle(job, { kind: "released", delayMs, reason, unstarted: true }, 0);
   }
 
-  #settle(job: ClaimedJob, outcome: Outcome, heldMs: number): void {
+  #settle(claimed: ClaimedJob, outcome: Outcome, heldMs: number, attempt?: Attempt): void {
     const { definitions, pools, clock, random, settler } = this.#deps;
-    const policy = policyFor(job, definitions.get(job.name) ?? null, pools.get(job.queue)?.backoff ?? null);
-    settler.push({
-      job,
-      outcome,
-      transition: decide(job, outcome, policy, { now: clock.now(), random }),
-      heldMs,
-    });
+    // A machine's step counts its own attempts, by its own rule.
+    const at = attempt?.at ?? null;
+    const job = at === null ? claimed : { ...claimed, attempt: at.attempt, crashes: at.crashes };
+    const definition = definitions.get(job.name) ?? null;
+    const source = at === null || definition === null ? definition : { ...definition, ...at.policy };
+    const policy = policyFor(job, source, pools.get(job.queue)?.backoff ?? null);
+    const decided = decide(job, outcome, policy, { now: clock.now(), random });
+    const transition = this.#mustUndo(job, decided, attempt) ? { ...decided, undo: true } : decided;
+    settler.push({ job, outcome, transition, heldMs });
+  }
+
+  /** Whether steps of it are to be undone before it ends as decided. */
+  #mustUndo(job: ClaimedJob, transition: Transition, attempt: Attempt | undefined): boolean {
+    const flow = attempt?.flow ?? null;
+    if (flow?.undoable === true) this.#withUndo.add(job.name);
+    if (transition.move !== "end" || transition.state === "done") return false;
+    if (flow !== null) return flow.undoable && !flow.undoing;
+    // It ended before it had asked for anything: an earlier run of it may have done steps.
+    return job.begun && this.#withUndo.has(job.name);
   }
 
   /** One timer for everything that is buffered. */

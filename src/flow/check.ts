@@ -1,0 +1,174 @@
+/**
+ * Replays the histories of live runs against the present code, without doing or writing anything, and says which
+ * would break: to be asked before a deploy.
+ *
+ * A handler is led through its history as a worker would lead it; at the first thing that the history does not have, it
+ * is left where it is. Steps, sleeps, waits and calls are never done. What a handler does outside of them it does here
+ * too, as it would at every resume: that is why side effects belong into steps.
+ * Not here: what a divergence is (run.ts).
+ */
+import { Attempt } from "../attempt.ts";
+import type { Clock } from "../clock.ts";
+import type { AnyJob } from "../definition.ts";
+import { StateError } from "../errors.ts";
+import type { ClaimedJob } from "../job.ts";
+import { silentLogger } from "../logger.ts";
+import type { LiveFlow, Store } from "../store.ts";
+import { StepWriter } from "./writer.ts";
+
+/** A run that would not survive the deploy. */
+export interface BrokenFlow {
+  readonly id: string;
+  readonly name: string;
+  /** The step at which it breaks, where one can be named. */
+  readonly step: string | null;
+  readonly message: string;
+}
+
+/** What `hf.check` gives. */
+export interface FlowReport {
+  /** How many runs were replayed. */
+  readonly checked: number;
+  readonly broken: readonly BrokenFlow[];
+}
+
+export interface CheckDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly maxPayloadBytes: number;
+}
+
+const pageSize = 100;
+const patienceMs = 5_000;
+
+/** Replays every live run of these kinds, oldest first, up to `limit`. */
+export async function checkFlows(
+  deps: CheckDeps,
+  definitions: readonly AnyJob[],
+  limit: number,
+): Promise<FlowReport> {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  const broken: BrokenFlow[] = [];
+  let checked = 0;
+  let after: string | null = null;
+  while (checked < limit) {
+    const page: LiveFlow[] = await deps.store.liveFlows([...byName.keys()], {
+      limit: Math.min(pageSize, limit - checked),
+      after,
+    });
+    if (page.length === 0) break;
+    for (const flow of page) {
+      checked += 1;
+      after = flow.id;
+      const definition = byName.get(flow.name);
+      const fault = definition === undefined ? null : await replay(deps, definition, flow);
+      if (fault !== null) broken.push({ id: flow.id, name: flow.name, ...fault });
+    }
+  }
+  return { checked, broken };
+}
+
+type Fault = { readonly step: string | null; readonly message: string };
+
+async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+  if (definition.machine !== undefined && definition.machine !== null)
+    return machineFault(deps, definition, flow);
+  return new Promise((resolve) => {
+    const timer = deps.clock.after(patienceMs, () => {
+      attempt.flow?.stop();
+      resolve(
+        attempt.flow?.replayed === false
+          ? { step: null, message: `it did not come through its history within ${patienceMs} ms` }
+          : null,
+      );
+    });
+    const over = (fault: Fault | null): void => {
+      timer.cancel();
+      attempt.flow?.stop();
+      resolve(fault);
+    };
+    const attempt = new Attempt(claimed(flow, deps.clock.now()), definition, {
+      middleware: { runs: [], run: () => Promise.reject(new Error("no middleware")) },
+      maxOutputBytes: deps.maxPayloadBytes,
+      now: () => deps.clock.now(),
+      monotonic: () => deps.clock.monotonic(),
+      context: {
+        store: { progress: async () => true },
+        log: silentLogger,
+        workerId: "check",
+        hostId: "check",
+        maxPayloadBytes: deps.maxPayloadBytes,
+        enqueueFor: () => ({ enqueue: refused, enqueueMany: refused }),
+        budget: async () => ({ granted: true, retryAfter: 0 }),
+        flow: {
+          store: deps.store,
+          clock: deps.clock,
+          random: deps.random,
+          writer: new StepWriter({ recordSteps: refused }, deps.clock),
+          dry: () => over(null),
+        },
+      },
+      onEnd: (_attempt, outcome) => {
+        switch (outcome.kind) {
+          case "dead": {
+            const { message } = outcome.failure;
+            return over({ step: /^DIVERGED: Step "([^]*?)":/.exec(message)?.[1] ?? null, message });
+          }
+          case "failed":
+            return over(
+              attempt.flow?.replayed === true ? null : { step: null, message: outcome.failure.message },
+            );
+          default:
+            return over(null);
+        }
+      },
+      onRunawayEnd: () => {},
+    });
+    attempt.start();
+  });
+}
+
+async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+  const { steps } = definition.machine as { readonly steps: readonly string[] };
+  const saved = await deps.store.step(flow.id, "$machine");
+  if (saved === null || saved.label === null || steps.includes(saved.label)) return null;
+  return {
+    step: saved.label,
+    message: `the machine stands at step "${saved.label}", which it does not have any more`,
+  };
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(
+    new StateError("NOT_IN_A_RUN", "Nothing is enqueued or written while histories are replayed."),
+  );
+}
+
+function claimed(flow: LiveFlow, now: number): ClaimedJob {
+  return {
+    id: flow.id,
+    token: 0,
+    session: 0,
+    name: flow.name,
+    queue: "check",
+    priority: 0,
+    input: flow.input,
+    // As it would be claimed: what failed in the attempt that is under way counts as recorded.
+    attempt: flow.attempt + (flow.running ? 0 : 1),
+    crashes: flow.crashes,
+    begun: true,
+    maxAttempts: null,
+    timeoutMs: null,
+    errors: null,
+    keyed: false,
+    lane: null,
+    context: null,
+    parentId: null,
+    runAt: now,
+    startedAt: now,
+    deadlineAt: null,
+    extras: flow.extras,
+    cancelReason: null,
+  };
+}

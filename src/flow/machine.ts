@@ -1,0 +1,283 @@
+/**
+ * Machines: jobs in steps, of which each says which comes next.
+ *
+ *   start ─▶ step ──next("other", data)──▶ saved ─▶ step ── … ──finish(output)──▶ done
+ *              │            └─ { delay } ─▶ scheduled, without a slot
+ *              └─ throws ─▶ tried again by the step's own rule, then dead: the failed step is kept, and a retry starts there
+ *
+ * Invariants: the next step, its data and the new counters are saved in one fenced write, so a machine is always in
+ * exactly one step; a finished step is never run again. Data that JSON cannot hold, and a step that does not exist, are
+ * the error of the step that moves: the machine stays in it.
+ * Not here: steps inside a plain job (run.ts).
+ */
+import type { JobContext } from "../context.ts";
+import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
+import { type AnyJob, defineJob } from "../definition.ts";
+import { JobError, shown, StateError, UsageError } from "../errors.ts";
+import type { ClaimedJob } from "../job.ts";
+import { type Backoff, type BackoffFunction, checkBackoff, fixed } from "../policy/backoff.ts";
+import { type Duration, durationMs } from "../policy/duration.ts";
+import { decodeJson, encodeJson } from "../policy/json.ts";
+import { checkName } from "../policy/name.ts";
+import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts";
+import { validate, isStandardSchema, type StandardSchemaV1 } from "../policy/schema.ts";
+import { isMove, moveBrand, type MachinePlace, machinePort, type MachinePort, type Moved } from "./move.ts";
+
+const keptSteps = 1_000;
+const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
+
+/** A move to another step, as `next` makes it. */
+export interface Next<Step extends string = string, Data = unknown> {
+  readonly [moveBrand]: "next";
+  readonly step: Step;
+  readonly data: Data;
+  readonly delayMs: number;
+}
+
+/** The end of a machine, as `finish` makes it. */
+export interface Finish<Output = unknown> {
+  readonly [moveBrand]: "finish";
+  readonly output: Output;
+}
+
+/**
+ * Moves a machine to another step, at once or after a delay. Typed by that step's data, where it is returned.
+ *
+ * @throws UsageError BAD_DURATION, UNKNOWN_OPTION
+ * @example
+ * return next("greet", { name }, { delay: "1h" });
+ */
+export function next<const Step extends string, Data>(
+  step: Step,
+  data: Data,
+  options?: { readonly delay?: Duration | undefined },
+): Next<Step, Data> {
+  const { delay } = checkOptions(options, ["delay"], "next") as { delay?: Duration };
+  const delayMs = delay === undefined ? 0 : durationMs(delay, "delay");
+  return { [moveBrand]: "next", step, data, delayMs };
+}
+
+/**
+ * Ends a machine; the output is the job's.
+ *
+ * @example
+ * return finish({ ok: true });
+ */
+export function finish<Output>(output?: Output): Finish<Output> {
+  return { [moveBrand]: "finish", output: output as Output };
+}
+
+/** What the steps of a machine are told: a job's context without what machines have no use for. */
+export type MachineContext = Omit<JobContext, "step" | "sleep" | "waitFor" | "call" | "all" | "version">;
+
+/** The data that each step takes, by its name. */
+type DataOf<Steps> = {
+  [Name in keyof Steps]: Steps[Name] extends { run: (data: infer Data, ...rest: never[]) => unknown }
+    ? Data
+    : never;
+};
+
+/** Every move that a machine with these data may make. */
+type MoveOf<Data, Output> =
+  | {
+      [Name in keyof Data & string]: Next<Name, Data[Name]>;
+    }[keyof Data & string]
+  | Finish<Output>;
+
+/** A move that a step makes and that its machine does not know. */
+type CheckedSteps<Steps> = {
+  [Name in keyof Steps]: Steps[Name] extends { run: (...args: infer Args) => infer Result }
+    ? Awaited<Result> extends MoveOf<DataOf<Steps>, unknown>
+      ? Steps[Name]
+      : Omit<Steps[Name], "run"> & { run: (...args: Args) => Promise<MoveOf<DataOf<Steps>, unknown>> }
+    : Steps[Name];
+};
+
+/** What the machine finishes with. */
+type OutputOf<Steps> = {
+  [Name in keyof Steps]: Steps[Name] extends { run: (...args: never[]) => infer Result }
+    ? [Extract<Awaited<Result>, Finish>] extends [never]
+      ? never
+      : Extract<Awaited<Result>, Finish> extends Finish<infer Output>
+        ? Output
+        : never
+    : never;
+}[keyof Steps];
+
+/** One step of a machine. */
+export interface MachineStep<Data> {
+  /** Attempts of this step; default 1. Between them 1 s, or the backoff. */
+  readonly retry?:
+    | { readonly attempts?: number | undefined; readonly backoff?: Backoff | BackoffFunction | undefined }
+    | undefined;
+  /** Checks the data before the step runs. */
+  readonly data?: StandardSchemaV1<unknown, Data> | undefined;
+  readonly run: (data: Data, ctx: MachineContext) => unknown;
+}
+
+type AnyStep = {
+  readonly retry?: MachineStep<never>["retry"];
+  readonly data?: StandardSchemaV1 | undefined;
+  readonly run: (data: never, ctx: MachineContext) => unknown;
+};
+
+/** A machine, as `defineMachine` makes it: enqueue it like any job. */
+export interface MachineDefinition<Name extends string, Input, Output> extends JobContract<
+  Name,
+  Input,
+  Output
+> {
+  readonly run: ((input: never, ctx: JobContext) => unknown) | null;
+  readonly machine: { readonly start: string; readonly steps: readonly string[] };
+}
+
+interface CheckedStep {
+  readonly policy: MachinePlace["policy"];
+  readonly data: StandardSchemaV1 | null;
+  readonly run: (data: unknown, ctx: MachineContext) => unknown;
+}
+
+/**
+ * Defines a machine. Each step returns `next(step, data)` or `finish(output)`; a wrong name or wrong data does not compile.
+ *
+ * @throws UsageError BAD_NAME, BAD_OPTION, UNKNOWN_OPTION
+ * @example
+ * const greet = defineMachine({
+ *   name: "greet",
+ *   start: "read",
+ *   steps: {
+ *     read: { retry: { attempts: 6 }, run: async (data: { file: string }) => next("greet", { name: await read(data.file) }) },
+ *     greet: { run: async (data: { name: string }) => finish({ hello: data.name }) },
+ *   },
+ * });
+ */
+export function defineMachine<
+  const Name extends string,
+  const Steps extends Readonly<Record<string, AnyStep>>,
+  const Start extends keyof Steps & string,
+>(options: {
+  readonly name: Name;
+  readonly start: Start;
+  readonly steps: Steps & CheckedSteps<Steps>;
+  readonly queue?: string | undefined;
+  readonly priority?: number | undefined;
+  /** Of each step. */
+  readonly timeout?: Duration | undefined;
+  readonly maxCrashes?: number | undefined;
+}): MachineDefinition<Name, DataOf<Steps>[Start], OutputOf<Steps>> {
+  const given = checkOptions(
+    options,
+    ["name", "start", "steps", "queue", "priority", "timeout", "maxCrashes"],
+    "defineMachine",
+  );
+  const { start, steps: _steps, ...rest } = given as { start: unknown; steps: unknown; name: string };
+  const steps = checkSteps(given["steps"], rest.name);
+  if (typeof start !== "string" || !steps.has(start))
+    throw new UsageError(
+      "BAD_OPTION",
+      `start must be one of the steps of machine "${rest.name}"; got ${shown(start)}.`,
+    );
+  const job = defineJob({
+    ...rest,
+    retry: { attempts: 1 },
+    run: (input: unknown, ctx) => runMachine(steps, start, input, ctx),
+  }) as unknown as AnyJob;
+  // Each step has attempts of its own, so none may be fixed in the row.
+  const row = { ...job.row, maxAttempts: null, extras: { ...job.row.extras, step: start } };
+  return Object.freeze({ ...job, row, machine: { start, steps: [...steps.keys()] } }) as never;
+}
+
+function checkSteps(given: unknown, machine: string): Map<string, CheckedStep> {
+  if (!isPlainObject(given) || Object.keys(given).length === 0)
+    throw new UsageError(
+      "BAD_OPTION",
+      `steps of machine "${machine}" must be an object of steps; got ${shown(given)}.`,
+    );
+  return new Map(
+    Object.entries(given).map(([name, step]) => {
+      const what = `step "${name}" of machine "${machine}"`;
+      checkName(name, `The name of a step of machine "${machine}"`);
+      const { retry, data, run } = checkOptions(
+        step ?? null,
+        ["retry", "data", "run"],
+        what,
+      ) as Partial<AnyStep>;
+      const rule = checkOptions(retry, ["attempts", "backoff"], `retry of ${what}`) as NonNullable<
+        typeof retry
+      >;
+      if (typeof run !== "function") throw new UsageError("BAD_OPTION", `${what} needs a function \`run\`.`);
+      if (data !== undefined && !isStandardSchema(data))
+        throw new UsageError("BAD_OPTION", `data of ${what} must be a Standard Schema; got ${shown(data)}.`);
+      const attempts =
+        rule.attempts === undefined
+          ? 1
+          : checkInteger(rule.attempts, `retry.attempts of ${what}`, ATTEMPT_BOUNDS);
+      const backoff =
+        rule.backoff === undefined ? fixed("1s") : checkBackoff(rule.backoff, `retry.backoff of ${what}`);
+      return [name, { policy: { attempts, backoff }, data: data ?? null, run: run as CheckedStep["run"] }];
+    }),
+  );
+}
+
+async function runMachine(
+  steps: ReadonlyMap<string, CheckedStep>,
+  start: string,
+  input: unknown,
+  ctx: JobContext,
+): Promise<unknown> {
+  const port = (ctx as unknown as { [machinePort]: MachinePort })[machinePort];
+  const { job, store } = port;
+  const saved = job.begun ? await port.patiently(() => store.step(job.id, "$machine")) : null;
+  let name = saved?.label ?? start;
+  let data = saved === null ? input : decodeJson(saved.output ?? "null", `data of step "${name}"`);
+  let seq = saved?.seq ?? 0;
+  let place = { attempt: job.attempt, crashes: job.crashes };
+  for (;;) {
+    const step = steps.get(name);
+    if (step === undefined)
+      throw badMove(job, `the machine stands at step "${name}", which it does not have`);
+    port.stand({ ...place, policy: step.policy });
+    const startedAt = port.monotonic();
+    const checked =
+      step.data === null ? data : await validate(step.data, data, `data of step "${name}"`, "INPUT_INVALID");
+    const move: unknown = await step.run(checked, ctx);
+    if (isMove(move, "finish")) return (move as Finish).output;
+    if (!isMove(move, "next")) throw badMove(job, `step "${name}" returned neither next(…) nor finish(…)`);
+    const to = move as Next;
+    if (!steps.has(to.step))
+      throw badMove(job, `step "${name}" moves to step "${to.step}", which there is not`);
+    const text = encodeJson(to.data ?? null, `data of step "${to.step}"`, port.maxBytes, outputCodes);
+    const tookMs = port.monotonic() - startedAt;
+    const at = seq;
+    const target = to.step;
+    const from = { label: name, tries: place.attempt };
+    const kept = await port.patiently(() =>
+      store.saveMachine(job.session, {
+        id: job.id,
+        token: job.token,
+        attempt: to.delayMs > 0 ? null : 1,
+        steps: [
+          { name: "$machine", seq: at + 1, state: "open", tries: 0, tookMs: 0, output: text, label: target },
+          // The last thousand are kept to be looked at: a machine may go round for years.
+          { name: `~${at % keptSteps}`, seq: at, state: "done", tookMs, output: null, ...from },
+        ],
+      }),
+    );
+    if (!kept) {
+      port.lost();
+      throw new StateError(
+        "LEASE_LOST",
+        `Job ${job.id} is no longer leased to this attempt: its move was not saved.`,
+      );
+    }
+    if (to.delayMs > 0) return { [moveBrand]: "moved", delayMs: to.delayMs } satisfies Moved;
+    name = to.step;
+    data = decodeJson(text, `data of step "${name}"`);
+    seq += 1;
+    place = { attempt: 1, crashes: 0 };
+  }
+}
+
+function badMove(job: ClaimedJob, what: string): JobError {
+  return new JobError("BAD_MOVE", `Machine "${job.name}": ${what}.`, { details: { job: job.id } });
+}

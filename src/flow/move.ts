@@ -1,0 +1,52 @@
+/**
+ * What a machine's run and its attempt tell each other: where it stands, and that it goes on later.
+ *
+ * By itself, so that neither the context nor the attempt needs to know what a machine is.
+ * Not here: machines (machine.ts).
+ */
+import type { ClaimedJob } from "../job.ts";
+import type { Backoff, BackoffFunction } from "../policy/backoff.ts";
+import type { Store } from "../store.ts";
+
+/** Marks moves, also those of another copy of the package. */
+export const moveBrand: unique symbol = Symbol.for("holdfast.move") as never;
+
+/** Where an attempt of a machine stands, for whoever settles it. */
+export interface MachinePlace {
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly policy: { readonly attempts: number; readonly backoff: Backoff | BackoffFunction };
+}
+
+/** A machine that goes on later, as its run returns it to the attempt. */
+export interface Moved {
+  readonly [moveBrand]: "moved";
+  readonly delayMs: number;
+}
+
+/** Whether a handler's value says that its machine goes on later. */
+export function isMoved(value: unknown): value is Moved {
+  return isMove(value, "moved");
+}
+
+/** Whether a value is a move of this kind. */
+export function isMove(value: unknown, kind: "next" | "finish" | "moved"): boolean {
+  return (
+    typeof value === "object" && value !== null && (value as { [moveBrand]?: unknown })[moveBrand] === kind
+  );
+}
+
+/** What a machine's run reaches of its attempt; see context.ts. */
+export interface MachinePort {
+  readonly job: ClaimedJob;
+  readonly store: Pick<Store, "step" | "saveMachine">;
+  readonly maxBytes: number;
+  readonly monotonic: () => number;
+  readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Tells whose retries count now; the timeout starts anew. */
+  readonly stand: (place: MachinePlace) => void;
+  readonly lost: () => void;
+}
+
+/** Where a context keeps it. */
+export const machinePort: unique symbol = Symbol("machine");

@@ -1,0 +1,182 @@
+/**
+ * The flows' part of Postgres's catalogue. Read it beside sqlite/flow-statements.ts.
+ *
+ * What is Postgres's own here, and why:
+ *  - A write of a run locks its row in `ready` (`for share`), so that a takeover either comes before it and is seen, or
+ *    waits for it: a zombie can add nothing to a history that its successor has read.
+ *  - Whoever sends a signal and whoever goes to sleep over one take the same advisory lock of the transaction, or each
+ *    could miss the other: neither's row is visible before it has committed.
+ */
+import type { Statements, Tables } from "../sql/catalogue.ts";
+import { WAITING_AT } from "../job.ts";
+
+export function flowStatements(t: Tables, NOW: string, alive: string) {
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  /** An open sleep or wait keeps the instant that it was given first. */
+  const upsert = `
+      on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+        ended_at = excluded.ended_at, undo = excluded.undo, output = excluded.output, error = excluded.error, label = excluded.label,
+        wake_at = case when excluded.kind in ('sleep', 'signal') then coalesce(s.wake_at, excluded.wake_at) else excluded.wake_at end`;
+  const held = `
+      held as materialized (
+        select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share
+      )`;
+  return {
+    recordSteps: `
+      with n as materialized (
+        select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
+          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[],
+          :rows.output::text[], :rows.error::text[], :rows.label::text[])
+          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, output, error, label)
+      ),
+      held as materialized (
+        select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${alive}
+        order by r.id for share
+      )
+      insert into ${t.step} as s (${columns})
+      select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
+        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.output, n.error, n.label
+      from n join held h on h.id = n.job and h.token = n.token
+      ${upsert}
+      returning s.job, s.name, s.wake_at`,
+    findSteps: `select * from ${t.step} where job = :id::uuid order by seq, name`,
+    findStep: `select * from ${t.step} where job = :id::uuid and name = :name`,
+    holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share`,
+    nameChild: `update ${t.step} set child = :child::uuid where job = :id::uuid and name = :name`,
+    suspend: `
+      with t as materialized (
+        select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.at::bigint[], :rows.waits::text[], :rows.attempt::int[],
+          :rows.open::int[], :rows.every::bool[]) as t (id, token, at, waits, attempt, open, every)
+      ),
+      u as materialized (
+        select t.*,
+          case when t.open > 0 then (select count(*)::int from ${t.dependency} d where d.job = t.id and d.step is not null and d.state is null) end as unmet,
+          t.waits = 'signal' and exists (
+            select 1 from ${t.step} w join ${t.signal} g on g.topic = w.topic and g.expires_at > ${NOW}
+            where w.job = t.id and w.state = 'open' and w.topic is not null) as signalled
+        from t
+      ),
+      spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
+      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, waits = u.waits,
+        pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
+        run_at = case when u.signalled then ${NOW}
+          when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then ${NOW}
+          else coalesce(u.at, ${WAITING_AT}) end
+      from u where r.id = any(:rows.id::uuid[]) and r.id = u.id and r.token = u.token and ${alive}
+      returning r.id`,
+    askedCancels: `
+      select c.id, c.reason from ${t.cancel} c join unnest(:rows.id::uuid[], :rows.token::bigint[]) as n (id, token) on c.id = n.id and c.token = n.token`,
+    lockTopics: `
+      select pg_advisory_xact_lock(hashtextextended(topic, 7)) from (
+        select distinct topic from unnest(:topics::text[]) as topic order by 1) o`,
+    takeSignal: `
+      with ${held},
+      got as (
+        delete from ${t.signal} g using held where g.id = (
+          select id from ${t.signal} where topic = :topic::text and expires_at > ${NOW} order by id limit 1 for update skip locked)
+        returning g.data
+      ),
+      known as materialized (
+        select coalesce(
+          (select w.wake_at from ${t.step} w where w.job = :id::uuid and w.name = :name::text),
+          case when :wakeIn::bigint is not null then ${NOW} + :wakeIn::bigint end) as wake_at
+      )
+      insert into ${t.step} as s (${columns})
+      select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
+        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false,
+        case when o.over then coalesce((select data from got), 'null') end, null,
+        case when o.over and not exists (select 1 from got) then 'timeout' end
+      from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
+      ${upsert}
+      returning s.state, s.output, s.wake_at`,
+    sendSignal: `
+      insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, ${NOW}, ${NOW} + :expires::bigint) returning id`,
+    wakeWaiters: `
+      update ${t.ready} r set run_at = ${NOW}, waits = null
+      where r.token is null and r.waits is not null and r.id = any(array(
+        select s.job from ${t.step} s join ${t.ready} w on w.id = s.job and w.token is null and w.waits is not null
+        where s.topic = :topic and s.state = 'open' order by s.started_at, s.job
+        limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > ${NOW})))
+      returning r.id, r.lane is not null as laned`,
+    expireSignals: `delete from ${t.signal} where expires_at <= ${NOW}`,
+    strandedWaiters: `
+      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
+      where g.expires_at > ${NOW} limit 1000`,
+    watch: `
+      update ${t.ready} r set watched = true where r.id = any(array(
+        select w.id from ${t.ready} w where w.id = any(:ids::uuid[]) order by w.id for update))
+      returning r.id`,
+    endsOf: `select id, state, output, errors from ${t.history} where id = any(:ids::uuid[])`,
+    addDependencies: `
+      insert into ${t.dependency} (job, on_job, policy, step, state, met_at)
+      select d.job, d.on_job, d.policy, d.step, d.state, case when d.state is not null then ${NOW} end
+      from unnest(:rows.job::uuid[], :rows.on::uuid[], :rows.policy::text[], :rows.step::text[], :rows.state::text[]) as d (job, on_job, policy, step, state)
+      on conflict (job, on_job) do nothing`,
+    placeDependents: `
+      update ${t.ready} r set due_at = r.run_at, run_at = ${WAITING_AT}, waits = 'jobs', pending = n.pending
+      from unnest(:rows.id::uuid[], :rows.pending::int[]) as n (id, pending) where r.id = n.id and r.token is null and r.pending is null and not r.begun returning r.id`,
+    awaited: `select distinct on_job as id from ${t.dependency} where on_job = any(:ids::uuid[]) and state is null`,
+    meet: `
+      with e as materialized (
+        select e.id, e.state, h.output, h.errors from unnest(:rows.id::uuid[], :rows.state::text[]) as e (id, state)
+        left join ${t.history} h on h.id = e.id
+      ),
+      m as (
+        update ${t.dependency} d set state = e.state, met_at = ${NOW} from e
+        where d.on_job = e.id and d.on_job = any(:rows.id::uuid[]) and d.state is null and (e.state = 'done' or d.policy <> 'wait')
+        returning d.job, d.on_job, d.policy, d.step, e.state, e.output, e.errors
+      ),
+      answered as (
+        update ${t.step} s set state = case when m.state = 'done' then 'done' else 'failed' end, output = m.output, error = m.errors,
+          label = m.state, ended_at = ${NOW}
+        from m where s.job = m.job and s.name = m.step and s.state = 'open'
+      )
+      select job, on_job, policy, step, state from m`,
+    release: `
+      with n as materialized (select * from unnest(:rows.id::uuid[], :rows.met::int[], :rows.wake::bool[]) as n (id, met, wake)),
+      over as materialized (
+        select r.id, coalesce(r.pending, 1) - n.met as pending, n.wake or coalesce(r.pending, 1) - n.met <= 0 as due
+        from ${t.ready} r join n on n.id = r.id where r.token is null and r.waits is not null
+      )
+      update ${t.ready} r set pending = o.pending, waits = case when not o.due then r.waits end,
+        run_at = case when o.due then greatest(${NOW}, coalesce(r.due_at, 0)) else r.run_at end
+      from over o where r.id = o.id returning r.id, o.due, r.lane is not null as laned`,
+    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
+    unmet: `
+      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+      left join ${t.history} h on h.id = d.on_job
+      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+        and (d.policy <> 'wait' or h.state = 'done')
+      limit :limit::int`,
+    dependenciesOf: `
+      select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id::uuid order by d.on_job limit :limit::int`,
+    childrenOf: `select id from ${t.job} where parent_id = any(:ids::uuid[]) order by id limit :limit::int`,
+    undoable: `select distinct job as id from ${t.step} where job = any(:ids::uuid[]) and undo and state = 'done'
+      and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
+    startUndo: `
+      insert into ${t.step} as s (${columns})
+      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, n.output, null, n.state
+      from unnest(:rows.id::uuid[], :rows.state::text[], :rows.output::text[]) as n (id, state, output)
+      on conflict (job, name) do nothing returning s.job as id`,
+    // What was undone is not there any more, so a job that was compensated starts from the beginning.
+    forgetFailed: `
+      delete from ${t.step} s where s.job = any(:ids::uuid[]) and (s.state = 'failed' or (s.state = 'open' and s.kind = 'step')
+        or exists (select 1 from ${t.step} u where u.job = s.job and u.name = '$undo'))`,
+    saveMachine: `
+      with ${held},
+      moved as (update ${t.ready} r set attempt = :attempt::int, crashes = 0 from held h where r.id = h.id and :attempt::int is not null returning r.id)
+      insert into ${t.step} as s (${columns})
+      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, n.output, null, n.label
+      from held h, unnest(:rows.name::text[], :rows.seq::int[], :rows.kind::text[], :rows.state::text[], :rows.tries::int[], :rows.took::bigint[],
+        :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
+      on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+        started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
+      returning s.job as id`,
+    stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint`,
+    liveFlows: `
+      select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
+      where r.begun and l.name = any(:names::text[]) and r.id > :after::uuid and exists (select 1 from ${t.step} s where s.job = r.id)
+      order by r.id limit :limit::int`,
+  } satisfies Partial<Statements>;
+}

@@ -1,0 +1,135 @@
+/**
+ * The flows' part of SQLite's catalogue. Read it beside postgres/flow-statements.ts.
+ *
+ * Nobody else writes while we do, so nothing needs to be locked: `lockTopics` and the `for share` of Postgres have no
+ * counterpart here.
+ */
+import type { Statements, Tables } from "../sql/catalogue.ts";
+import { WAITING_AT } from "../job.ts";
+
+export function flowStatements(t: Tables, alive: string) {
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  /** An open sleep or wait keeps the instant that it was given first. */
+  const upsert = `
+      on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+        ended_at = excluded.ended_at, undo = excluded.undo, output = excluded.output, error = excluded.error, label = excluded.label,
+        wake_at = case when excluded.kind in ('sleep', 'signal') then coalesce(wake_at, excluded.wake_at) else excluded.wake_at end`;
+  const held = (id: string, token: string) =>
+    `exists (select 1 from ${t.ready} r where r.id = ${id} and r.token = ${token}) and ${alive}`;
+  const nextSignal = `(select id from ${t.signal} where topic = :topic and expires_at > :now order by id limit 1)`;
+  const wakeAt = `coalesce((select w.wake_at from ${t.step} w where w.job = :id and w.name = :name), :now + :wakeIn)`;
+  const unmet = `(select count(*) from ${t.dependency} d where d.job = :rows.id and d.step is not null and d.state is null)`;
+  return {
+    recordSteps: `
+      insert into ${t.step} (${columns})
+      select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
+        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.output, :rows.error, :rows.label
+      where ${held(":rows.job", ":rows.token")}
+      ${upsert}
+      returning job, name, wake_at`,
+    findSteps: `select * from ${t.step} where job = :id order by seq, name`,
+    findStep: `select * from ${t.step} where job = :id and name = :name`,
+    holdRow: `select r.id from ${t.ready} r where r.id = :id and r.token = :token and ${alive}`,
+    nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
+    suspend: [
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, waits = :rows.waits,
+          pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
+          run_at = case
+            when :rows.waits = 'signal' and exists (
+              select 1 from ${t.step} w join ${t.signal} g on g.topic = w.topic and g.expires_at > :now
+              where w.job = :rows.id and w.state = 'open' and w.topic is not null) then :now
+            when :rows.open > 0 and case when :rows.every then ${unmet} = 0 else ${unmet} < :rows.open end then :now
+            else coalesce(:rows.at, ${WAITING_AT}) end
+        where id = :rows.id and token = :rows.token and ${alive} returning id`,
+    ],
+    askedCancels: `select id, reason from ${t.cancel} where id = :rows.id and token = :rows.token`,
+    lockTopics: `select value from json_each(:topics) where false`,
+    takeSignal: [
+      `insert into ${t.step} (${columns})
+        select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
+          case when o.over then :now end, ${wakeAt}, :topic, null, 0,
+          case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
+          case when o.over and ${nextSignal} is null then 'timeout' end
+        from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
+        where ${held(":id", ":token")}
+        ${upsert}
+        returning state, output, wake_at`,
+      `delete from ${t.signal} where id = ${nextSignal} and ${held(":id", ":token")}`,
+    ],
+    sendSignal: `insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, :now, :now + :expires) returning id`,
+    wakeWaiters: `
+      update ${t.ready} set run_at = :now, waits = null
+      where token is null and waits is not null and id in (
+        select s.job from ${t.step} s join ${t.ready} w on w.id = s.job and w.token is null and w.waits is not null
+        where s.topic = :topic and s.state = 'open' order by s.started_at, s.job
+        limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > :now))
+      returning id, lane is not null as laned`,
+    expireSignals: `delete from ${t.signal} where expires_at <= :now`,
+    strandedWaiters: `
+      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
+      where g.expires_at > :now limit 1000`,
+    watch: `update ${t.ready} set watched = 1 where id in (select value from json_each(:ids)) returning id`,
+    endsOf: `select id, state, output, errors from ${t.history} where id in (select value from json_each(:ids))`,
+    addDependencies: `
+      insert into ${t.dependency} (job, on_job, policy, step, state, met_at)
+      values (:rows.job, :rows.on, :rows.policy, :rows.step, :rows.state, case when :rows.state is not null then :now end)
+      on conflict (job, on_job) do nothing`,
+    placeDependents: `
+      update ${t.ready} set due_at = run_at, run_at = ${WAITING_AT}, waits = 'jobs', pending = :rows.pending
+      where id = :rows.id and token is null and pending is null and not begun returning id`,
+    awaited: `select distinct on_job as id from ${t.dependency} where on_job in (select value from json_each(:ids)) and state is null`,
+    meet: [
+      `update ${t.step} set state = case when :rows.state = 'done' then 'done' else 'failed' end,
+          output = (select h.output from ${t.history} h where h.id = :rows.id), error = (select h.errors from ${t.history} h where h.id = :rows.id),
+          label = :rows.state, ended_at = :now
+        where state = 'open' and (job, name) in (
+          select d.job, d.step from ${t.dependency} d where d.on_job = :rows.id and d.state is null and d.step is not null)`,
+      `update ${t.dependency} set state = :rows.state, met_at = :now
+        where on_job = :rows.id and state is null and (:rows.state = 'done' or policy <> 'wait')
+        returning job, on_job, policy, step, state`,
+    ],
+    release: `
+      update ${t.ready} set pending = coalesce(pending, 1) - :rows.met,
+        waits = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then null else waits end,
+        run_at = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then max(:now, coalesce(due_at, 0)) else run_at end
+      where id = :rows.id and token is null and waits is not null
+      returning id, waits is null as due, lane is not null as laned`,
+    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
+    unmet: `
+      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+      left join ${t.history} h on h.id = d.on_job
+      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+        and (d.policy <> 'wait' or h.state = 'done')
+      limit :limit`,
+    dependenciesOf: `
+      select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
+    childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
+    undoable: `select distinct job as id from ${t.step} where job in (select value from json_each(:ids)) and undo and state = 'done'
+      and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
+    startUndo: `
+      insert into ${t.step} (${columns})
+      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, :rows.output, null, :rows.state where true
+      on conflict (job, name) do nothing returning job as id`,
+    // What was undone is not there any more, so a job that was compensated starts from the beginning.
+    forgetFailed: `
+      delete from ${t.step} where job in (select value from json_each(:ids)) and (state = 'failed' or (state = 'open' and kind = 'step')
+        or job in (select u.job from ${t.step} u where u.name = '$undo' and u.job in (select value from json_each(:ids))))`,
+    saveMachine: [
+      `update ${t.ready} set attempt = :attempt, crashes = 0 where id = :id and token = :token and ${alive} and :attempt is not null`,
+      `insert into ${t.step} (${columns})
+        select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
+          case when :rows.state = 'done' then :now end, null, null, null, 0, :rows.output, null, :rows.label
+        where ${held(":id", ":token")}
+        on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+          started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
+        returning job as id`,
+    ],
+    stillHeld: `select r.id from ${t.ready} r where r.id = :id and r.token = :token`,
+    liveFlows: `
+      select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
+      where r.begun and l.name in (select value from json_each(:names)) and r.id > :after and exists (select 1 from ${t.step} s where s.job = r.id)
+      order by r.id limit :limit`,
+  } satisfies Partial<Statements>;
+}
