@@ -31,12 +31,39 @@ onPostgres((target) => {
     const item = fc.oneof(text, awkward, fc.constant(null));
     await fc.assert(
       fc.asyncProperty(fc.array(item), async (items) => {
-        const { rows } = await client.query<{ back: unknown }>("select to_json($1::text[]) as back", [
-          arrayText(items),
-        ]);
-        expect(rows[0]?.back).toEqual(items);
+        for (const array of [arrayText(items), arrayBytes("text", items)]) {
+          const { rows } = await client.query<{ back: unknown }>("select to_json($1::text[]) as back", [
+            array,
+          ]);
+          expect(rows[0]?.back).toEqual(items);
+        }
       }),
     );
+    await client.end();
+  });
+
+  test("numbers, truths and ids come back from arrays of bytes as they went in", async () => {
+    const { url } = await target.fresh();
+    const client = new pg.Client(url);
+    await client.connect();
+    const cases: [type: string, item: fc.Arbitrary<string | number | boolean>][] = [
+      ["int", fc.integer()],
+      ["bigint", fc.maxSafeInteger()],
+      ["bool", fc.boolean()],
+      ["uuid", fc.uuid()],
+    ];
+    for (const [type, item] of cases) {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.option(item)), async (items) => {
+          const { rows } = await client.query<{ back: unknown }>(`select to_json($1::${type}[]) as back`, [
+            arrayBytes(type, items),
+          ]);
+          expect(rows[0]?.back).toEqual(items);
+        }),
+        { numRuns: 50 },
+      );
+    }
+    expect(arrayBytes("float8", [1.5])).toBeNull();
     await client.end();
   });
 });
