@@ -111,8 +111,7 @@ export const migrations: readonly Migration[] = [
       `create index schedule_due on ${t.schedule} (next_at)`,
       `create table ${t.budget} (
         name text primary key, amount float8 not null, per_ms bigint not null, burst float8 not null, tuned bool not null,
-        standard text, tokens float8 not null, filled_at bigint not null, chunks text
-      ) with (fillfactor = 50)`,
+        standard text, tokens float8 not null, filled_at bigint not null, chunks text)`,
       `create table ${t.pass} (
         name text primary key, clean bool not null, holder text, held_until bigint, runs bigint not null default 0,
         started_at bigint, ended_at bigint, reason text)`,
