@@ -50,6 +50,11 @@ export class Gates {
     return laned || limited ? { laned, limited } : null;
   }
 
+  /** Whether any queue has lanes. */
+  get anyLanes(): boolean {
+    return this.#laned.size > 0;
+  }
+
   /** True: nobody has looked for so long that a busy worker might never hear of a new one. */
   stale(monotonicMs: number): boolean {
     return monotonicMs - this.#readAt > 5_000;

@@ -691,7 +691,8 @@ export class SqlStore implements Store {
     // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
     // backup), this files it again, and the job is found like any other orphan.
     await this.#driver.write({ name: "refile", params: {} });
-    await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
+    if (this.#gates.anyLanes)
+      await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
   }
 
   // Wake-ups

@@ -66,7 +66,7 @@ export class LiveSettings {
   looked(): void {
     const { store, clock } = this.#deps;
     const ms = store.listening ? listeningApartMs : apartMs;
-    if (clock.monotonic() - this.#readAt >= ms) void this.#read();
+    if (clock.monotonic() - this.#readAt >= ms) void this.#read(false);
   }
 
   /** False until the settings have been read once: slots are not known before. */
@@ -87,7 +87,8 @@ export class LiveSettings {
     else this.#timer = this.#deps.clock.after(waitMs, () => void this.#read());
   }
 
-  async #read(): Promise<void> {
+  /** Holds keep claims away by themselves; they are read when something has changed, for what was claimed ahead. */
+  async #read(withHolds = true): Promise<void> {
     const { store, clock, pools } = this.#deps;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -99,7 +100,10 @@ export class LiveSettings {
     this.#reading = true;
     this.#readAt = clock.monotonic();
     try {
-      const [settings, holds] = await Promise.all([store.queueSettings([...pools.keys()]), store.holds()]);
+      const [settings, holds] = await Promise.all([
+        store.queueSettings([...pools.keys()]),
+        withHolds ? store.holds() : null,
+      ]);
       const session = this.#deps.session();
       const served = [...pools.values()].map(({ queue, configured }) => ({
         queue,
@@ -110,7 +114,10 @@ export class LiveSettings {
       for (const pool of pools.values()) {
         const { paused, backoff, breaker } = settings.get(pool.queue) ?? nothingSet;
         const slots = pool.apply({ paused, backoff, breaker, slots: split.get(pool.queue) ?? null });
-        const held = holds.some(({ queues }) => queues === null || queues.includes(pool.queue));
+        const held =
+          holds === null
+            ? this.#held.has(pool.queue)
+            : holds.some(({ queues }) => queues === null || queues.includes(pool.queue));
         if (slots === "fewer" || (held && !this.#held.has(pool.queue))) this.#deps.onFewer(pool);
         else if (slots === "more") this.#deps.onMore(pool);
         if (held) this.#held.add(pool.queue);

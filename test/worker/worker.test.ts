@@ -30,6 +30,8 @@ describe("a worker", () => {
   test("runs no more at once than the queue has slots, and everything in the end", async () => {
     let running = 0;
     let most = 0;
+    const ids: string[] = [];
+    for (let i = 0; i < 50; i++) ids.push(await b.enqueue("job", { i }));
     const worker = b.work(
       [
         kind("job", async () => {
@@ -41,8 +43,6 @@ describe("a worker", () => {
       ],
       { queues: { default: 3 } },
     );
-    const ids: string[] = [];
-    for (let i = 0; i < 50; i++) ids.push(await b.enqueue("job", { i }));
     await worker.idle();
     expect(most).toBe(3);
     for (const id of ids) expect((await b.get(id)).state).toBe("done");
