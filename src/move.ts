@@ -248,7 +248,7 @@ async function digestOf(
     for (const row of page) {
       if (table.name === "hold" && row["name"] === HOLD) continue;
       rows += 1;
-      sum = (sum + digest(row)) % 2 ** 48;
+      sum = (sum + digest(row, table.columns)) % 2 ** 48;
     }
     const last = page.at(-1);
     if (last === undefined || page.length < limit || table.key.length === 0) return { rows, sum };
@@ -258,14 +258,12 @@ async function digestOf(
 }
 
 /** The same for a row however its database writes booleans and lists. */
-function digest(row: PlainRow): number {
-  const canonical = Object.keys(row)
-    .sort()
-    .map((column) => {
-      const value = row[column] ?? null;
-      if (typeof value === "boolean") return value ? 1 : 0;
-      return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
-    });
+function digest(row: PlainRow, columns: readonly string[]): number {
+  const canonical = columns.toSorted().map((column) => {
+    const value = row[column] ?? null;
+    if (typeof value === "boolean") return value ? 1 : 0;
+    return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+  });
   return createHash("sha1").update(JSON.stringify(canonical)).digest().readUIntBE(0, 6);
 }
 

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { watch } from "node:fs";
-import { basename, dirname, relative, sep } from "node:path";
+import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Context } from "./context.ts";
 import { oneLine } from "./text.ts";
@@ -51,7 +51,7 @@ export async function watchAndRestart(ctx: Context, configPath: string): Promise
 
   say(`watching ${folder}`);
   const watcher = watch(folder, { recursive: true }, (_event, file) => {
-    if (file === null || ignored.test(relative(".", file).split(sep).join("/"))) return;
+    if (file === null || ignored.test(file)) return;
     clearTimeout(changed);
     changed = setTimeout(() => restart(file), settleMs);
   });

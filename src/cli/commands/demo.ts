@@ -34,7 +34,6 @@ const definitions = [resize, mail];
 export const demo: Command = {
   name: "demo",
   summary: "see two workers share a file, one of them killed, and nothing lost",
-  args: "[--jobs <n>]",
   maxArgs: 2,
   options: { jobs: { type: "string", value: "n", help: "How many; default 400" } },
   details: "On a new SQLite file in the temporary folder, removed at the end.",
