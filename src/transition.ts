@@ -22,6 +22,7 @@ import {
 } from "./policy/backoff.ts";
 import { MAX_DELAY_MS } from "./policy/duration.ts";
 import { appendFailure, type Failure } from "./policy/failure.ts";
+import { fingerprint } from "./policy/fingerprint.ts";
 
 /** What the run of an attempt came to. */
 export type Outcome =
@@ -61,6 +62,8 @@ export type Transition =
       readonly output: string | null;
       /** JSON text, see policy/failure.ts. */
       readonly errors: string | null;
+      /** What it is dead of, see policy/fingerprint.ts; absent for every other end. */
+      readonly errorGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       readonly keyed: boolean;
@@ -73,6 +76,8 @@ export type Transition =
       readonly token: number;
       readonly delayMs: number;
       readonly errors: string | null;
+      /** What this attempt failed of; absent: nothing new, the row keeps its own. */
+      readonly errorGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       /** Goes up by one for `Throttled`; the queue may cool down on it. */
@@ -146,7 +151,10 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
     case "failed":
       return failed(job, outcome.failure, outcome.retryInMs, policy, env);
     case "dead":
-      return end(job, "dead", { errors: withFailure(job, outcome.failure, env) });
+      return end(job, "dead", {
+        errors: withFailure(job, outcome.failure, env),
+        errorGroup: fingerprint(job.name, outcome.failure),
+      });
     case "throttled":
       return again(job, outcome.delayMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
         attempt: givenBack(job),
@@ -175,8 +183,9 @@ function failed(
   env: DecideEnv,
 ): Transition {
   const errors = withFailure(job, failure, env);
-  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors });
-  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors });
+  const errorGroup = fingerprint(job.name, failure);
+  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors, errorGroup });
+  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors, errorGroup });
 }
 
 /**
@@ -197,9 +206,11 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
   const message = over
     ? `killed its worker ${crashes} ${crashes === 1 ? "time" : "times"}`
     : `its worker died (crash ${crashes})`;
-  const errors = withFailure(job, { message, stack: null, code: "KILLED_WORKER" }, env);
-  if (over) return end(job, "dead", { errors, crashes });
-  return again(job, 0, { errors, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
+  const failure = { message, stack: null, code: "KILLED_WORKER" };
+  const errors = withFailure(job, failure, env);
+  const errorGroup = fingerprint(job.name, failure);
+  if (over) return end(job, "dead", { errors, errorGroup, crashes });
+  return again(job, 0, { errors, errorGroup, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
 }
 
 function givenBack(job: ClaimedJob): number {
@@ -218,7 +229,14 @@ function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string 
 function end(
   job: ClaimedJob,
   state: "done" | "dead" | "cancelled",
-  change: { output?: string | null; errors?: string; attempt?: number; crashes?: number; keep?: boolean },
+  change: {
+    output?: string | null;
+    errors?: string;
+    errorGroup?: string;
+    attempt?: number;
+    crashes?: number;
+    keep?: boolean;
+  },
 ): Transition {
   return {
     move: "end",
@@ -227,6 +245,7 @@ function end(
     state,
     output: change.output ?? null,
     errors: change.errors ?? job.errors,
+    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     keyed: job.keyed,
@@ -237,7 +256,14 @@ function end(
 function again(
   job: ClaimedJob,
   delayMs: number,
-  change: { errors?: string; attempt?: number; crashes?: number; throttled?: boolean; begun?: boolean },
+  change: {
+    errors?: string;
+    errorGroup?: string;
+    attempt?: number;
+    crashes?: number;
+    throttled?: boolean;
+    begun?: boolean;
+  },
 ): Transition {
   return {
     move: "again",
@@ -245,6 +271,7 @@ function again(
     token: job.token,
     delayMs: delayMs > 0 ? Math.min(Math.round(delayMs), MAX_DELAY_MS) : 0,
     errors: change.errors ?? job.errors,
+    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     throttled: change.throttled ?? false,

@@ -25,6 +25,7 @@ import { claimedJobs, cursorLevels, lookedBack, scopeParams, unknownLines } from
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
+import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
@@ -41,6 +42,7 @@ export class SqlStore implements Store {
   readonly #jobs: Jobs;
   readonly #cluster: Cluster;
   readonly #retention: Retention;
+  readonly insight: SqlInsight;
 
   constructor(driver: Driver, clock: Clock = systemClock) {
     this.dialect = driver.dialect;
@@ -49,6 +51,7 @@ export class SqlStore implements Store {
     this.#jobs = new Jobs(driver, clock);
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
+    this.insight = new SqlInsight(driver);
   }
 
   get counters(): StoreCounters {
@@ -391,7 +394,17 @@ function ids(rows: readonly Row[]): Set<string> {
 
 function endRow(transition: Transition & { move: "end" }): RowList[number] {
   const { id, token, state, output, errors, attempt, crashes, keep } = transition;
-  return { id, token, state, output, errors, attempt, crashes, keep };
+  return {
+    id,
+    token,
+    state,
+    output,
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    keep,
+  };
 }
 
 function againRow(transition: Transition & { move: "again" }): RowList[number] {
@@ -401,6 +414,7 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     token,
     delay: Math.round(delayMs),
     errors,
+    errorGroup: transition.errorGroup ?? null,
     attempt,
     crashes,
     throttled: throttled ? 1 : 0,

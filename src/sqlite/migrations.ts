@@ -23,13 +23,15 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        begun integer not null default 0, errors text, progress text,
+        begun integer not null default 0, errors text, progress text, error_group text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
+      // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
+      `create index "${schema}_ready_troubled" on ${t.ready} (id) where error_group is not null`,
       `create table ${t.history} (
         id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
-        ended_at integer not null, session integer, output text, errors text, progress text)`,
+        ended_at integer not null, session integer, output text, errors text, progress text, error_group text)`,
       `create index "${schema}_history_unhappy" on ${t.history} (id) where state <> 'done'`,
       `create table ${t.session} (
         id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
@@ -49,6 +51,9 @@ export const migrations: readonly Migration[] = [
       `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
       `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null) without rowid`,
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
+      // What operators did, by the dashboard: kept 90 days.
+      `create table ${t.audit} (
+        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,
