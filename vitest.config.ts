@@ -10,6 +10,7 @@ export default defineConfig({
     // The package by its own name means the sources, as in tsconfig.json's paths.
     alias: [
       { find: /^holdfast$/, replacement: source("index.ts") },
+      { find: /^holdfast\/dashboard$/, replacement: source("dashboard/index.ts") },
       { find: /^holdfast\/testing$/, replacement: source("testing/index.ts") },
     ],
   },

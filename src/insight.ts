@@ -7,6 +7,22 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState } from "./job.ts";
+import type { Backoff } from "./policy/backoff.ts";
+
+/** A queue's settings over the whole cluster. Null: the default. */
+export interface QueueSettings {
+  /** Limit over the cluster. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly weight: number | null;
+  readonly backoff: Backoff | null;
+  /** How long ended jobs are kept; 0 keeps them for ever. */
+  readonly retention: { readonly doneMs: number; readonly deadMs: number } | null;
+  /** `Throttled` cools the whole queue down: first step and longest. */
+  readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
+  /** Slots of each worker process for this queue, editable live (0 to 1,024). */
+  readonly slots: number | null;
+}
 
 /** Which jobs a screen shows. Everything that is given must hold. */
 export interface InsightFilter {
@@ -168,6 +184,10 @@ export interface Insight {
   errorGroups(
     filter: Pick<InsightFilter, "queues" | "names">,
   ): Promise<{ groups: readonly ErrorGroup[]; searched: number; cut: boolean }>;
+  /** The queues that have a row of their own: paused, cooled down, or with settings. */
+  queueRows(): Promise<
+    readonly { name: string; pausedAt: number | null; coolUntil: number | null; settings: QueueSettings }[]
+  >;
   addAudit(entry: AuditEntry): Promise<void>;
   audit(page: {
     limit: number;

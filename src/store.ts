@@ -9,12 +9,11 @@
  *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
-import type { Insight } from "./insight.ts";
+import type { Insight, QueueSettings } from "./insight.ts";
 import type { ClaimedJob, Enqueued, Job, JobState, NewJob } from "./job.ts";
-import type { Backoff } from "./policy/backoff.ts";
 import type { Transition } from "./transition.ts";
 
-export type { Transition };
+export type { QueueSettings, Transition };
 
 /** What a worker serves. */
 export interface ClaimScope {
@@ -98,21 +97,6 @@ export interface JobPage {
   readonly jobs: readonly Job[];
   /** Hand it back for the next page; null at the end. */
   readonly cursor: string | null;
-}
-
-/** A queue's settings over the whole cluster. Null: the default. */
-export interface QueueSettings {
-  /** Limit over the cluster. */
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number } | null;
-  readonly weight: number | null;
-  readonly backoff: Backoff | null;
-  /** How long ended jobs are kept; 0 keeps them for ever. */
-  readonly retention: { readonly doneMs: number; readonly deadMs: number } | null;
-  /** `Throttled` cools the whole queue down: first step and longest. */
-  readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
-  /** Slots of each worker process for this queue, editable live (0 to 1,024). */
-  readonly slots: number | null;
 }
 
 /** A queue as `hf.queues.list()` gives it. */

@@ -29,7 +29,7 @@ import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { needle } from "./jobs.ts";
-import { maybeNumber, maybeText, number, text } from "./rows.ts";
+import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** A count goes no further than this. */
 export const COUNT_CAP = 10_000;
@@ -296,6 +296,16 @@ export class SqlInsight implements Insight {
       searched,
       cut: searched >= SCAN,
     };
+  }
+
+  async queueRows(): ReturnType<Insight["queueRows"]> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
+    return rows.map((row) => ({
+      name: text(row, "name"),
+      pausedAt: maybeNumber(row, "paused_at"),
+      coolUntil: maybeNumber(row, "cool_until"),
+      settings: queueSettings(row),
+    }));
   }
 
   async addAudit(entry: AuditEntry): Promise<void> {
