@@ -102,7 +102,7 @@ export function dashboardWith(
 ): DashboardHandler {
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
   const { store, env, settings } = hf.internals;
-  const gate = new Gate(given.auth as Auth | undefined, () => env.clock.monotonic());
+  const gate = new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
   const assets = new Assets(directory);
@@ -158,13 +158,7 @@ export function dashboardWith(
     const may = async (permission: Permission): Promise<boolean> => {
       if (!who.permissions.has(permission)) return false;
       if (given.authorize === undefined) return true;
-      return (
-        (await given.authorize(
-          { name: who.name, permissions: [...who.permissions] },
-          permission,
-          request,
-        )) === true
-      );
+      return given.authorize({ name: who.name, permissions: [...who.permissions] }, permission, request);
     };
     const need = async (permission: Permission): Promise<void> => {
       if (!(await may(permission)))

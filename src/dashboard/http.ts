@@ -97,9 +97,10 @@ export function secured(response: Response): Response {
 
 /** A JSON object, at most `limit` bytes, whatever its Content-Length claims. */
 export async function readJson(request: Request, limit: number): Promise<Record<string, unknown>> {
-  const type = request.headers.get("content-type") ?? "";
-  if (!/^application\/json\s*(;|$)/i.test(type))
-    throw new ApiError("UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.");
+  const type = request.headers.get("content-type");
+  const wrongType = (): ApiError =>
+    new ApiError("UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.");
+  if (type !== null && !/^application\/json\s*(;|$)/i.test(type)) throw wrongType();
   const tooLarge = (): ApiError => new ApiError("TOO_LARGE", `The body may have at most ${limit} bytes.`);
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
   const chunks: Uint8Array[] = [];
@@ -112,6 +113,7 @@ export async function readJson(request: Request, limit: number): Promise<Record<
     }
   }
   if (size === 0) return {};
+  if (type === null) throw wrongType();
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));

@@ -25,10 +25,8 @@ export type NodeHandler = (
  */
 export function toNodeHandler(handler: DashboardHandler): NodeHandler {
   return (incoming, outgoing, next) => {
-    run(handler, incoming, outgoing).catch((error: unknown) => {
-      if (next !== undefined) next(error);
-      else outgoing.destroy();
-    });
+    const failed = next ?? (() => outgoing.destroy());
+    run(handler, incoming, outgoing).catch(failed);
   };
 }
 
@@ -52,7 +50,7 @@ async function run(
     outgoing.end();
     return;
   }
-  const reader = response.body.getReader();
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   outgoing.once("close", () => void reader.cancel().catch(() => {}));
   for (;;) {
     const { done, value } = await reader.read();
@@ -85,7 +83,7 @@ function toRequest(incoming: NodeRequest, signal: AbortSignal): Request {
     headers,
     signal,
     ...(bare ? {} : { body: bodyOf(incoming), duplex: "half" }),
-  } as RequestInit);
+  });
 }
 
 function safeHost(host: string): string {
@@ -101,7 +99,7 @@ function bodyOf(incoming: NodeRequest): string | Uint8Array<ArrayBuffer> | Reada
       incoming.headers["transfer-encoding"] === undefined
     )
       return null;
-    return Readable.toWeb(incoming) as unknown as ReadableStream;
+    return Readable.toWeb(incoming);
   }
   if (typeof body === "string") return body;
   if (body instanceof Uint8Array) return new Uint8Array(body);

@@ -92,7 +92,7 @@ export function queueLines(cluster: Cluster): QueueLine[] {
     return {
       name,
       pausedAt: row?.pausedAt ?? null,
-      coolUntil: row?.coolUntil != null && row.coolUntil > now ? row.coolUntil : null,
+      coolUntil: (row?.coolUntil ?? 0) > now ? (row?.coolUntil ?? null) : null,
       holds: holds.filter((hold) => covers(hold, name)).map((hold) => hold.name),
       ready: own.map(({ ready }) => ready).reduce(plus, zero),
       scheduled: own.map(({ scheduled }) => scheduled).reduce(plus, zero),

@@ -91,7 +91,7 @@ export function filterOfBody(value: unknown): FilterJson {
     const all = Array.isArray(given) ? (given as unknown[]) : [given];
     if (all.length > 1_000 || !all.every((one) => typeof one === "string"))
       throw bad(`filter.${name}`, "must be a string or an array of at most 1,000 strings.");
-    return all as string[];
+    return all;
   };
   const text = (name: string): string | undefined => {
     const given = body[name];

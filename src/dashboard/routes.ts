@@ -4,13 +4,11 @@
  * Invariants: a route that changes something says so (`write`), names its permission, and leaves a line on the audit
  * trail; GET changes nothing; a route of an absent feature answers 404 FEATURE_ABSENT.
  */
-import type { EnqueueOptions } from "../contract.ts";
 import type { Holdfast } from "../index.ts";
-import type { QueueOptions } from "../queues.ts";
 import type { Insight, InsightFilter } from "../insight.ts";
 import type { Store } from "../store.ts";
 import { VERSION } from "../version.ts";
-import { type Adapters, FEATURES, type LaneChange, type ScheduleChange } from "./adapters.ts";
+import { type Adapters, FEATURES } from "./adapters.ts";
 import type {
   BulkAction,
   DryRun,
@@ -54,10 +52,15 @@ export interface RouteContext {
   readonly stream: Stream;
   readonly adapters: Adapters;
   readonly openapi: () => unknown;
-  may(permission: Permission): Promise<boolean>;
+  readonly may: (permission: Permission) => Promise<boolean>;
   /** @throws ApiError 403 */
-  need(permission: Permission): Promise<void>;
-  audit(action: string, target: string | null, outcome: string, details?: unknown): Promise<void>;
+  readonly need: (permission: Permission) => Promise<void>;
+  readonly audit: (
+    action: string,
+    target: string | null,
+    outcome: string,
+    details?: unknown,
+  ) => Promise<void>;
 }
 
 export interface Route {
@@ -224,7 +227,7 @@ export const routes: readonly Route[] = [
       if (at !== undefined && !Number.isSafeInteger(at))
         throw bad("at", "must be an instant in epoch milliseconds.");
       const options = { ...rest, ...(at === undefined ? {} : { at: new Date(at as number) }) };
-      const { status, id } = await hf.enqueue(name, input ?? null, options as EnqueueOptions);
+      const { status, id } = await hf.enqueue(name, input ?? null, options);
       await audit("jobs.enqueue", id, status, { name });
       return { status, id };
     },
@@ -422,7 +425,7 @@ export const routes: readonly Route[] = [
     body: ["concurrency", "rate", "retention", "backoff", "weight", "slots", "cooldown"],
     answer: "Done",
     run: async ({ hf, path, body, audit }) => {
-      await hf.queues.set(path["name"] ?? "", body as QueueOptions);
+      await hf.queues.set(path["name"] ?? "", body);
       await audit("queues.set", path["name"] ?? "", "set", body);
       return { ok: true };
     },
@@ -446,7 +449,7 @@ export const routes: readonly Route[] = [
     body: ["queues", "reason"],
     answer: "Done",
     run: async ({ hf, path, body, audit }) => {
-      await hf.holds.set(path["name"] ?? "", body as { queues?: string[]; reason?: string });
+      await hf.holds.set(path["name"] ?? "", body);
       await audit("holds.set", path["name"] ?? "", "set", body);
       return { ok: true };
     },
@@ -587,7 +590,7 @@ export const routes: readonly Route[] = [
     body: ["cron", "every", "timezone", "missed", "overlap", "jitter"],
     answer: "Done",
     run: async ({ adapters, path, body, audit }) => {
-      await feature(adapters.schedules).change(path["name"] ?? "", body as ScheduleChange);
+      await feature(adapters.schedules).change(path["name"] ?? "", body);
       await audit("schedules.set", path["name"] ?? "", "set", body);
       return { ok: true };
     },
@@ -665,7 +668,7 @@ export const routes: readonly Route[] = [
     body: ["concurrency", "rate", "weight", "paused"],
     answer: "Done",
     run: async ({ adapters, path, body, audit }) => {
-      await feature(adapters.lanes).set(path["queue"] ?? "", path["lane"] ?? "", body as LaneChange);
+      await feature(adapters.lanes).set(path["queue"] ?? "", path["lane"] ?? "", body);
       await audit("lanes.set", `${path["queue"]}/${path["lane"]}`, "set", body);
       return { ok: true };
     },

@@ -125,7 +125,7 @@ function identity(user: User): Identity {
   const role = user.role ?? "admin";
   const granted = user.permissions ?? (Object.hasOwn(ROLES, role) ? ROLES[role] : []);
   return {
-    name: String(user.name),
+    name: user.name,
     permissions: new Set(granted.filter((one) => PERMISSIONS.includes(one))),
   };
 }

@@ -18,6 +18,8 @@ const mostViewers = 100;
 const mostPoints = 900;
 
 interface Viewer {
+  /** The first is its snapshot, the others are changes. */
+  tell(overview: Overview): void;
   send(event: string, data: unknown): void;
   end(): void;
 }
@@ -79,7 +81,12 @@ export class Stream {
       {
         start: (controller) => {
           let id = 0;
+          let told = false;
           viewer = {
+            tell(overview) {
+              this.send(told ? "change" : "snapshot", { overview });
+              told = true;
+            },
             send: (event, data) => {
               // Half a megabyte unread: its reader has gone or stalled.
               if ((controller.desiredSize ?? 0) < -524_288) {
@@ -111,7 +118,7 @@ export class Stream {
   }
 
   close(): void {
-    for (const viewer of [...this.#viewers]) {
+    for (const viewer of this.#viewers) {
       this.#leave(viewer);
       viewer.end();
     }
@@ -125,7 +132,7 @@ export class Stream {
     this.#viewers.add(viewer);
     this.#unwatch ??= this.#watch(() => this.#soon());
     void this.overview().then(
-      (overview) => this.#viewers.has(viewer) && viewer.send("snapshot", { overview }),
+      (overview) => this.#viewers.has(viewer) && viewer.tell(overview),
       () => viewer.send("trouble", { message: trouble }),
     );
     this.#arm(everyMs);
@@ -183,7 +190,7 @@ export class Stream {
       const now = this.#clock.monotonic();
       if (text === before && now - this.#sentAt < backstopMs) return;
       this.#sentAt = now;
-      for (const viewer of this.#viewers) viewer.send("change", { overview });
+      for (const viewer of this.#viewers) viewer.tell(overview);
     } catch {
       before = undefined;
       this.#last = null;

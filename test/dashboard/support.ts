@@ -19,13 +19,13 @@ export interface Api {
   readonly hf: Holdfast;
   readonly store: FreshStore;
   readonly handler: DashboardHandler;
-  get<T = never>(path: string, headers?: Record<string, string>): Promise<Answer<T>>;
-  send<T = never>(
+  readonly get: <T = never>(path: string, headers?: Record<string, string>) => Promise<Answer<T>>;
+  readonly send: <T = never>(
     method: string,
     path: string,
     body?: unknown,
     headers?: Record<string, string>,
-  ): Promise<Answer<T>>;
+  ) => Promise<Answer<T>>;
 }
 
 export async function api(
