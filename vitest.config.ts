@@ -28,9 +28,21 @@ export default defineConfig({
           name: "core",
           globalSetup: [],
           include: ["test/**/*.test.ts"],
-          exclude: ["test/fault/**"],
+          exclude: ["test/fault/**", "test/browser/**"],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        // A real Chromium against the built page: `npm run build` first.
+        extends: true,
+        test: {
+          name: "browser",
+          globalSetup: [],
+          include: ["test/browser/**/*.test.ts"],
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       {
