@@ -40,6 +40,8 @@ export default defineConfig({
           name: "browser",
           globalSetup: [],
           include: ["test/browser/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           maxWorkers: 1,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

@@ -77,7 +77,7 @@ async function openPage(
   });
   contexts.push(context);
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(20_000);
   const trouble: string[] = [];
   page.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
   page.on("console", (message) => {

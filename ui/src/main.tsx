@@ -209,10 +209,11 @@ function App() {
             </button>
             <Crumbs />
             <span class="spring" />
-            <button type="button" class="finder" onClick={palette} aria-label="Go to a screen or a job">
+            <button type="button" class="finder" onClick={palette}>
               <Icon name="search" size={14} />
               <span>Go to…</span>
-              <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
+              <span class="hidden-text">Go to a screen, a queue or a job</span>
+              <kbd aria-hidden="true">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
             </button>
             <LiveButton />
             <button

@@ -52,60 +52,62 @@ function Holds() {
               </p>
             </Empty>
           ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Hold</th>
-                  <th scope="col">Queues</th>
-                  <th scope="col" class="num">
-                    Set
-                  </th>
-                  <th scope="col">
-                    <span class="hidden-text">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {holds.map((hold) => (
-                  <tr key={hold.name}>
-                    <td>
-                      <b>{hold.name}</b>
-                      {hold.reason !== null && <span class="sub">{hold.reason}</span>}
-                    </td>
-                    <td>
-                      {hold.queues === null ? (
-                        <span class="tag warn">every queue</span>
-                      ) : (
-                        hold.queues.map((queue) => (
-                          <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
-                            {queue}
-                          </a>
-                        ))
-                      )}
-                    </td>
-                    <td class="num muted">
-                      <Ago at={hold.setAt} />
-                    </td>
-                    <td class="right">
-                      {may("limits:set") && (
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`Clear ${hold.name}`}
-                          onClick={() =>
-                            void attempt("Cleared.", () => send("DELETE", `/holds/${seg(hold.name)}`)).then(
-                              query.again,
-                            )
-                          }
-                        >
-                          Clear
-                        </button>
-                      )}
-                    </td>
+            <div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Hold</th>
+                    <th scope="col">Queues</th>
+                    <th scope="col" class="num">
+                      Set
+                    </th>
+                    <th scope="col">
+                      <span class="hidden-text">Actions</span>
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {holds.map((hold) => (
+                    <tr key={hold.name}>
+                      <td>
+                        <b>{hold.name}</b>
+                        {hold.reason !== null && <span class="sub">{hold.reason}</span>}
+                      </td>
+                      <td>
+                        {hold.queues === null ? (
+                          <span class="tag warn">every queue</span>
+                        ) : (
+                          hold.queues.map((queue) => (
+                            <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
+                              {queue}
+                            </a>
+                          ))
+                        )}
+                      </td>
+                      <td class="num muted">
+                        <Ago at={hold.setAt} />
+                      </td>
+                      <td class="right">
+                        {may("limits:set") && (
+                          <button
+                            type="button"
+                            class="button small"
+                            aria-label={`Clear ${hold.name}`}
+                            onClick={() =>
+                              void attempt("Cleared.", () => send("DELETE", `/holds/${seg(hold.name)}`)).then(
+                                query.again,
+                              )
+                            }
+                          >
+                            Clear
+                          </button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
           )
         }
       </Loaded>
@@ -189,58 +191,60 @@ function Breakers() {
           breakers.length === 0 ? (
             <Empty icon="check" title="No breaker has tripped" />
           ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Breaker</th>
-                  <th scope="col">State</th>
-                  <th scope="col" class="num">
-                    Failures in a row
-                  </th>
-                  <th scope="col" class="num">
-                    Next probe
-                  </th>
-                  <th scope="col">
-                    <span class="hidden-text">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {breakers.map((breaker) => (
-                  <tr key={breaker.key}>
-                    <td>
-                      <b>{breaker.key}</b>
-                      {breaker.error !== null && <span class="sub clip">{breaker.error}</span>}
-                    </td>
-                    <td>
-                      <State state={breaker.state} />
-                    </td>
-                    <td class="num">
-                      {breaker.failures} <span class="muted">/ {breaker.threshold}</span>
-                    </td>
-                    <td class="num muted">
-                      <Ago at={breaker.openUntil} />
-                    </td>
-                    <td class="right">
-                      {breaker.state !== "closed" && may("limits:set") && (
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`Reset ${breaker.key}`}
-                          onClick={() =>
-                            void attempt("Closed.", () =>
-                              send("POST", `/breakers/${seg(breaker.key)}/reset`),
-                            ).then(query.again)
-                          }
-                        >
-                          Reset
-                        </button>
-                      )}
-                    </td>
+            <div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Breaker</th>
+                    <th scope="col">State</th>
+                    <th scope="col" class="num">
+                      Failures in a row
+                    </th>
+                    <th scope="col" class="num">
+                      Next probe
+                    </th>
+                    <th scope="col">
+                      <span class="hidden-text">Actions</span>
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {breakers.map((breaker) => (
+                    <tr key={breaker.key}>
+                      <td>
+                        <b>{breaker.key}</b>
+                        {breaker.error !== null && <span class="sub clip">{breaker.error}</span>}
+                      </td>
+                      <td>
+                        <State state={breaker.state} />
+                      </td>
+                      <td class="num">
+                        {breaker.failures} <span class="muted">/ {breaker.threshold}</span>
+                      </td>
+                      <td class="num muted">
+                        <Ago at={breaker.openUntil} />
+                      </td>
+                      <td class="right">
+                        {breaker.state !== "closed" && may("limits:set") && (
+                          <button
+                            type="button"
+                            class="button small"
+                            aria-label={`Reset ${breaker.key}`}
+                            onClick={() =>
+                              void attempt("Closed.", () =>
+                                send("POST", `/breakers/${seg(breaker.key)}/reset`),
+                              ).then(query.again)
+                            }
+                          >
+                            Reset
+                          </button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
           )
         }
       </Loaded>
@@ -263,84 +267,86 @@ function Budgets() {
           budgets.length === 0 ? (
             <Empty icon="limits" title="No budget is set" />
           ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Budget</th>
-                  <th scope="col" class="num">
-                    Left
-                  </th>
-                  <th scope="col" class="num">
-                    Limit
-                  </th>
-                  <th scope="col" class="num">
-                    Burst
-                  </th>
-                  <th scope="col" class="num">
-                    Next
-                  </th>
-                  <th scope="col">
-                    <span class="hidden-text">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {budgets.map((budget) => (
-                  <tr key={budget.name}>
-                    <td>
-                      <b>{budget.name}</b>
-                    </td>
-                    <td class="num nowrap">
-                      {number(Math.floor(budget.tokens))}{" "}
-                      <Gauge used={budget.tokens} of={budget.burst} label="Left" />
-                    </td>
-                    <td class="num nowrap">
-                      {number(budget.limit)} per {duration(budget.perMs)}
-                    </td>
-                    <td class="num">{number(budget.burst)}</td>
-                    <td class="num muted">
-                      <Ago at={budget.nextAt} />
-                    </td>
-                    <td class="right nowrap">
-                      {may("limits:set") && (
-                        <>
-                          <button
-                            type="button"
-                            class="button small"
-                            aria-label={`Change ${budget.name}`}
-                            onClick={() =>
-                              showDialog(`Budget ${budget.name}`, (close) => (
-                                <EditBudget budget={budget} close={close} again={query.again} />
-                              ))
-                            }
-                          >
-                            Change
-                          </button>{" "}
-                          <button
-                            type="button"
-                            class="button small danger"
-                            aria-label={`Drain ${budget.name}`}
-                            onClick={() =>
-                              confirm({
-                                title: `Drain ${budget.name}?`,
-                                text: "Nothing is granted until it refills.",
-                                verb: "Drain",
-                                danger: true,
-                                run: () =>
-                                  send("POST", `/budgets/${seg(budget.name)}/drain`).then(query.again),
-                                done: "Drained.",
-                              })
-                            }
-                          >
-                            Drain
-                          </button>
-                        </>
-                      )}
-                    </td>
+            <div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Budget</th>
+                    <th scope="col" class="num">
+                      Left
+                    </th>
+                    <th scope="col" class="num">
+                      Limit
+                    </th>
+                    <th scope="col" class="num">
+                      Burst
+                    </th>
+                    <th scope="col" class="num">
+                      Next
+                    </th>
+                    <th scope="col">
+                      <span class="hidden-text">Actions</span>
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {budgets.map((budget) => (
+                    <tr key={budget.name}>
+                      <td>
+                        <b>{budget.name}</b>
+                      </td>
+                      <td class="num nowrap">
+                        {number(Math.floor(budget.tokens))}{" "}
+                        <Gauge used={budget.tokens} of={budget.burst} label="Left" />
+                      </td>
+                      <td class="num nowrap">
+                        {number(budget.limit)} per {duration(budget.perMs)}
+                      </td>
+                      <td class="num">{number(budget.burst)}</td>
+                      <td class="num muted">
+                        <Ago at={budget.nextAt} />
+                      </td>
+                      <td class="right nowrap">
+                        {may("limits:set") && (
+                          <>
+                            <button
+                              type="button"
+                              class="button small"
+                              aria-label={`Change ${budget.name}`}
+                              onClick={() =>
+                                showDialog(`Budget ${budget.name}`, (close) => (
+                                  <EditBudget budget={budget} close={close} again={query.again} />
+                                ))
+                              }
+                            >
+                              Change
+                            </button>{" "}
+                            <button
+                              type="button"
+                              class="button small danger"
+                              aria-label={`Drain ${budget.name}`}
+                              onClick={() =>
+                                confirm({
+                                  title: `Drain ${budget.name}?`,
+                                  text: "Nothing is granted until it refills.",
+                                  verb: "Drain",
+                                  danger: true,
+                                  run: () =>
+                                    send("POST", `/budgets/${seg(budget.name)}/drain`).then(query.again),
+                                  done: "Drained.",
+                                })
+                              }
+                            >
+                              Drain
+                            </button>
+                          </>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
           )
         }
       </Loaded>

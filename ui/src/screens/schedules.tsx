@@ -100,7 +100,7 @@ export function Schedules() {
                             <button
                               type="button"
                               class="button small"
-                              aria-label={`Run ${schedule.name} now`}
+                              aria-label={`Run now: ${schedule.name}`}
                               onClick={() =>
                                 void attempt("Its job is made.", () =>
                                   send<{ id: string }>(
