@@ -10,7 +10,7 @@ export default defineConfig({
     // The package by its own name means the sources, as in tsconfig.json's paths.
     alias: [
       { find: /^holdfast$/, replacement: source("index.ts") },
-      { find: /^holdfast\/(testing|prometheus|otel)$/, replacement: source("$1/index.ts") },
+      { find: /^holdfast\/(dashboard|testing|prometheus|otel)$/, replacement: source("$1/index.ts") },
     ],
   },
   test: {
@@ -27,9 +27,23 @@ export default defineConfig({
           name: "core",
           globalSetup: [],
           include: ["test/**/*.test.ts"],
-          exclude: ["test/fault/**"],
+          exclude: ["test/fault/**", "test/browser/**"],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        // A real Chromium against the built page: `npm run build` first.
+        extends: true,
+        test: {
+          name: "browser",
+          globalSetup: [],
+          include: ["test/browser/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       {

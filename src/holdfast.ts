@@ -261,6 +261,11 @@ export class Holdfast implements AsyncDisposable {
     });
   }
 
+  /** @internal For what is built on a client and ships with it: the dashboard. */
+  get internals(): { readonly store: Store; readonly settings: ClientSettings; readonly env: ClientEnv } {
+    return { store: this.#store, settings: this.#settings, env: this.#env };
+  }
+
   /** @internal What must be known before the first call. */
   async prepare(): Promise<void> {
     await this.#kinds.refresh();

@@ -9,6 +9,7 @@
  *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
+import type { Insight } from "./insight.ts";
 import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
 import type { Backoff } from "./policy/backoff.ts";
 import type { BudgetTake } from "./policy/budget.ts";
@@ -468,6 +469,9 @@ export interface Store {
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
   tidy(): Promise<void>;
+
+  /** The dashboard's looks at the database: bounded, whatever there is in it. */
+  readonly insight: Insight;
 
   /** Calls back on wake-ups from this or any other process until the returned function is called. */
   listen(onWake: (wake: Wake) => void): () => void;

@@ -24,6 +24,7 @@ import {
 } from "./policy/backoff.ts";
 import { MAX_DELAY_MS } from "./policy/duration.ts";
 import { appendFailure, type Failure } from "./policy/failure.ts";
+import { fingerprint } from "./policy/fingerprint.ts";
 
 /** What the run of an attempt came to. */
 export type Outcome =
@@ -84,6 +85,8 @@ export type Transition =
       readonly output: string | null;
       /** JSON text, see policy/failure.ts. */
       readonly errors: string | null;
+      /** What it is dead of, see policy/fingerprint.ts; absent for every other end. */
+      readonly errorGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       readonly keyed: boolean;
@@ -102,6 +105,8 @@ export type Transition =
       readonly token: number;
       readonly delayMs: number;
       readonly errors: string | null;
+      /** What this attempt failed of; absent: nothing new, the row keeps its own. */
+      readonly errorGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       /** Goes up by one for `Throttled`; the queue may cool down on it. */
@@ -214,7 +219,10 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
     case "failed":
       return failed(job, outcome.failure, outcome.retryInMs, policy, env);
     case "dead":
-      return end(job, "dead", { errors: withFailure(job, outcome.failure, env) });
+      return end(job, "dead", {
+        errors: withFailure(job, outcome.failure, env),
+        errorGroup: fingerprint(job.name, outcome.failure),
+      });
     case "throttled":
       return again(job, outcome.delayMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
         attempt: givenBack(job),
@@ -262,8 +270,9 @@ function failed(
   env: DecideEnv,
 ): Transition {
   const errors = withFailure(job, failure, env);
-  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors });
-  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors });
+  const errorGroup = fingerprint(job.name, failure);
+  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors, errorGroup });
+  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors, errorGroup });
 }
 
 /**
@@ -284,9 +293,11 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
   const message = over
     ? `killed its worker ${crashes} ${crashes === 1 ? "time" : "times"}`
     : `its worker died (crash ${crashes})`;
-  const errors = withFailure(job, { message, stack: null, code: "KILLED_WORKER" }, env);
-  if (over) return end(job, "dead", { errors, crashes });
-  return again(job, 0, { errors, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
+  const failure = { message, stack: null, code: "KILLED_WORKER" };
+  const errors = withFailure(job, failure, env);
+  const errorGroup = fingerprint(job.name, failure);
+  if (over) return end(job, "dead", { errors, errorGroup, crashes });
+  return again(job, 0, { errors, errorGroup, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
 }
 
 function givenBack(job: ClaimedJob): number {
@@ -308,6 +319,7 @@ function end(
   change: {
     output?: string | null;
     errors?: string | undefined;
+    errorGroup?: string;
     attempt?: number;
     crashes?: number;
     keep?: boolean;
@@ -320,6 +332,7 @@ function end(
     state,
     output: change.output ?? null,
     errors: change.errors ?? job.errors,
+    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     keyed: job.keyed,
@@ -340,6 +353,7 @@ function again(
   delayMs: number,
   change: {
     errors?: string;
+    errorGroup?: string;
     attempt?: number;
     crashes?: number;
     throttled?: boolean;
@@ -353,6 +367,7 @@ function again(
     token: job.token,
     delayMs: delayMs > 0 ? Math.min(Math.round(delayMs), MAX_DELAY_MS) : 0,
     errors: change.errors ?? job.errors,
+    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     throttled: change.throttled ?? false,

@@ -30,16 +30,18 @@ export const migrations: readonly Migration[] = [
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
         line int not null, rank int not null, attempt int not null default 0, crashes int not null default 0, throttles int not null default 0,
         lane int, counted smallint, begun bool not null default false, watched bool not null default false, errors text, progress text, note text,
-        pending int, due_at bigint, waits text,
+        error_group text, pending int, due_at bigint, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))
       ) with (fillfactor = 42, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,
       `create index ready_order on ${t.ready} (line, rank, run_at, id)`,
       `create index ready_lane on ${t.ready} (lane, line, rank, run_at, id) where lane is not null`,
+      // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
+      `create index ready_troubled on ${t.ready} (id) where error_group is not null`,
       `create table ${t.history} (
         id uuid primary key, ended_at bigint not null, started_at bigint, run_at bigint not null, session bigint,
         line int not null, rank int not null, attempt int not null, crashes int not null, throttles int not null,
-        state text not null check (state in ('done', 'dead', 'cancelled')), output text, errors text, progress text
+        state text not null check (state in ('done', 'dead', 'cancelled')), output text, errors text, progress text, error_group text
       ) partition by range (id)`,
       `create table ${part(schema, "history_rest")} partition of ${t.history} default`,
       `create index history_unhappy on ${t.history} (id) where state <> 'done'`,
@@ -125,6 +127,10 @@ export const migrations: readonly Migration[] = [
       `create table ${t.event} (
         id uuid primary key, at bigint not null, job uuid, attempt int, event text not null, name text, queue text, worker text, detail text)`,
       `create index event_job on ${t.event} (job, id) where job is not null`,
+      // What operators did, by the dashboard: kept 90 days.
+      `create table ${t.audit} (
+        id bigint generated always as identity primary key, at bigint not null, actor text not null, action text not null,
+        target text, outcome text not null, details text)`,
       // Raw SQL: `insert into holdfast.enqueue (name, input) values (…)` is a job like any other.
       `create view ${part(schema, "enqueue")} as
         select null::uuid as id, null::text as name, null::json as input, null::text as queue, null::int as priority,

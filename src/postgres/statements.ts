@@ -13,6 +13,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
+import { insightStatements } from "./insight.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
 
@@ -100,14 +101,14 @@ export function statements(t: Tables): Statements {
   const moved = `
     t as materialized (
       select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.state::text[], :rows.output::text[], :rows.errors::text[],
-        :rows.attempt::int[], :rows.crashes::int[], :rows.keep::bool[])
-        as t (id, token, state, output, errors, attempt, crashes, keep)
+        :rows.errorGroup::text[], :rows.attempt::int[], :rows.crashes::int[], :rows.keep::bool[])
+        as t (id, token, state, output, errors, error_group, attempt, crashes, keep)
     )`;
   /** What follows once rows are gone from `ready`: history, unique keys, spent claims. */
   const file = `
     kept as (
-      insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress)
-      select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone where keep
+      insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress, error_group)
+      select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress, error_group from gone where keep
     ),
     dropped as (delete from ${t.job} where id = any(array(select id from gone where not keep))),
     unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
@@ -122,20 +123,21 @@ export function statements(t: Tables): Statements {
       delete from ${t.ready} r using t
       where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
       returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-        r.watched, t.state, t.output, t.errors, t.attempt, t.crashes, t.keep
+        r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep
     ),${file},
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     select id, watched from gone`;
   const again = (fence: (row: string) => string) => `
     with t as materialized (
-      select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[],
+      select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[], :rows.errorGroup::text[],
         :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[], :rows.note::text[])
-        as t (id, token, delay, errors, attempt, crashes, throttled, begun, note)
+        as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note)
     ),
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
     set token = null, session = null, run_at = ${NOW} + t.delay, attempt = t.attempt, crashes = t.crashes,
-        errors = t.errors, throttles = r.throttles + t.throttled, begun = r.begun or t.begun, note = t.note, counted = null, waits = null
+        errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = r.throttles + t.throttled, begun = r.begun or t.begun,
+        note = t.note, counted = null, waits = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
     returning r.id`;
 
@@ -422,7 +424,7 @@ export function statements(t: Tables): Statements {
       gone as (
         delete from ${t.ready} r using t where r.id = t.id and r.token is null
         returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-          r.watched, t.state, null::text as output, t.errors, r.attempt, r.crashes, true as keep
+          r.watched, t.state, null::text as output, t.errors, null::text as error_group, r.attempt, r.crashes, true as keep
       ),${file}
       select id, watched from gone`,
     askCancel: `
@@ -591,6 +593,7 @@ export function statements(t: Tables): Statements {
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
+    ...insightStatements(t, { NOW, state, live, ended, levels }),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

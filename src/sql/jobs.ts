@@ -243,7 +243,7 @@ function cancelled(row: Row, reason: string, at: number): string {
 }
 
 /** As the text stands in JSON, and with ASCII letters in lower case: all that both databases agree on. */
-function needle(search: string): string {
+export function needle(search: string): string {
   return JSON.stringify(search)
     .slice(1, -1)
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase());

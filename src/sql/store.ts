@@ -38,6 +38,7 @@ import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { gatedClaim, Gates, uncount } from "./gates.ts";
 import { type Ended, enqueueWithAfter, Flows, suspendScript } from "./flows.ts";
+import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
@@ -69,6 +70,7 @@ export class SqlStore implements Store {
   readonly #breakers: Breakers;
   readonly #warn: StoreEvents["onWarning"];
   readonly #flows: Flows;
+  readonly insight: SqlInsight;
 
   constructor(driver: Driver, clock: Clock = systemClock, warn: StoreEvents["onWarning"] = () => {}) {
     this.dialect = driver.dialect;
@@ -85,6 +87,7 @@ export class SqlStore implements Store {
     this.#lanes = new LaneSettings(driver);
     this.#breakers = new Breakers(driver);
     this.#warn = warn;
+    this.insight = new SqlInsight(driver);
   }
 
   get counters(): StoreCounters {
@@ -797,7 +800,17 @@ function ids(rows: readonly Row[]): Set<string> {
 
 function endRow(transition: Transition & { move: "end" }): RowList[number] {
   const { id, token, state, output, errors, attempt, crashes, keep } = transition;
-  return { id, token, state, output, errors, attempt, crashes, keep };
+  return {
+    id,
+    token,
+    state,
+    output,
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    keep,
+  };
 }
 
 function againRow(transition: Transition & { move: "again" }): RowList[number] {
@@ -807,6 +820,7 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     token,
     delay: Math.round(delayMs),
     errors,
+    errorGroup: transition.errorGroup ?? null,
     attempt,
     crashes,
     throttled: throttled ? 1 : 0,

@@ -25,16 +25,18 @@ export const migrations: readonly Migration[] = [
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
         lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, errors text, progress text, note text,
-        pending integer, due_at integer, waits text,
+        error_group text, pending integer, due_at integer, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
       `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, id) where lane is not null and token is null`,
+      // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
+      `create index "${schema}_ready_troubled" on ${t.ready} (id) where error_group is not null`,
       `create table ${t.history} (
         id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
-        ended_at integer not null, session integer, output text, errors text, progress text)`,
+        ended_at integer not null, session integer, output text, errors text, progress text, error_group text)`,
       `create index "${schema}_history_unhappy" on ${t.history} (id) where state <> 'done'`,
       `create table ${t.session} (
         id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
@@ -105,6 +107,9 @@ export const migrations: readonly Migration[] = [
       `create table ${t.event} (
         id text primary key not null, at integer not null, event text not null, job text, name text, queue text, attempt integer, worker text, detail text) without rowid`,
       `create index "${schema}_event_job" on ${t.event} (job, id) where job is not null`,
+      // What operators did, by the dashboard: kept 90 days.
+      `create table ${t.audit} (
+        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,

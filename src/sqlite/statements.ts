@@ -12,6 +12,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
+import { insightStatements } from "./insight.ts";
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
@@ -77,11 +78,12 @@ export function statements(t: Tables): Statements {
   ];
 
   const historyColumns = `id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
+  const failedColumns = `${historyColumns}, error_group`;
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   const end = (fence: (row: string) => string) => [
-    `insert into ${t.history} (${historyColumns})
+    `insert into ${t.history} (${failedColumns})
       select r.id, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
-        :rows.output, :rows.errors, r.progress
+        :rows.output, :rows.errors, r.progress, :rows.errorGroup
       from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and :rows.keep and ${fence("r")}`,
     `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id, watched`,
     `delete from ${t.job} where id in (select value from json_each(:dropped))
@@ -95,7 +97,8 @@ export function statements(t: Tables): Statements {
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
-        errors = :rows.errors, throttles = throttles + :rows.throttled, begun = begun or :rows.begun, note = :rows.note, counted = null, waits = null
+        errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = throttles + :rows.throttled, begun = begun or :rows.begun,
+        note = :rows.note, counted = null, waits = null
       where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
   ];
 
@@ -484,6 +487,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.event} where id < :eventsBefore`,
     ],
     ...flowStatements(t, alive),
+    ...insightStatements(t, { state, live, ended, levels }),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

@@ -21,6 +21,7 @@ test("every TypeScript block in the documentation compiles", () => {
       compilerOptions: {
         paths: {
           holdfast: [join(root, "src/index.ts")],
+          "holdfast/dashboard": [join(root, "src/dashboard/index.ts")],
           "holdfast/testing": [join(root, "src/testing/index.ts")],
           "holdfast/prometheus": [join(root, "src/prometheus/index.ts")],
           "holdfast/otel": [join(root, "src/otel/index.ts")],

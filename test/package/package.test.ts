@@ -23,6 +23,8 @@ describe("the tarball", () => {
       if (existsSync(join(root, file))) cpSync(join(root, file), join(staging, file), { recursive: true });
     }
     run(bin("tsc"), ["-p", join(root, "tsconfig.build.json"), "--outDir", join(staging, "dist")], root);
+    const page = join(staging, "dist", "dashboard", "page");
+    run(bin("vite"), ["build", "ui", "--logLevel", "warn", "--outDir", page], root);
     const packed = run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", staging], staging);
     expect(packed).toContain(".tgz");
     tarball = join(
@@ -52,6 +54,7 @@ describe("the tarball", () => {
       const paths = typeof target === "string" ? [target] : Object.values(target as Record<string, string>);
       for (const path of paths) expect(existsSync(join(installed, path)), `${subpath} → ${path}`).toBe(true);
     }
+    expect(existsSync(join(installed, "dist/dashboard/page/index.html")), "the dashboard's page").toBe(true);
     expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json", "src"]);
   });
 

@@ -120,6 +120,7 @@ function onPostgresPlans(filled: Filled): void {
         attempt: 1,
         crashes: 0,
         errors: null,
+        errorGroup: null,
       }));
 
     /** No statement may read a hot table from end to end; an empty partition costs nothing. */

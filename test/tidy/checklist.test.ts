@@ -14,8 +14,8 @@ const required: readonly string[] = [
   ...ids("G", 1, 7),
   ...ids("H", 1, 5),
   ...ids("I", 1, 3),
-  ...ids("J", 1, 5),
-  ...ids("K", 4, 8),
+  ...ids("J", 1, 6),
+  ...ids("K", 1, 8),
   ...ids("M", 1, 2),
   ...ids("N", 2, 12),
   "N15",
@@ -25,7 +25,9 @@ const required: readonly string[] = [
 ];
 
 /** Ids that no store, or by nature one store, can show: the file that holds the test, and why. */
-const elsewhere: Readonly<Record<string, { file: string; why: string }>> = {};
+const elsewhere: Readonly<Record<string, { file: string; why: string }>> = {
+  K3: { file: "test/browser/screens.test.ts", why: "a browser does not see which store is behind the API" },
+};
 
 const tests = repositoryFiles().filter(
   (file) => /^test\/.*\.test\.ts$/.test(file) && !file.startsWith("test/tidy/"),

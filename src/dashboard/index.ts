@@ -1,0 +1,20 @@
+/**
+ * `holdfast/dashboard`: the dashboard as a handler, for Node, and as a server.
+ */
+
+// Mounting it: one function from Request to Response.
+export { dashboard } from "./handler.ts";
+export type { DashboardHandler, DashboardOptions } from "./handler.ts";
+
+// For node:http, Express, Fastify.
+export { toNodeHandler } from "./node.ts";
+export type { NodeHandler, NodeRequest } from "./node.ts";
+
+// Standing alone.
+export { serve } from "./serve.ts";
+export type { DashboardServer, ServeOptions } from "./serve.ts";
+
+// Who may do what, and what is shown.
+export type { Auth, AuthAnswer, Role, User } from "./security.ts";
+export type { Permission } from "./contract.ts";
+export type { Redact, RedactPlace } from "./redact.ts";

@@ -1,0 +1,107 @@
+/**
+ * Node's request and response objects ↔ Request and Response: for node:http, Express, Fastify and whatever hands them on.
+ *
+ * Invariants: a client that goes away cancels the response's body (a live stream ends); a body that the framework has
+ * already parsed (`request.body`, as express.json() leaves it) is used as it is.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { DashboardHandler } from "./handler.ts";
+
+/** What a framework may add to Node's request. */
+export type NodeRequest = IncomingMessage & { originalUrl?: string; body?: unknown };
+/** A handler as node:http and Express take it. */
+export type NodeHandler = (
+  request: NodeRequest,
+  response: ServerResponse,
+  next?: (error?: unknown) => void,
+) => void;
+
+/**
+ * The handler for node:http and for frameworks built on it.
+ *
+ * @example
+ * createServer(toNodeHandler(dashboard(hf, { auth }))).listen(8787, "127.0.0.1");
+ */
+export function toNodeHandler(handler: DashboardHandler): NodeHandler {
+  return (incoming, outgoing, next) => {
+    const failed = next ?? (() => outgoing.destroy());
+    run(handler, incoming, outgoing).catch(failed);
+  };
+}
+
+async function run(
+  handler: DashboardHandler,
+  incoming: NodeRequest,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  let request: Request;
+  try {
+    request = toRequest(incoming, gone.signal);
+  } catch {
+    outgoing.writeHead(400, { "content-type": "text/plain" }).end("Bad request\n");
+    return;
+  }
+  const response = await handler(request, { address: incoming.socket.remoteAddress });
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null || incoming.method === "HEAD") {
+    outgoing.end();
+    return;
+  }
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  outgoing.once("close", () => void reader.cancel().catch(() => {}));
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    // A viewer that reads slowly is waited for; the stream drops one that does not read at all.
+    if (!outgoing.write(value) && !outgoing.destroyed)
+      await new Promise<void>((resolve) => {
+        outgoing.once("drain", resolve);
+        outgoing.once("close", resolve);
+      });
+  }
+  outgoing.end();
+}
+
+function toRequest(incoming: NodeRequest, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one);
+  }
+  const host = headers.get("host") ?? "localhost";
+  const scheme = "encrypted" in incoming.socket ? "https" : "http";
+  const path = incoming.originalUrl ?? incoming.url ?? "/";
+  // Only the path counts: a full address in the request line must not choose the host.
+  const url = new URL(path.startsWith("/") ? `${scheme}://${safeHost(host)}${path}` : path);
+  const method = incoming.method ?? "GET";
+  const bare = method === "GET" || method === "HEAD";
+  return new Request(url, {
+    method,
+    headers,
+    signal,
+    ...(bare ? {} : { body: bodyOf(incoming), duplex: "half" }),
+  });
+}
+
+function safeHost(host: string): string {
+  return /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? host : "localhost";
+}
+
+function bodyOf(incoming: NodeRequest): string | Uint8Array<ArrayBuffer> | ReadableStream | null {
+  const { body } = incoming;
+  if (body === undefined || body === null) {
+    if (incoming.headers["content-length"] === "0") return null;
+    if (
+      incoming.headers["content-length"] === undefined &&
+      incoming.headers["transfer-encoding"] === undefined
+    )
+      return null;
+    return Readable.toWeb(incoming);
+  }
+  if (typeof body === "string") return body;
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  return JSON.stringify(body);
+}

@@ -1,0 +1,516 @@
+/**
+ * The API's description in OpenAPI 3.1, made from the route table, so that neither can have a route that the other
+ * lacks. A test holds real answers against these schemas.
+ */
+import { JOB_STATES } from "../job.ts";
+import { VERSION } from "../version.ts";
+import { PERMISSIONS } from "./contract.ts";
+import { type Route, routes } from "./routes.ts";
+
+/** The part of JSON Schema that is used here. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly oneOf?: readonly Schema[];
+}
+
+const text: Schema = { type: "string" };
+const number: Schema = { type: "number" };
+const integer: Schema = { type: "integer" };
+const flag: Schema = { type: "boolean" };
+const anything: Schema = {};
+const instant: Schema = { type: "integer", description: "Epoch milliseconds." };
+const jsonText: Schema = {
+  type: ["string", "null"],
+  description: "JSON as text, redacted; null: not there, or not yours to see.",
+};
+const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+const list = (items: Schema): Schema => ({ type: "array", items });
+const maybe = (schema: Schema): Schema => ({ ...schema, type: [...[schema.type ?? []].flat(), "null"] });
+/** All fields are there, and no others. */
+const object = (properties: Readonly<Record<string, Schema>>): Schema => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+const state: Schema = { type: "string", enum: JOB_STATES };
+const percentiles = object({ p50: list(maybe(number)), p95: list(maybe(number)), p99: list(maybe(number)) });
+
+const jobFields: Readonly<Record<string, Schema>> = {
+  id: text,
+  name: text,
+  queue: text,
+  state,
+  priority: integer,
+  attempt: integer,
+  maxAttempts: integer,
+  crashes: integer,
+  inputBytes: integer,
+  error: maybe(text),
+  errorGroup: maybe(text),
+  key: maybe(text),
+  lane: maybe(text),
+  context: maybe(text),
+  parentId: maybe(text),
+  workerId: maybe(text),
+  createdAt: instant,
+  runAt: maybe(instant),
+  startedAt: maybe(instant),
+  endedAt: maybe(instant),
+};
+const queueFields: Readonly<Record<string, Schema>> = {
+  name: text,
+  pausedAt: maybe(instant),
+  coolUntil: maybe(instant),
+  holds: list(text),
+  ready: ref("Count"),
+  scheduled: ref("Count"),
+  waiting: ref("Count"),
+  running: integer,
+  slots: integer,
+  workers: integer,
+  oldestMs: maybe(number),
+  unserved: list(text),
+};
+const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed", "pending"] };
+const flowKind: Schema = { type: "string", enum: ["job", "step", "sleep", "wait", "call", "machine"] };
+
+export const schemas: Readonly<Record<string, Schema>> = {
+  Error: object({
+    error: {
+      type: "object",
+      properties: { code: text, message: text, field: text, requestId: text },
+      required: ["code", "message"],
+      additionalProperties: false,
+    },
+  }),
+  Count: {
+    ...object({ count: integer, more: flag }),
+    description: "`more`: there are more, or there may be.",
+  },
+  Features: object({
+    version: text,
+    dialect: { type: "string", enum: ["sqlite", "postgres"] },
+    label: maybe(text),
+    features: { type: "object", additionalProperties: flag },
+  }),
+  Me: object({ user: text, permissions: list({ type: "string", enum: PERMISSIONS }), readOnly: flag }),
+  Health: object({ ok: flag, now: instant }),
+  OpenApi: { type: "object" },
+  Stream: {
+    type: "string",
+    description: "text/event-stream; data is { overview } or, for `trouble`, { message }.",
+  },
+  Done: object({ ok: flag }),
+  Overview: object({
+    at: instant,
+    verdict: object({ level: { type: "string", enum: ["good", "warn", "bad", "idle"] }, text }),
+    totals: object({
+      ready: ref("Count"),
+      scheduled: ref("Count"),
+      waiting: ref("Count"),
+      running: integer,
+      retrying: ref("Count"),
+      dead: ref("Count"),
+    }),
+    oldestMs: maybe(number),
+    slots: integer,
+    workers: integer,
+    holds: integer,
+    queues: list(ref("Queue")),
+    queueCount: integer,
+  }),
+  Recent: object({
+    at: list(instant),
+    ready: list(integer),
+    running: list(integer),
+    scheduled: list(integer),
+    oldestMs: list(maybe(number)),
+  }),
+  Job: object({ ...jobFields, preview: maybe(text) }),
+  JobList: object({ jobs: list(ref("Job")), cursor: maybe(text), cut: flag }),
+  JobCount: object({ total: ref("Count"), states: { type: "object", additionalProperties: ref("Count") } }),
+  JobDetail: object({
+    ...jobFields,
+    input: jsonText,
+    output: jsonText,
+    progress: jsonText,
+    errors: list(object({ at: instant, attempt: integer, message: text, stack: maybe(text) })),
+    throttles: integer,
+    leaseUntil: maybe(instant),
+    timeoutMs: maybe(integer),
+    deadlineAt: maybe(instant),
+    payloadHidden: flag,
+    why: object({ reason: text, text, until: maybe(instant) }),
+  }),
+  Filter: {
+    type: "object",
+    properties: {
+      ids: list(text),
+      state: list(state),
+      queue: list(text),
+      name: list(text),
+      lane: text,
+      key: text,
+      since: instant,
+      until: instant,
+      errorGroup: text,
+      retrying: flag,
+      search: text,
+    },
+    additionalProperties: false,
+  },
+  Enqueued: object({
+    status: { type: "string", enum: ["enqueued", "duplicate", "replaced", "debounced"] },
+    id: text,
+  }),
+  Outcome: object({ outcome: text }),
+  DryRun: object({
+    dryRun: { const: true },
+    action: text,
+    filter: ref("Filter"),
+    bounded: ref("Filter"),
+    matched: ref("Count"),
+    samples: list(ref("Job")),
+  }),
+  Operation: object({
+    id: text,
+    action: text,
+    filter: ref("Filter"),
+    actor: text,
+    state: { type: "string", enum: ["running", "done", "stopped", "failed"] },
+    startedAt: instant,
+    endedAt: maybe(instant),
+    matched: integer,
+    outcomes: { type: "object", additionalProperties: integer },
+    error: maybe(text),
+  }),
+  OperationList: object({ operations: list(ref("Operation")) }),
+  BulkAnswer: { oneOf: [ref("DryRun"), ref("Operation")] },
+  ErrorGroups: object({
+    groups: list(
+      object({
+        group: text,
+        queue: text,
+        name: text,
+        message: maybe(text),
+        dead: integer,
+        retrying: integer,
+        lastHour: integer,
+        lastDay: integer,
+        firstAt: maybe(instant),
+        lastAt: maybe(instant),
+        sample: text,
+      }),
+    ),
+    searched: integer,
+    cut: flag,
+  }),
+  Queue: object(queueFields),
+  QueueList: object({ queues: list(ref("Queue")) }),
+  QueueDetail: object({
+    ...queueFields,
+    settings: { type: "object" },
+    kinds: list(
+      object({
+        name: text,
+        ready: ref("Count"),
+        scheduled: ref("Count"),
+        waiting: ref("Count"),
+        running: integer,
+        oldestMs: maybe(number),
+        served: flag,
+      }),
+    ),
+    workersHere: list(object({ id: text, name: text, slots: integer, running: integer })),
+    obstacles: list(text),
+  }),
+  HoldList: object({
+    holds: list(object({ name: text, queues: maybe(list(text)), reason: maybe(text), setAt: instant })),
+  }),
+  WorkerList: object({
+    workers: list(
+      object({
+        id: text,
+        session: integer,
+        kind: { type: "string", enum: ["worker", "lease"] },
+        name: text,
+        host: text,
+        pid: integer,
+        version: text,
+        queues: { type: "object", additionalProperties: integer },
+        names: list(text),
+        slots: integer,
+        startedAt: instant,
+        beatAt: instant,
+        leaseUntil: instant,
+        stopping: flag,
+        running: integer,
+        jobs: list(text),
+      }),
+    ),
+  }),
+  KindList: object({ kinds: list(object({ name: text, unique: flag, lane: flag })) }),
+  DatabaseHealth: object({
+    dialect: { type: "string", enum: ["sqlite", "postgres"] },
+    version: text,
+    sizeBytes: number,
+    freeBytes: maybe(number),
+    walBytes: maybe(number),
+    connections: maybe(integer),
+    maxConnections: maybe(integer),
+    oldestTransactionMs: maybe(number),
+    roundTripMs: number,
+    listening: flag,
+    tables: list(
+      object({
+        name: text,
+        bytes: maybe(number),
+        rows: maybe(number),
+        deadRows: maybe(number),
+        vacuumedAt: maybe(instant),
+      }),
+    ),
+  }),
+  AuditList: object({
+    entries: list(
+      object({
+        id: integer,
+        at: instant,
+        actor: text,
+        action: text,
+        target: maybe(text),
+        outcome: text,
+        details: maybe(text),
+      }),
+    ),
+    before: maybe(integer),
+  }),
+  Series: object({
+    stepMs: integer,
+    at: list(instant),
+    enqueued: list(number),
+    done: list(number),
+    retried: list(number),
+    dead: list(number),
+    waitMs: percentiles,
+    runMs: percentiles,
+  }),
+  ScheduleList: object({
+    schedules: list(
+      object({
+        name: text,
+        job: text,
+        queue: text,
+        cron: maybe(text),
+        everyMs: maybe(integer),
+        timezone: text,
+        paused: flag,
+        nextAt: maybe(instant),
+        lastAt: maybe(instant),
+        lastJobId: maybe(text),
+        missed: { type: "string", enum: ["skip", "one", "all"] },
+        overlap: { type: "string", enum: ["allow", "skip", "queue"] },
+        jitterMs: integer,
+        fired: integer,
+        skipped: integer,
+        error: maybe(text),
+        edited: flag,
+      }),
+    ),
+  }),
+  Preview: object({ at: list(instant) }),
+  Triggered: object({ id: text }),
+  FlowHistory: object({
+    steps: list(
+      object({
+        name: text,
+        kind: flowKind,
+        state: flowState,
+        attempt: integer,
+        startedAt: maybe(instant),
+        endedAt: maybe(instant),
+        until: maybe(instant),
+        output: jsonText,
+        error: maybe(text),
+        jobId: maybe(text),
+      }),
+    ),
+    signals: list(
+      object({ name: text, key: maybe(text), at: instant, usedAt: maybe(instant), data: jsonText }),
+    ),
+    children: list(
+      object({ id: text, name: text, queue: text, state, createdAt: instant, endedAt: maybe(instant) }),
+    ),
+    graph: object({
+      nodes: list(
+        object({
+          id: text,
+          label: text,
+          kind: flowKind,
+          state: flowState,
+          jobId: maybe(text),
+          startedAt: maybe(instant),
+          endedAt: maybe(instant),
+        }),
+      ),
+      edges: list(object({ from: text, to: text })),
+    }),
+  }),
+  LaneList: object({
+    lanes: list(
+      object({
+        queue: text,
+        lane: text,
+        ready: ref("Count"),
+        running: integer,
+        concurrency: maybe(integer),
+        rate: maybe(object({ limit: number, perMs: integer })),
+        weight: number,
+        paused: flag,
+      }),
+    ),
+    cursor: maybe(text),
+  }),
+  BudgetList: object({
+    budgets: list(
+      object({
+        name: text,
+        limit: number,
+        perMs: integer,
+        burst: number,
+        tokens: number,
+        nextAt: maybe(instant),
+      }),
+    ),
+  }),
+  BreakerList: object({
+    breakers: list(
+      object({
+        key: text,
+        state: { type: "string", enum: ["closed", "open", "half-open"] },
+        failures: integer,
+        threshold: integer,
+        openUntil: maybe(instant),
+        error: maybe(text),
+      }),
+    ),
+  }),
+};
+
+/** Fields of request bodies that are more than text. */
+const bodyFields: Readonly<Record<string, Schema>> = {
+  input: anything,
+  data: anything,
+  filter: ref("Filter"),
+  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete"] },
+  dryRun: flag,
+  at: instant,
+  delay: { type: ["string", "integer"], description: 'A duration such as "5m", or milliseconds.' },
+  timeout: { type: ["string", "integer"] },
+  priority: integer,
+  attempts: integer,
+  queues: list(text),
+  limit: number,
+  burst: number,
+  concurrency: maybe(integer),
+  weight: maybe(integer),
+  slots: maybe(integer),
+  paused: flag,
+  rate: maybe({ type: "object" }),
+  retention: maybe({ type: "object" }),
+  backoff: maybe({ type: "object" }),
+  cooldown: maybe({ type: "object" }),
+};
+
+const errors: Readonly<Record<string, string>> = {
+  "400": "The request is wrong; `field` says where.",
+  "401": "Nobody is signed in, or the token is wrong.",
+  "403": "Not allowed: the permission is missing, the dashboard is read-only, or another site asked.",
+  "404": "There is no such thing, or this client lacks the feature.",
+  "409": "The job is not in a state that allows it.",
+  "413": "The body is too large.",
+  "429": "Too many wrong tokens, streams or bulk actions.",
+  "500": "A fault of the server's; the log has it under `requestId`.",
+};
+
+/** The whole document. */
+export function openapi(basePath: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    (paths[path] ??= {})[route.method.toLowerCase()] = operation(route);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Holdfast dashboard API",
+      version: VERSION,
+      description:
+        "Jobs, queues, workers and limits of one Holdfast database. Instants are epoch milliseconds.",
+    },
+    servers: [{ url: `${basePath}/api/v1` }],
+    security: [{ token: [] }],
+    paths,
+    components: { schemas, securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+  };
+}
+
+function operation(route: Route): object {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: text,
+  }));
+  const inQuery = (route.query ?? []).map((name) => ({ name, in: "query", required: false, schema: text }));
+  const type = route.answer === "Stream" ? "text/event-stream" : "application/json";
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    ...(route.permission === null ? {} : { "x-permission": route.permission }),
+    ...(route.feature === undefined ? {} : { "x-feature": route.feature }),
+    ...(inPath.length + inQuery.length === 0 ? {} : { parameters: [...inPath, ...inQuery] }),
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: {
+              "application/json": {
+                schema: {
+                  type: "object",
+                  properties: Object.fromEntries(route.body.map((name) => [name, bodyFields[name] ?? text])),
+                  additionalProperties: false,
+                },
+              },
+            },
+          },
+        }),
+    responses: {
+      "200": { description: "OK", content: { [type]: { schema: ref(route.answer) } } },
+      ...(route.id === "bulk"
+        ? {
+            "202": {
+              description: "Still running: see /operations/{id}.",
+              content: { [type]: { schema: ref("Operation") } },
+            },
+          }
+        : {}),
+      ...Object.fromEntries(
+        Object.entries(errors).map(([status, description]) => [
+          status,
+          { description, content: { "application/json": { schema: ref("Error") } } },
+        ]),
+      ),
+    },
+  };
+}

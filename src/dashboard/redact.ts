@@ -1,0 +1,133 @@
+/**
+ * Redaction: what must not leave the server is taken out here, before a byte is sent.
+ *
+ * Invariants: applies to inputs, outputs, progress, step results, contexts and error texts alike; keys are compared
+ * without case and punctuation; what is nested is looked through; numbers keep their digits (JSON is parsed with its
+ * source text and written back from it); a text that is not JSON is treated as text. Nothing here throws: what cannot
+ * be redacted is not shown.
+ * Not here: who may see payloads at all (`view:payload`, security.ts).
+ */
+import { UsageError } from "../errors.ts";
+
+/** Where a value stands, for a `redact` function. */
+export interface RedactPlace {
+  /** The key, or null for the whole value. */
+  readonly key: string | null;
+  /** From the top, such as ["user", "password"]. */
+  readonly path: readonly string[];
+  readonly name: string;
+  readonly queue: string;
+}
+
+/**
+ * What is taken out besides the keys that always are (password, secret, token, authorization, cookie, API key, private key):
+ * more keys, or a function that gives what is shown in a value's place. `false` shows everything.
+ */
+export type Redact = readonly string[] | false | ((value: unknown, place: RedactPlace) => unknown);
+
+export const REDACTED = "[redacted]";
+
+const always =
+  /passw(or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid/;
+// In running text: a name and what parts it from its value; then the value. Bounded and anchored at the name's start, so
+// that it is linear: a first version took a minute for 64 kB of "tokentoken…".
+const named = /(?<![\w-])([\w-]{1,64})["']?[ \t]{0,4}[:=][ \t]{0,4}/g;
+const valued = /(?:(?:bearer|basic) {1,4})?(?:"[^"\n]{0,2000}"|'[^'\n]{0,2000}'|[^\s,;&"'}\]]{1,2000})/iy;
+const bearer = /\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{8,2000}/gi;
+const inUrl = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,200}@/gi;
+
+interface RawJson {
+  rawJSON(text: string): unknown;
+}
+type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
+
+export class Redactor {
+  readonly #off: boolean;
+  readonly #keys: ReadonlySet<string>;
+  readonly #custom: ((value: unknown, place: RedactPlace) => unknown) | null;
+
+  constructor(redact: Redact | undefined) {
+    if (redact !== undefined && redact !== false && typeof redact !== "function" && !isKeys(redact))
+      throw new UsageError("BAD_OPTION", "redact must be an array of keys, a function, or false.", {
+        details: { option: "redact" },
+      });
+    this.#off = redact === false;
+    this.#keys = new Set(isKeys(redact) ? redact.map(plain) : []);
+    this.#custom = typeof redact === "function" ? redact : null;
+  }
+
+  /** JSON text → JSON text; `space` for reading. */
+  json(text: string | null, job: { name: string; queue: string }, space = 0): string | null {
+    if (text === null) return null;
+    let value: unknown;
+    try {
+      const exact: Reviver = (_key, part, context) =>
+        typeof part === "number" && context?.source !== undefined && String(part) !== context.source
+          ? (JSON as unknown as RawJson).rawJSON(context.source)
+          : part;
+      value = JSON.parse(text, exact as never);
+    } catch {
+      return JSON.stringify(this.text(text));
+    }
+    try {
+      return JSON.stringify(this.#value(value, [], job), null, space);
+    } catch {
+      return JSON.stringify(REDACTED);
+    }
+  }
+
+  /** Running text: error messages, stacks, contexts. */
+  text(text: string): string;
+  text(text: string | null): string | null;
+  text(text: string | null): string | null {
+    if (text === null || this.#off) return text;
+    return this.#values(text).replace(bearer, `$1 ${REDACTED}`).replace(inUrl, `$1:${REDACTED}@`);
+  }
+
+  /** The values behind names of secrets. A name that is none may stand before one: "failed: password=…". */
+  #values(text: string): string {
+    let shown = "";
+    let from = 0;
+    for (const match of text.matchAll(named)) {
+      const at = match.index + match[0].length;
+      if (match.index < from || !this.#isSecret(match[1] ?? "")) continue;
+      valued.lastIndex = at;
+      const value = valued.exec(text);
+      if (value === null) continue;
+      shown += text.slice(from, at) + REDACTED;
+      from = at + value[0].length;
+    }
+    return shown + text.slice(from);
+  }
+
+  #value(value: unknown, path: readonly string[], job: { name: string; queue: string }): unknown {
+    if (this.#off || path.length > 200) return this.#off ? value : REDACTED;
+    const key = path.at(-1) ?? null;
+    if (key !== null && this.#isSecret(key) && value !== null) return REDACTED;
+    const shown = this.#custom === null ? value : this.#custom(value, { key, path, ...job });
+    if (typeof shown === "string") return this.text(shown);
+    if (typeof shown !== "object" || shown === null || isRaw(shown)) return shown;
+    if (Array.isArray(shown)) return shown.map((item, i) => this.#value(item, [...path, String(i)], job));
+    // A null prototype: a key "__proto__" in a payload must stay a key.
+    const copy = Object.create(null) as Record<string, unknown>;
+    for (const [name, part] of Object.entries(shown)) copy[name] = this.#value(part, [...path, name], job);
+    return copy;
+  }
+
+  #isSecret(key: string): boolean {
+    const name = plain(key);
+    return always.test(name) || this.#keys.has(name);
+  }
+}
+
+function plain(key: string): string {
+  return key.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+function isKeys(redact: unknown): redact is readonly string[] {
+  return Array.isArray(redact) && redact.every((key) => typeof key === "string");
+}
+
+function isRaw(value: object): boolean {
+  return (JSON as unknown as { isRawJSON?: (value: unknown) => boolean }).isRawJSON?.(value) === true;
+}

@@ -1,0 +1,135 @@
+/**
+ * The dashboard's statements for Postgres. Read it beside sqlite/insight.ts: same names, same order, same parameters.
+ *
+ * A walk takes at most :scan entries of an index, newest first, between :from and :cursor (both always bound: `id < $1 or
+ * $1 is null` could not be an index condition), and filters what it took. Columns of `job` are looked at only for a
+ * filter that needs them (:deep).
+ */
+import { WAITING_AT } from "../job.ts";
+import type { Statements, Tables } from "../sql/catalogue.ts";
+
+interface Shared {
+  readonly NOW: string;
+  readonly state: string;
+  readonly live: string;
+  readonly ended: string;
+  readonly levels: string;
+}
+
+export function insightStatements(t: Tables, { NOW, state, live, ended, levels }: Shared) {
+  const linesIn = `select l.id from ${t.line} l
+          where (:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
+  const walk = (taken: string) => `
+      with walked as materialized (${taken}),
+      found as (
+        select w.id, w.state from walked w
+        where (:states::text[] is null or w.state = any(:states::text[]))
+          and ((:queues::text[] is null and :names::text[] is null) or w.line in (${linesIn}))
+          and (:group::text is null or w.error_group = :group::text)
+          and (not :deep::bool or exists (
+            select 1 from ${t.job} j where j.id = w.id
+              and (:lane::text is null or j.lane = :lane::text) and (:key::text is null or j.key = :key::text)
+              and (:since::bigint is null or j.created_at >= :since::bigint) and (:until::bigint is null or j.created_at < :until::bigint)
+              and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
+                or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(w.errors collate "C"), :search::text) > 0)))
+      )`;
+  const browse = (taken: string) => `${walk(taken)}
+      (select f.id, null::uuid as bottom, null::bigint as walked from found f order by f.id desc limit :limit::int)
+      union all
+      select null, (select id from walked order by id limit 1), (select count(*) from walked)`;
+  const tally = (taken: string) => `${walk(taken)}
+      select f.state, count(*) as n from found f group by f.state
+      union all select null, (select count(*) from walked)`;
+  const range = (row: string) => `${row}.id < :cursor::uuid and ${row}.id >= :from::uuid`;
+  const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
+  const columns = `r.id, r.line, ${state} as state, r.error_group, r.errors`;
+  const endedColumns = `h.id, h.line, h.state, h.error_group, h.errors`;
+  const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
+  const takenHeld = `
+        select ${columns} from ${t.claim} c cross join lateral unnest(c.ids) as o (id) join ${t.ready} r on r.id = o.id and r.token = c.token
+        where ${range("r")} ${newest("r")}`;
+  const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
+  const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
+  const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
+  const count = (where: string) =>
+    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit :cap::int) x)`;
+  const short = (query: string) => `
+      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
+        queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
+      from (${query}) one`;
+  const more = (row: string) => `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at,`;
+  const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
+
+  return {
+    browseLive: browse(takenLive),
+    browseHeld: browse(takenHeld),
+    browseTroubled: browse(takenTroubled),
+    browseEnded: browse(takenEnded),
+    browseUnhappy: browse(takenUnhappy),
+    tallyLive: tally(takenLive),
+    tallyHeld: tally(takenHeld),
+    tallyTroubled: tally(takenTroubled),
+    tallyEnded: tally(takenEnded),
+    tallyUnhappy: tally(takenUnhappy),
+    lineUp: `
+      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
+      select h.id, h.run_at from level_of lv cross join lateral (
+        select r.id, r.run_at from ${t.ready} r
+        where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
+          and (r.run_at, r.id) > (:fromAt::bigint, :fromId::uuid)
+        order by r.run_at, r.id limit :limit::int
+      ) h where lv.rank is not null order by h.run_at, h.id limit :limit::int`,
+    summaries: short(`
+        ${detailed.live} where r.id = any(:ids::uuid[]) union all ${detailed.ended} where h.id = any(:ids::uuid[])`),
+    inspect: `
+      select * from (${detailed.live} where r.id = :id::uuid union all ${detailed.ended} where h.id = :id::uuid) one limit 1`,
+    tallyLines: `
+      with recursive scope as (select l.id as line from ${t.line} l),${levels}
+      select l.queue, l.name, ${NOW} as now, coalesce(sum(c.ready), 0) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
+        coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest
+      from ${t.line} l left join (
+        select lv.line,
+          ${count(`r.token is null and r.run_at <= ${NOW}`)} as ready,
+          ${count(`r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}`)} as scheduled,
+          ${count(`r.token is null and r.run_at >= ${WAITING_AT}`)} as waiting,
+          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= ${NOW}
+            order by r.run_at, r.id limit 1) as oldest
+        from level_of lv where lv.rank is not null
+      ) c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
+    tallyRunning: `
+      select l.queue, l.name, count(*) as running, min(r.started_at) as longest
+      from ${t.claim} c cross join lateral unnest(c.ids) as o (id) join ${t.ready} r on r.id = o.id and r.token = c.token
+      join ${t.line} l on l.id = r.line group by l.queue, l.name`,
+    groupDead: `
+      with walked as materialized (
+        select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
+      )
+      select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id::text) as sample,
+        count(*) filter (where w.ended_at > ${NOW} - 3600000) as hour, count(*) filter (where w.ended_at > ${NOW} - 86400000) as day
+      from walked w join ${t.line} l on l.id = w.line
+      where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, null`,
+    groupTroubled: `
+      select l.queue, l.name, w.error_group, count(*) as n, max(w.id::text) as sample
+      from (${takenTroubled}) w join ${t.line} l on l.id = w.line
+      where w.line in (${linesIn}) group by l.queue, l.name, w.error_group`,
+    addAudit: `
+      insert into ${t.audit} (at, actor, action, target, outcome, details) values (${NOW}, :actor, :action, :target, :outcome, :details)`,
+    dropAudit: `delete from ${t.audit} where at < ${NOW} - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
+    listAudit: `
+      select id, at, actor, action, target, outcome, details from ${t.audit} where id < :before::bigint order by id desc limit :limit::int`,
+    health: `
+      select current_setting('server_version') as version, pg_database_size(current_database()) as size, null::bigint as free,
+        (select count(*) from pg_stat_activity where datname = current_database()) as connections,
+        current_setting('max_connections')::int as max_connections,
+        (select (extract(epoch from max(statement_timestamp() - xact_start)) * 1000)::bigint from pg_stat_activity
+          where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as oldest_ms`,
+    tables: `
+      select regexp_replace(c.relname, '^(job|history)_.*$', '\\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
+        sum(coalesce(s.n_live_tup, 0)) as rows, sum(coalesce(s.n_dead_tup, 0)) as dead_rows,
+        max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000)::bigint) as vacuumed_at
+      from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
+      where c.relkind = 'r' and c.relnamespace = (select k.relnamespace from pg_class k where k.oid = '${t.ready}'::regclass)
+      group by 1 order by 2 desc, 1`,
+  } satisfies Partial<Statements>;
+}

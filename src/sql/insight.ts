@@ -1,0 +1,486 @@
+/**
+ * Insight over the catalogue: which index a filter is walked by, and how several walks become one page.
+ *
+ *   states            walked by
+ *   running           claims (few)                 retrying          ready_troubled (few)
+ *   dead, cancelled   history_unhappy              other live ones   ready, newest first
+ *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
+ *
+ * Invariant: a page is in id order over all its walks. A walk that reached its bound may have more behind its lowest
+ * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
+ */
+import { statSync } from "node:fs";
+import type {
+  AuditEntry,
+  CappedCount,
+  DatabaseHealth,
+  ErrorGroup,
+  Insight,
+  InsightFilter,
+  InsightPage,
+  JobDetail,
+  JobSummary,
+  LineTally,
+} from "../insight.ts";
+import { JOB_STATES, type JobState, WAITING_AT } from "../job.ts";
+import { decodeFailures } from "../policy/failure.ts";
+import { isId } from "../policy/id.ts";
+import { DEFAULT_ATTEMPTS } from "../transition.ts";
+import type { Params, Row } from "./catalogue.ts";
+import type { Driver } from "./driver.ts";
+import { needle } from "./jobs.ts";
+import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+
+/** A count goes no further than this. */
+export const COUNT_CAP = 10_000;
+/** Index entries that one walk takes at most; fewer where each costs a look at the job's own row. */
+const SCAN = 50_000;
+const DEEP_SCAN = 20_000;
+const LOWEST = "00000000-0000-0000-0000-000000000000";
+const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+/** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
+const CLOCK_SLACK_MS = 3_600_000;
+
+type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
+const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
+const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
+
+/** One walk and the states that it may give. */
+interface Walk {
+  readonly source: Source;
+  readonly states: readonly JobState[];
+}
+
+/** The walks that together see every job of the filter, each job once. */
+export function walksOf(filter: InsightFilter): readonly Walk[] {
+  const wanted = filter.states ?? JOB_STATES;
+  if (filter.retrying === true) {
+    const states = wanted.filter((state) => state === "scheduled" || state === "ready");
+    return states.length === 0 ? [] : [{ source: "Troubled", states }];
+  }
+  const live = wanted.filter((state) => LIVE.includes(state));
+  const ended = wanted.filter((state) => !LIVE.includes(state));
+  const walks: Walk[] = [];
+  if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
+  else if (live.length > 0)
+    walks.push({ source: filter.errorGroup === undefined ? "Live" : "Troubled", states: live });
+  if (ended.length > 0) {
+    const unhappy = filter.errorGroup !== undefined || ended.every((state) => UNHAPPY.includes(state));
+    walks.push({ source: unhappy ? "Unhappy" : "Ended", states: ended });
+  }
+  return walks;
+}
+
+export class SqlInsight implements Insight {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async browse(
+    filter: InsightFilter,
+    page: { limit: number; cursor: string | null; order?: "newest" | "due" },
+  ): Promise<InsightPage> {
+    if (filter.ids !== undefined) return this.#byIds(filter.ids, page.limit);
+    if (page.order === "due") return this.#due(filter, page);
+    const cursor = page.cursor ?? HIGHEST;
+    const walked = await Promise.all(
+      walksOf(filter).map(async ({ source, states }) => {
+        const scan = scanOf(filter);
+        const rows = await this.#driver.read({
+          name: `browse${source}`,
+          params: { ...this.#params(filter, states, cursor), scan, limit: page.limit + 1 },
+        });
+        const ids = rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
+        const last = rows.find((row) => row["id"] === null);
+        const cut = last !== undefined && number(last, "walked") >= scan;
+        return { ids, bottom: cut ? maybeText(last, "bottom") : null };
+      }),
+    );
+    // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
+    const floor = walked
+      .filter(({ ids }) => ids.length <= page.limit)
+      .reduce<string | null>(
+        (most, { bottom }) => (bottom !== null && (most === null || bottom > most) ? bottom : most),
+        null,
+      );
+    const found = walked
+      .flatMap(({ ids }) => ids)
+      .filter((id) => floor === null || id >= floor)
+      .sort()
+      .reverse();
+    const ids = found.slice(0, page.limit);
+    const full = found.length > page.limit;
+    return {
+      jobs: await this.#summaries(ids),
+      cursor: full ? (ids.at(-1) ?? null) : floor,
+      cut: !full && floor !== null,
+    };
+  }
+
+  async #byIds(ids: readonly string[], limit: number): Promise<InsightPage> {
+    const wanted = ids.filter(isId).slice(0, limit);
+    const jobs = wanted.length === 0 ? [] : await this.#summaries([...wanted].sort().reverse());
+    return { jobs, cursor: null, cut: false };
+  }
+
+  async #due(filter: InsightFilter, page: { limit: number; cursor: string | null }): Promise<InsightPage> {
+    const [at, id] = (page.cursor ?? `-1 ${LOWEST}`).split(" ");
+    const rows = await this.#driver.read({
+      name: "lineUp",
+      params: {
+        now: this.#driver.now(),
+        queues: filter.queues ?? null,
+        names: filter.names ?? null,
+        fromAt: Number(at),
+        fromId: id ?? LOWEST,
+        limit: page.limit + 1,
+      },
+    });
+    const last = rows.length > page.limit ? rows[page.limit - 1] : undefined;
+    const ids = rows.slice(0, page.limit).map((row) => text(row, "id"));
+    return {
+      jobs: await this.#summaries(ids),
+      cursor: last === undefined ? null : `${number(last, "run_at")} ${text(last, "id")}`,
+      cut: false,
+    };
+  }
+
+  async #summaries(ids: readonly string[]): Promise<JobSummary[]> {
+    if (ids.length === 0) return [];
+    const rows = await this.#driver.read({ name: "summaries", params: { now: this.#driver.now(), ids } });
+    const byId = new Map(rows.map((row) => [text(row, "id"), summary(row)]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  async tally(
+    filter: InsightFilter,
+  ): Promise<{ states: Partial<Record<JobState, CappedCount>>; total: CappedCount }> {
+    if (filter.ids !== undefined) {
+      const count = (await this.#byIds(filter.ids, COUNT_CAP)).jobs.length;
+      return { states: {}, total: { count, more: false } };
+    }
+    const simple = isSimple(filter);
+    const states: Partial<Record<JobState, CappedCount>> = {};
+    const wanted = new Set(filter.states ?? JOB_STATES);
+    // Live jobs by queue and kind are counted on the claim's index, which knows due from not due.
+    const counted =
+      simple && [...wanted].some((state) => LIVE.includes(state)) ? await this.#tallySimple(filter) : {};
+    for (const state of LIVE)
+      if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
+    const rest = [...wanted].filter((state) => states[state] === undefined);
+    const walks = tallyWalks({ ...filter, states: rest });
+    await Promise.all(
+      walks.map(async (walk) => {
+        const scan = scanOf(filter);
+        const rows = await this.#driver.read({
+          name: `tally${walk.source}`,
+          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
+        });
+        const cut = number(rows.find((row) => row["state"] === null) as Row, "n") >= scan;
+        for (const state of walk.states) {
+          const row = rows.find((one) => one["state"] === state);
+          states[state] = capped(row === undefined ? 0 : number(row, "n"), cut);
+        }
+      }),
+    );
+    const all = Object.values(states);
+    const sum = all.reduce((n, { count }) => n + count, 0);
+    return {
+      states,
+      total: capped(
+        sum,
+        all.some(({ more }) => more),
+      ),
+    };
+  }
+
+  async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {
+    const { lines } = await this.lines();
+    const sums = { scheduled: zero, ready: zero, running: zero, waiting: zero };
+    for (const line of lines) {
+      if (filter.queues !== undefined && !filter.queues.includes(line.queue)) continue;
+      if (filter.names !== undefined && !filter.names.includes(line.name)) continue;
+      sums.scheduled = plus(sums.scheduled, line.scheduled);
+      sums.ready = plus(sums.ready, line.ready);
+      sums.waiting = plus(sums.waiting, line.waiting);
+      sums.running = plus(sums.running, { count: line.running, more: false });
+    }
+    return sums;
+  }
+
+  async inspect(id: string): Promise<JobDetail | null> {
+    if (!isId(id)) return null;
+    const [row] = await this.#driver.read({ name: "inspect", params: { now: this.#driver.now(), id } });
+    if (row === undefined) return null;
+    const input = text(row, "input");
+    return {
+      ...summary(row),
+      input,
+      inputBytes: Buffer.byteLength(input),
+      output: maybeText(row, "output"),
+      progress: maybeText(row, "progress"),
+      errors: decodeFailures(maybeText(row, "errors")),
+      throttles: number(row, "throttles"),
+      leaseUntil: maybeNumber(row, "lease_until"),
+      timeoutMs: maybeNumber(row, "timeout_ms"),
+      deadlineAt: maybeNumber(row, "deadline_at"),
+    };
+  }
+
+  async lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
+    const [waiting, running] = await Promise.all([
+      this.#driver.read({ name: "tallyLines", params: { now: this.#driver.now(), cap: COUNT_CAP + 1 } }),
+      this.#driver.read({ name: "tallyRunning", params: {} }),
+    ]);
+    const held = new Map(running.map((row) => [`${text(row, "queue")}\n${text(row, "name")}`, row]));
+    const lines = waiting.map((row) => {
+      const busy = held.get(`${text(row, "queue")}\n${text(row, "name")}`);
+      return {
+        queue: text(row, "queue"),
+        name: text(row, "name"),
+        ready: capped(number(row, "ready"), false),
+        scheduled: capped(number(row, "scheduled"), false),
+        waiting: capped(number(row, "waiting"), false),
+        running: busy === undefined ? 0 : number(busy, "running"),
+        oldestAt: maybeNumber(row, "oldest"),
+        longestSince: busy === undefined ? null : maybeNumber(busy, "longest"),
+      };
+    });
+    const first = waiting[0];
+    return { now: first === undefined ? Date.now() : number(first, "now"), lines };
+  }
+
+  async errorGroups(
+    filter: Pick<InsightFilter, "queues" | "names">,
+  ): Promise<{ groups: readonly ErrorGroup[]; searched: number; cut: boolean }> {
+    const params = {
+      now: this.#driver.now(),
+      queues: filter.queues ?? null,
+      names: filter.names ?? null,
+      cursor: HIGHEST,
+      from: LOWEST,
+      scan: SCAN,
+    };
+    const [dead, troubled] = await Promise.all([
+      this.#driver.read({ name: "groupDead", params }),
+      this.#driver.read({ name: "groupTroubled", params }),
+    ]);
+    const searched = number(dead.find((row) => row["queue"] === null) as Row, "n");
+    const groups = new Map<string, ErrorGroup>();
+    const keyOf = (row: Row): string =>
+      `${text(row, "queue")}\n${text(row, "name")}\n${text(row, "error_group")}`;
+    for (const row of dead) {
+      if (row["queue"] === null) continue;
+      groups.set(keyOf(row), {
+        ...groupOf(row),
+        dead: number(row, "n"),
+        lastHour: number(row, "hour"),
+        lastDay: number(row, "day"),
+        firstAt: maybeNumber(row, "first_at"),
+        lastAt: maybeNumber(row, "last_at"),
+      });
+    }
+    for (const row of troubled) {
+      const known = groups.get(keyOf(row)) ?? groupOf(row);
+      groups.set(keyOf(row), { ...known, retrying: number(row, "n") });
+    }
+    const largest = [...groups.values()]
+      .sort((a, b) => b.dead + b.retrying - (a.dead + a.retrying))
+      .slice(0, 500);
+    const samples = await this.#summaries(largest.map(({ sample }) => sample));
+    const messages = new Map(samples.map(({ id, error }) => [id, error]));
+    return {
+      groups: largest.map((group) => ({ ...group, message: messages.get(group.sample) ?? null })),
+      searched,
+      cut: searched >= SCAN,
+    };
+  }
+
+  async queueRows(): ReturnType<Insight["queueRows"]> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
+    return rows.map((row) => ({
+      name: text(row, "name"),
+      pausedAt: maybeNumber(row, "paused_at"),
+      coolUntil: maybeNumber(row, "cool_until"),
+      settings: queueSettings(row),
+    }));
+  }
+
+  async addAudit(entry: AuditEntry): Promise<void> {
+    const now = this.#driver.now();
+    await this.#driver.transaction(function* () {
+      yield { name: "addAudit", params: { now, ...entry } };
+      yield { name: "dropAudit", params: { now } };
+    });
+  }
+
+  async audit(page: {
+    limit: number;
+    before: number | null;
+  }): Promise<readonly (AuditEntry & { id: number; at: number })[]> {
+    const rows = await this.#driver.read({
+      name: "listAudit",
+      params: { before: page.before ?? Number.MAX_SAFE_INTEGER, limit: page.limit },
+    });
+    return rows.map((row) => ({
+      id: number(row, "id"),
+      at: number(row, "at"),
+      actor: text(row, "actor"),
+      action: text(row, "action"),
+      target: maybeText(row, "target"),
+      outcome: text(row, "outcome"),
+      details: maybeText(row, "details"),
+    }));
+  }
+
+  async health(): Promise<DatabaseHealth> {
+    const started = performance.now();
+    await this.#driver.read({ name: "now", params: { now: this.#driver.now() } });
+    const roundTripMs = performance.now() - started;
+    const [[row], tables] = await Promise.all([
+      this.#driver.read({ name: "health", params: {} }),
+      this.#driver.read({ name: "tables", params: {} }),
+    ]);
+    const health = row as Row;
+    return {
+      dialect: this.#driver.dialect,
+      version: text(health, "version"),
+      sizeBytes: number(health, "size"),
+      freeBytes: maybeNumber(health, "free"),
+      walBytes: this.#walBytes(),
+      connections: maybeNumber(health, "connections"),
+      maxConnections: maybeNumber(health, "max_connections"),
+      oldestTransactionMs: maybeNumber(health, "oldest_ms"),
+      roundTripMs,
+      listening: this.#driver.listening,
+      tables: tables.map((table) => ({
+        name: text(table, "name"),
+        bytes: maybeNumber(table, "bytes"),
+        rows: maybeNumber(table, "rows"),
+        deadRows: maybeNumber(table, "dead_rows"),
+        vacuumedAt: maybeNumber(table, "vacuumed_at"),
+      })),
+    };
+  }
+
+  #walBytes(): number | null {
+    const target = this.#driver.renewalTarget;
+    if (target?.dialect !== "sqlite") return null;
+    return statSync(`${target.path}-wal`, { throwIfNoEntry: false })?.size ?? null;
+  }
+
+  #params(filter: InsightFilter, states: readonly JobState[], cursor: string): Params {
+    const until = filter.until === undefined ? HIGHEST : idAt(filter.until + CLOCK_SLACK_MS);
+    return {
+      now: this.#driver.now(),
+      states,
+      queues: filter.queues ?? null,
+      names: filter.names ?? null,
+      group: filter.errorGroup ?? null,
+      deep: isDeep(filter),
+      lane: filter.lane ?? null,
+      key: filter.key ?? null,
+      since: filter.since ?? null,
+      until: filter.until ?? null,
+      search: filter.search === undefined ? null : needle(filter.search),
+      cursor: cursor < until ? cursor : until,
+      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
+    };
+  }
+}
+
+/** The lowest UUIDv7 of an instant. */
+function idAt(ms: number): string {
+  const hex = Math.min(Math.max(0, Math.trunc(ms)), 0xffffffffffff)
+    .toString(16)
+    .padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
+function isDeep({ lane, key, since, until, search }: InsightFilter): boolean {
+  return [lane, key, since, until, search].some((part) => part !== undefined);
+}
+
+function isSimple(filter: InsightFilter): boolean {
+  return !isDeep(filter) && filter.errorGroup === undefined && filter.retrying !== true;
+}
+
+function scanOf(filter: InsightFilter): number {
+  return isDeep(filter) ? DEEP_SCAN : SCAN;
+}
+
+/** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */
+function tallyWalks(filter: InsightFilter): readonly Walk[] {
+  const states = filter.states ?? [];
+  const running = states.filter((state) => state === "running");
+  const unhappy = states.filter((state) => UNHAPPY.includes(state));
+  const rest = states.filter((state) => state !== "running" && !UNHAPPY.includes(state));
+  return [running, unhappy, rest].flatMap((part) =>
+    part.length === 0 ? [] : walksOf({ ...filter, states: part }),
+  );
+}
+
+const zero: CappedCount = { count: 0, more: false };
+
+function plus(a: CappedCount, b: CappedCount): CappedCount {
+  return capped(a.count + b.count, a.more || b.more);
+}
+
+function capped(count: number, cut: boolean): CappedCount {
+  return count > COUNT_CAP ? { count: COUNT_CAP, more: true } : { count, more: cut };
+}
+
+function groupOf(row: Row): ErrorGroup {
+  return {
+    group: text(row, "error_group"),
+    queue: text(row, "queue"),
+    name: text(row, "name"),
+    dead: 0,
+    retrying: 0,
+    lastHour: 0,
+    lastDay: 0,
+    firstAt: null,
+    lastAt: null,
+    sample: text(row, "sample"),
+    message: null,
+  };
+}
+
+function summary(row: Row): JobSummary {
+  const runAt = number(row, "run_at");
+  const context = maybeText(row, "context");
+  return {
+    id: text(row, "id"),
+    name: text(row, "name"),
+    queue: text(row, "queue"),
+    state: text(row, "state") as JobState,
+    priority: -number(row, "rank") || 0,
+    attempt: number(row, "attempt"),
+    maxAttempts: maybeNumber(row, "max_attempts") ?? DEFAULT_ATTEMPTS,
+    crashes: number(row, "crashes"),
+    input: maybeText(row, "input"),
+    inputBytes: maybeNumber(row, "input_bytes") ?? 0,
+    error: decodeFailures(maybeText(row, "errors")).at(-1)?.message ?? null,
+    errorGroup: maybeText(row, "error_group"),
+    key: maybeText(row, "key"),
+    lane: maybeText(row, "lane"),
+    context: context === null ? null : unquoted(context),
+    parentId: maybeText(row, "parent_id"),
+    workerId: maybeText(row, "worker_id"),
+    createdAt: number(row, "created_at"),
+    runAt: runAt >= WAITING_AT ? null : runAt,
+    startedAt: maybeNumber(row, "started_at"),
+    endedAt: maybeNumber(row, "ended_at"),
+  };
+}
+
+/** Context is kept as a JSON string. */
+function unquoted(stored: string): string {
+  try {
+    return String(JSON.parse(stored));
+  } catch {
+    return stored;
+  }
+}

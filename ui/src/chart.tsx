@@ -1,0 +1,134 @@
+// A line chart by uPlot, drawn anew when the theme changes and fed without being made anew. A sentence says the same to who
+// cannot see it.
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { clock, theme } from "./settings.ts";
+
+export interface Line {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+  readonly shown: (value: number) => string;
+}
+
+const colours = {
+  light: ["#4f46e5", "#0b7fa8", "#b45309", "#c22430"],
+  dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#ff7b84"],
+};
+
+function isDark(): boolean {
+  return (
+    theme.value === "dark" || (theme.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches)
+  );
+}
+
+export function Chart({
+  title,
+  at,
+  lines,
+}: {
+  title: string;
+  at: readonly number[];
+  lines: readonly Line[];
+}) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const dark = isDark();
+  const names = lines.map(({ name }) => name).join();
+
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const palette = colours[dark ? "dark" : "light"];
+    const axis = dark ? "#a0a2ae" : "#5c5d68";
+    const grid = { stroke: dark ? "#22262e" : "#ececf0", width: 1 };
+    const shown = lines[0]?.shown ?? String;
+    plot.current = new uPlot(
+      {
+        width: element.clientWidth,
+        height: 180,
+        legend: { show: false },
+        cursor: { y: false, points: { size: 6 } },
+        padding: [8, 8, 0, 0],
+        scales: {
+          x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
+          y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
+        },
+        axes: [
+          {
+            stroke: axis,
+            grid: { show: false },
+            ticks: { show: false },
+            font: "11px system-ui",
+            size: 26,
+            space: 90,
+            values: (_plot, ticks) => ticks.map(timeOf),
+          },
+          {
+            stroke: axis,
+            grid,
+            ticks: { show: false },
+            font: "11px system-ui",
+            size: 52,
+            values: (_plot, ticks) => ticks.map((tick) => shown(tick)),
+          },
+        ],
+        series: [
+          {},
+          ...lines.map(({ name }, i) => ({
+            label: name,
+            stroke: palette[i] ?? axis,
+            width: 1.75,
+            fill: i === 0 ? `${palette[0]}1a` : "transparent",
+            points: { show: false },
+          })),
+        ],
+      },
+      dataOf(at, lines),
+      element,
+    );
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: 180 }),
+    );
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+    // Data goes in below, without a new chart.
+  }, [dark, names]);
+
+  useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines]);
+
+  const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
+  return (
+    <div class="chart">
+      <div class="legend" aria-hidden="true">
+        {lines.map(({ name, values, shown }, i) => (
+          <span key={name}>
+            <i class={`swatch-${i}`} />
+            {name} <b>{shownOf(values.at(-1), shown)}</b>
+          </span>
+        ))}
+      </div>
+      <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+    </div>
+  );
+}
+
+function timeOf(seconds: number): string {
+  const at = new Date(seconds * 1_000);
+  return (clock.value === "utc" ? at.toISOString().slice(11, 19) : at.toTimeString().slice(0, 8)).replace(
+    /:00$/,
+    "",
+  );
+}
+
+function shownOf(value: number | null | undefined, shown: (value: number) => string): string {
+  return value === null || value === undefined ? "—" : shown(value);
+}
+
+function dataOf(at: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
+  return [at.map((ms) => ms / 1_000), ...lines.map(({ values }) => [...values])];
+}

@@ -1,0 +1,68 @@
+// The address is the state: screens read their filters from it, so that a link shows what its sender saw.
+import { computed, signal } from "@preact/signals";
+import { page } from "./settings.ts";
+
+function here(): { path: string; search: string } {
+  const path = location.pathname.slice(page.basePath.length);
+  return { path: path === "" ? "/" : path, search: location.search };
+}
+
+const at = signal(here());
+export const path = computed(() => at.value.path);
+export const params = computed(() => new URLSearchParams(at.value.search));
+
+export function href(to: string): string {
+  return page.basePath + to;
+}
+
+export function go(to: string, options: { replace?: boolean } = {}): void {
+  const url = href(to);
+  if (options.replace === true) history.replaceState(null, "", url);
+  else history.pushState(null, "", url);
+  const before = at.value.path;
+  at.value = here();
+  if (before !== at.value.path) {
+    document.querySelector("main")?.scrollTo(0, 0);
+    scrollTo(0, 0);
+  }
+}
+
+/** Changes parameters of this address; null takes one out. */
+export function setParams(
+  change: Readonly<Record<string, string | null>>,
+  options: { replace?: boolean } = {},
+): void {
+  const next = new URLSearchParams(at.value.search);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null || value === "") next.delete(name);
+    else next.set(name, value);
+  }
+  const text = next.toString();
+  go(at.value.path + (text === "" ? "" : `?${text}`), options);
+}
+
+export function startRouter(): void {
+  addEventListener("popstate", () => (at.value = here()));
+  document.addEventListener("click", (event) => {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
+    const link = (event.target as Element).closest("a");
+    if (
+      link === null ||
+      link.target !== "" ||
+      link.origin !== location.origin ||
+      link.hasAttribute("download")
+    )
+      return;
+    if (!link.pathname.startsWith(page.basePath) || link.pathname.startsWith(`${page.basePath}/api/`)) return;
+    event.preventDefault();
+    go(link.pathname.slice(page.basePath.length) + link.search);
+  });
+}

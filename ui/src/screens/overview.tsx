@@ -1,0 +1,286 @@
+import { useMemo } from "preact/hooks";
+import type { ErrorGroups, Overview as OverviewJson, Series } from "../../../src/dashboard/contract.ts";
+import { get } from "../api.ts";
+import { Chart } from "../lazy-chart.tsx";
+import { count, duration, number, plural } from "../format.ts";
+import { Icon, type IconName } from "../icons.tsx";
+import { has, overview, past, points } from "../live.ts";
+import { Ago, Count, Empty, Gauge, Head, Loaded } from "../parts.tsx";
+import { href } from "../router.ts";
+import { useQuery } from "../use-query.ts";
+
+const lamps: Readonly<Record<string, IconName>> = {
+  good: "check",
+  warn: "clock",
+  bad: "dead",
+  idle: "pause",
+};
+
+export function Overview() {
+  const now = overview.value;
+  if (now === null)
+    return (
+      <>
+        <Head title="Overview" />
+        <div class="empty" role="status">
+          <p>Waiting for the first look at the database…</p>
+        </div>
+      </>
+    );
+  return (
+    <>
+      <Head title="Overview" />
+      <div class={`verdict ${now.verdict.level}`} role="status">
+        <span class="lamp">
+          <Icon name={lamps[now.verdict.level] ?? "dot"} />
+        </span>
+        {now.verdict.text}
+      </div>
+      <Tiles now={now} />
+      {has("series") && <Trends />}
+      <Backlog />
+      <div class="grid two">
+        <QueuePanel now={now} />
+        <FailurePanel />
+      </div>
+    </>
+  );
+}
+
+function Tiles({ now }: { now: OverviewJson }) {
+  const { totals } = now;
+  return (
+    <div class="tiles">
+      <a class="tile" href={href("/jobs?state=ready")}>
+        <span class="name">Ready</span>
+        <span class="value">{count(totals.ready)}</span>
+        <span class="note">oldest waits {now.oldestMs === null ? "—" : duration(now.oldestMs)}</span>
+      </a>
+      <a class="tile" href={href("/jobs?state=running")}>
+        <span class="name">Running</span>
+        <span class="value">{number(totals.running)}</span>
+        <span class="note">{now.slots === 0 ? "no slots" : `of ${plural(now.slots, "slot")}`}</span>
+      </a>
+      <a class="tile" href={href("/scheduled")}>
+        <span class="name">Scheduled</span>
+        <span class="value">{count(totals.scheduled)}</span>
+        <span class="note">
+          {totals.waiting.count > 0 ? `${count(totals.waiting)} wait for others` : "due later"}
+        </span>
+      </a>
+      <a class="tile" href={href("/retries")}>
+        <span class="name">Retrying</span>
+        <span class="value">{count(totals.retrying)}</span>
+        <span class="note">failed, will try again</span>
+      </a>
+      <a class="tile" href={href("/errors")}>
+        <span class="name">Dead</span>
+        <span class={`value ${totals.dead.count > 0 ? "bad" : ""}`}>{count(totals.dead)}</span>
+        <span class="note">out of attempts</span>
+      </a>
+      <a class="tile" href={href("/workers")}>
+        <span class="name">Workers</span>
+        <span class={`value ${now.workers === 0 ? "bad" : ""}`}>{number(now.workers)}</span>
+        <span class="note">{plural(now.queueCount, "queue")}</span>
+      </a>
+    </div>
+  );
+}
+
+/** What the live stream has seen: as long as somebody watches. */
+function Backlog() {
+  const before = past.value;
+  const since = points.value;
+  const { at, lines } = useMemo(() => {
+    const start = since[0]?.at ?? Infinity;
+    const older = (before?.at ?? [])
+      .map((_, i) => i)
+      .filter((i) => (before?.at[i] ?? Infinity) < start - 500);
+    const pick = (list: readonly number[] | undefined): number[] => older.map((i) => list?.[i] ?? 0);
+    return {
+      at: [...pick(before?.at), ...since.map((one) => one.at)],
+      lines: [
+        {
+          name: "Ready",
+          values: [...pick(before?.ready), ...since.map(({ totals }) => totals.ready.count)],
+          shown: number,
+        },
+        {
+          name: "Running",
+          values: [...pick(before?.running), ...since.map(({ totals }) => totals.running)],
+          shown: number,
+        },
+      ],
+    };
+  }, [before, since]);
+  return (
+    <section class="panel" aria-label="Backlog">
+      <header>
+        <h2>Backlog</h2>
+        <span class="muted small">live, since somebody watches; at most 15 minutes</span>
+      </header>
+      <Chart title="Backlog" at={at} lines={lines} />
+    </section>
+  );
+}
+
+function Trends() {
+  const query = useQuery("series", (signal) => get<Series>("/series", {}, signal), { live: true });
+  return (
+    <Loaded query={query}>
+      {(series) => (
+        <div class="grid two">
+          <section class="panel" aria-label="Throughput">
+            <header>
+              <h2>Throughput</h2>
+              <span class="muted small">jobs a minute, last hour</span>
+            </header>
+            <Chart
+              title="Throughput"
+              at={series.at}
+              lines={[
+                { name: "Done", values: series.done, shown: number },
+                { name: "Enqueued", values: series.enqueued, shown: number },
+                { name: "Retried", values: series.retried, shown: number },
+                { name: "Dead", values: series.dead, shown: number },
+              ]}
+            />
+          </section>
+          <section class="panel" aria-label="Latency">
+            <header>
+              <h2>Waiting time</h2>
+              <span class="muted small">from due to start, last hour</span>
+            </header>
+            <Chart
+              title="Waiting time"
+              at={series.at}
+              lines={[
+                { name: "p50", values: series.waitMs.p50, shown: duration },
+                { name: "p95", values: series.waitMs.p95, shown: duration },
+                { name: "p99", values: series.waitMs.p99, shown: duration },
+              ]}
+            />
+          </section>
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function QueuePanel({ now }: { now: OverviewJson }) {
+  return (
+    <section class="panel" aria-label="Busiest queues">
+      <header>
+        <h2>Busiest queues</h2>
+        <span class="spring" />
+        <a class="link small" href={href("/queues")}>
+          All {number(now.queueCount)}
+        </a>
+      </header>
+      {now.queues.length === 0 ? (
+        <Empty icon="queues" title="No job yet">
+          <p>Enqueue one, and this page shows it within a second.</p>
+          <pre class="code">{`import { open } from "holdfast";\n\nconst hf = await open();\nawait hf.enqueue("send-mail", { to: "a@example.org" });`}</pre>
+        </Empty>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Queue</th>
+              <th scope="col" class="num">
+                Ready
+              </th>
+              <th scope="col" class="num">
+                Oldest
+              </th>
+              <th scope="col" class="num">
+                Running
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {now.queues.slice(0, 8).map((queue) => (
+              <tr key={queue.name}>
+                <td>
+                  <a class="main-link" href={href(`/queues/${queue.name}`)}>
+                    {queue.name}
+                  </a>{" "}
+                  {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
+                  {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
+                  {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
+                </td>
+                <td class="num">
+                  <Count of={queue.ready} />
+                </td>
+                <td class="num muted nowrap">{duration(queue.oldestMs)}</td>
+                <td class="num nowrap">
+                  {queue.running} <Gauge used={queue.running} of={queue.slots} label="Slots" />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function FailurePanel() {
+  const query = useQuery("overview-errors", (signal) => get<ErrorGroups>("/errors", {}, signal), {
+    live: true,
+  });
+  return (
+    <section class="panel" aria-label="Top failures">
+      <header>
+        <h2>Top failures</h2>
+        <span class="spring" />
+        <a class="link small" href={href("/errors")}>
+          All
+        </a>
+      </header>
+      <Loaded query={query}>
+        {({ groups }) =>
+          groups.length === 0 ? (
+            <Empty icon="check" title="Nothing has failed">
+              <p>Dead and retrying jobs are grouped here by what they failed of.</p>
+            </Empty>
+          ) : (
+            <table class="fixed">
+              <thead>
+                <tr>
+                  <th scope="col">Error</th>
+                  <th scope="col" class="num" style={{ width: "84px" }}>
+                    Jobs
+                  </th>
+                  <th scope="col" class="num" style={{ width: "96px" }}>
+                    Last
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {groups.slice(0, 6).map((group) => (
+                  <tr key={group.group + group.queue}>
+                    <td>
+                      <a
+                        class="main-link clip"
+                        style={{ display: "block" }}
+                        href={href(`/jobs?errorGroup=${group.group}&queue=${group.queue}`)}
+                      >
+                        {group.message ?? "(hidden)"}
+                      </a>
+                      <span class="sub clip">{group.name}</span>
+                    </td>
+                    <td class="num">{number(group.dead + group.retrying)}</td>
+                    <td class="num muted">
+                      <Ago at={group.lastAt} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}

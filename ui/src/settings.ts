@@ -1,0 +1,47 @@
+// What the server put into the page, and what this browser remembers.
+import { signal } from "@preact/signals";
+
+interface PageSettings {
+  readonly basePath: string;
+  readonly label: string | null;
+  readonly auth: "token" | "page";
+}
+
+function read(): PageSettings {
+  const text = document.getElementById("settings")?.textContent;
+  return text ? (JSON.parse(text) as PageSettings) : { basePath: "", label: null, auth: "token" };
+}
+
+export const page: PageSettings = read();
+
+/** A signal that is kept in this browser. Private windows may refuse; then it lasts as long as the page. */
+function kept<T extends string>(key: string, fallback: T, allowed: readonly T[]) {
+  const name = `holdfast.${key}`;
+  let stored: string | null = null;
+  try {
+    stored = localStorage.getItem(name);
+  } catch {
+    stored = null;
+  }
+  const value = signal<T>(allowed.includes(stored as T) ? (stored as T) : fallback);
+  value.subscribe((next) => {
+    try {
+      localStorage.setItem(name, next);
+    } catch {
+      // Not kept, then.
+    }
+  });
+  return value;
+}
+
+export const theme = kept("theme", "system", ["system", "light", "dark"]);
+export const clock = kept("clock", "local", ["local", "utc"]);
+export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
+
+theme.subscribe((value) => {
+  document.documentElement.dataset["theme"] = value;
+});
+
+export function nextTheme(): void {
+  theme.value = theme.value === "system" ? "dark" : theme.value === "dark" ? "light" : "system";
+}
