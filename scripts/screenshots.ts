@@ -3,7 +3,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { serve } from "../src/dashboard/index.ts";
-import { open, silentLogger } from "../src/index.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineJob, open, silentLogger } from "../src/index.ts";
 import { launch } from "../test/browser/chromium.ts";
 import { fill } from "../test/browser/data.ts";
 
@@ -12,7 +13,22 @@ const target = directory ?? join(import.meta.dirname, "../docs/images");
 mkdirSync(target, { recursive: true });
 
 const hf = await open("sqlite::memory:", { logger: silentLogger });
-const { ids, letGo } = await fill(hf, directory === undefined ? 20 : 1);
+const { ids, letGo } = await fill(hf, directory === undefined ? 8 : 1);
+// Something that moves, for the chart.
+const thumbnail = defineJob({
+  name: "make-thumbnail",
+  queue: "media",
+  run: async (_input: { file: string }) => sleep(120),
+});
+const mover = hf.work([thumbnail], { queues: { media: 8 }, name: "web-2" });
+let beat = 0;
+const moving = setInterval(() => {
+  beat += 1;
+  const n = Math.round(14 + 12 * Math.sin(beat / 9));
+  void hf.enqueueMany(
+    Array.from({ length: n }, (_, i) => ({ job: thumbnail, input: { file: `photo-${i}.jpg` } })),
+  );
+}, 250);
 const server = await serve(hf, { port: 0, label: "production" });
 const browser = await launch();
 const screens: Record<string, string> =
@@ -44,7 +60,7 @@ for (const colorScheme of ["light", "dark"] as const) {
   for (const [name, path] of Object.entries(screens)) {
     await page.goto(`${server.url.replace(/\/$/, "")}${path}#token=${server.token}`);
     await page.waitForSelector(".panel");
-    await page.waitForTimeout(directory === undefined ? 6_000 : 900);
+    await page.waitForTimeout(directory === undefined ? 25_000 : 900);
     await page.screenshot({ path: join(target, `${name}-${colorScheme}.png`) });
     console.log(`${name}-${colorScheme}.png`);
   }
@@ -52,5 +68,7 @@ for (const colorScheme of ["light", "dark"] as const) {
 }
 await browser.close();
 await server.close();
+clearInterval(moving);
 letGo();
+await mover.stop();
 await hf.close();

@@ -58,7 +58,7 @@ export async function fill(hf: Holdfast, scale = 1): Promise<Filled> {
     many(6).map((n) => ({ job: jobs.mail, input: { end: "fail", to: `${people[n % 6]}@example.com`, n } })),
   );
   const worker = hf.work(Object.values(jobs), {
-    queues: { mail: 8, billing: 4, media: 4, crawl: 6 },
+    queues: { mail: 8, billing: 4, media: 4, crawl: 6, reports: 2 },
     name: "web-1",
   });
   await worker.ready;

@@ -560,7 +560,7 @@ onEveryStore((target) => {
       const { hf, get } = await api(target, {}, { logger });
       const { insight } = hf.internals.store;
       const real = insight.health.bind(insight);
-      insight.health = () => Promise.reject(new Error("ENOENT /home/ann/.pgpass password hunter2"));
+      insight.health = () => Promise.reject(new Error("ENOENT ~ann/.pgpass password hunter2"));
       const answer = await get("/database");
       expect(answer.status).toBe(500);
       expect(JSON.stringify(answer.body)).not.toMatch(/hunter2|ENOENT|pgpass|at /);

@@ -100,5 +100,5 @@ export async function send<T>(method: string, path: string, body?: unknown): Pro
 
 /** A path segment that may hold anything. */
 export function seg(text: string): string {
-  return encodeURIComponent(text);
+  return encodeURIComponent(text.toWellFormed());
 }

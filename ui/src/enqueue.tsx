@@ -72,14 +72,14 @@ function Enqueue({ start, close }: { start: Start; close: () => void }) {
             class="input"
             name="name"
             required
-            value={start.name ?? ""}
+            defaultValue={start.name ?? ""}
             autocomplete="off"
             spellcheck={false}
           />
         </label>
         <label class="field">
           <span>Input (JSON)</span>
-          <textarea class="input" name="input" spellcheck={false} value={start.input ?? "{}"} />
+          <textarea class="input" name="input" spellcheck={false} defaultValue={start.input ?? "{}"} />
         </label>
         <div class="grid two">
           <label class="field">
@@ -88,7 +88,7 @@ function Enqueue({ start, close }: { start: Start; close: () => void }) {
               class="input"
               name="queue"
               placeholder="default"
-              value={start.queue ?? ""}
+              defaultValue={start.queue ?? ""}
               spellcheck={false}
             />
           </label>

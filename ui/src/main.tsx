@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
-import { locked, unlock } from "./api.ts";
+import { locked, seg, unlock } from "./api.ts";
 import { enqueueDialog } from "./enqueue.tsx";
 import { count, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
@@ -356,7 +356,7 @@ function Palette({ close }: { close: () => void }) {
       name: `Find jobs with “${text.value.trim()}”`,
       icon: "search",
       hint: "search",
-      run: () => go(`/jobs?search=${encodeURIComponent(text.value.trim())}`),
+      run: () => go(`/jobs?search=${seg(text.value.trim())}`),
     });
   const chosen = Math.min(at.value, options.length - 1);
   const choose = (i: number): void => {

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
-import { ApiFailure, get, send } from "../api.ts";
+import { ApiFailure, get, seg, send } from "../api.ts";
 import { actions } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural } from "../format.ts";
@@ -386,14 +386,14 @@ function Facts({ job }: { job: JobDetail }) {
   if (job.key !== null)
     facts.push([
       "Key",
-      <a class="link mono" href={href(`/jobs?key=${encodeURIComponent(job.key)}`)}>
+      <a class="link mono" href={href(`/jobs?key=${seg(job.key)}`)}>
         {job.key}
       </a>,
     ]);
   if (job.lane !== null)
     facts.push([
       "Lane",
-      <a class="link mono" href={href(`/jobs?lane=${encodeURIComponent(job.lane)}`)}>
+      <a class="link mono" href={href(`/jobs?lane=${seg(job.lane)}`)}>
         {job.lane}
       </a>,
     ]);

@@ -382,15 +382,15 @@ function EditBudget({ budget, close, again }: { budget: BudgetLine; close: () =>
       <div class="content grid two">
         <label class="field">
           <span>Limit</span>
-          <input class="input" name="limit" inputMode="decimal" value={budget.limit} />
+          <input class="input" name="limit" inputMode="decimal" defaultValue={budget.limit} />
         </label>
         <label class="field">
           <span>Per</span>
-          <input class="input" name="per" value={`${budget.perMs / 1_000}s`} />
+          <input class="input" name="per" defaultValue={`${budget.perMs / 1_000}s`} />
         </label>
         <label class="field">
           <span>Burst</span>
-          <input class="input" name="burst" inputMode="decimal" value={budget.burst} />
+          <input class="input" name="burst" inputMode="decimal" defaultValue={budget.burst} />
         </label>
       </div>
       <footer>
@@ -458,7 +458,7 @@ function Lanes() {
                         <td>
                           <a
                             class="main-link"
-                            href={href(`/jobs?queue=${lane.queue}&lane=${encodeURIComponent(lane.lane)}`)}
+                            href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}
                           >
                             {lane.lane}
                           </a>{" "}

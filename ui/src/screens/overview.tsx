@@ -91,27 +91,16 @@ function Tiles({ now }: { now: OverviewJson }) {
 function Backlog() {
   const before = past.value;
   const since = points.value;
-  const { at, lines } = useMemo(() => {
+  const { at, values } = useMemo(() => {
     const start = since[0]?.at ?? Infinity;
     const older = (before?.at ?? [])
       .map((_, i) => i)
       .filter((i) => (before?.at[i] ?? Infinity) < start - 500);
     const pick = (list: readonly number[] | undefined): number[] => older.map((i) => list?.[i] ?? 0);
-    return {
-      at: [...pick(before?.at), ...since.map((one) => one.at)],
-      lines: [
-        {
-          name: "Ready",
-          values: [...pick(before?.ready), ...since.map(({ totals }) => totals.ready.count)],
-          shown: number,
-        },
-        {
-          name: "Running",
-          values: [...pick(before?.running), ...since.map(({ totals }) => totals.running)],
-          shown: number,
-        },
-      ],
-    };
+    const at = [...pick(before?.at), ...since.map((one) => one.at)];
+    const ready = [...pick(before?.ready), ...since.map(({ totals }) => totals.ready.count)];
+    const running = [...pick(before?.running), ...since.map(({ totals }) => totals.running)];
+    return gapped(at, [ready, running]);
   }, [before, since]);
   return (
     <section class="panel" aria-label="Backlog">
@@ -119,9 +108,35 @@ function Backlog() {
         <h2>Backlog</h2>
         <span class="muted small">live, since somebody watches; at most 15 minutes</span>
       </header>
-      <Chart title="Backlog" at={at} lines={lines} />
+      <Chart
+        title="Backlog"
+        at={at}
+        lines={[
+          { name: "Ready", values: values[0] ?? [], shown: number },
+          { name: "Running", values: values[1] ?? [], shown: number },
+        ]}
+      />
     </section>
   );
+}
+
+/** While nobody watched nothing was seen: a gap, not a line across it. */
+function gapped(
+  at: readonly number[],
+  lists: readonly (readonly number[])[],
+): { at: number[]; values: (number | null)[][] } {
+  const moments: number[] = [];
+  const values: (number | null)[][] = lists.map(() => []);
+  for (const [i, ms] of at.entries()) {
+    const before = moments.at(-1);
+    if (before !== undefined && ms - before > 8_000) {
+      moments.push(before + 1);
+      for (const list of values) list.push(null);
+    }
+    moments.push(ms);
+    for (const [n, list] of values.entries()) list.push(lists[n]?.[i] ?? null);
+  }
+  return { at: moments, values };
 }
 
 function Trends() {

@@ -386,7 +386,7 @@ function Settings({ queue, close, again }: { queue: QueueDetail; close: () => vo
               class="input"
               name="slots"
               inputMode="numeric"
-              value={settings.slots ?? ""}
+              defaultValue={settings.slots ?? ""}
               placeholder="as started"
             />
           </label>
@@ -396,7 +396,7 @@ function Settings({ queue, close, again }: { queue: QueueDetail; close: () => vo
               class="input"
               name="concurrency"
               inputMode="numeric"
-              value={settings.concurrency ?? ""}
+              defaultValue={settings.concurrency ?? ""}
               placeholder="unlimited"
             />
           </label>
@@ -405,7 +405,7 @@ function Settings({ queue, close, again }: { queue: QueueDetail; close: () => vo
             <input
               class="input"
               name="rate"
-              value={
+              defaultValue={
                 settings.rate === null ? "" : `${settings.rate.limit} per ${settings.rate.perMs / 1_000}s`
               }
               placeholder="100 per 1m"
@@ -414,11 +414,16 @@ function Settings({ queue, close, again }: { queue: QueueDetail; close: () => vo
           <span />
           <label class="field">
             <span>Keep done jobs</span>
-            <input class="input" name="done" value={ms(settings.retention?.doneMs)} placeholder="7d" />
+            <input class="input" name="done" defaultValue={ms(settings.retention?.doneMs)} placeholder="7d" />
           </label>
           <label class="field">
             <span>Keep dead jobs</span>
-            <input class="input" name="dead" value={ms(settings.retention?.deadMs)} placeholder="30d" />
+            <input
+              class="input"
+              name="dead"
+              defaultValue={ms(settings.retention?.deadMs)}
+              placeholder="30d"
+            />
           </label>
         </div>
       </div>

@@ -242,13 +242,13 @@ function Edit({ schedule, close, again }: { schedule: ScheduleLine; close: () =>
           <input
             class="input mono"
             name="when"
-            value={schedule.cron ?? `${(schedule.everyMs ?? 0) / 1_000}s`}
+            defaultValue={schedule.cron ?? `${(schedule.everyMs ?? 0) / 1_000}s`}
             spellcheck={false}
           />
         </label>
         <label class="field">
           <span>Time zone</span>
-          <input class="input" name="timezone" value={schedule.timezone} spellcheck={false} />
+          <input class="input" name="timezone" defaultValue={schedule.timezone} spellcheck={false} />
         </label>
         <div class="grid two">
           <label class="field">
