@@ -1,6 +1,8 @@
 // How the hot statements are executed beside a large backlog (backlog.ts): which index they use, and how many rows
 // they read. On Postgres the rows are counted by EXPLAIN ANALYZE; SQLite tells its plan, which has no such choice
 // between plans that a count would be needed.
+import pg from "pg";
+import { idAt } from "../../src/policy/id.ts";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openStore } from "../../src/sql/open.ts";
@@ -122,6 +124,36 @@ function onPostgresPlans(filled: Filled): void {
         errors: null,
         errorGroup: null,
       }));
+
+    test("the claim, the settle and the insert are planned once, not anew for each batch", async () => {
+      const client = new pg.Client(fresh.url);
+      await client.connect();
+      const levels = [{ line: 1, rank: 0, queue: "default", group: "", limit: 10, runAt: 0, id: idAt(0) }];
+      const calls: [StatementName, Params][] = [
+        ["claim", { now, session, levels, direction: 1, most: 10 }],
+        [
+          "doneAlike",
+          { now, session, token: 1, ids: Array.from({ length: 100 }, (_, n) => idAt(n)), spent: [] },
+        ],
+        [
+          "insertAlike",
+          { now, line: 1, rank: 0, maxAttempts: null, timeout: null, rows: [{ id: idAt(now), input: "1" }] },
+        ],
+      ];
+      for (const [name, params] of calls) {
+        for (let times = 0; times < 8; times += 1) {
+          const { text, values } = compiler.prepare({ name, params });
+          await client.query("begin");
+          await client.query({ name, text, values: [...values] });
+          await client.query("rollback");
+        }
+      }
+      const { rows } = await client.query(
+        "select name from pg_prepared_statements where generic_plans < 3 order by name",
+      );
+      await client.end();
+      expect(rows, "statements that are planned for each set of values").toEqual([]);
+    });
 
     /** No statement may read a hot table from end to end; an empty partition costs nothing. */
     const noWholeTable = (nodes: readonly Node[]): void => {

@@ -99,6 +99,7 @@ describe("the catalogues", () => {
 });
 
 const noop = defineJob({ name: "noop", run: () => null });
+const quiet = defineJob({ name: "quiet", run: () => undefined });
 
 onEveryStore((target) => {
   test("1,000 concurrent enqueues with unique keys take a few dozen statements", async () => {
@@ -120,6 +121,42 @@ onEveryStore((target) => {
     expect(total, JSON.stringify(Object.fromEntries(sent))).toBeLessThan(80);
     expect(await count("history")).toBe(1_000);
     expect(await count("claim"), "no claim is left behind").toBe(0);
+  });
+
+  test("1,000 jobs that are alike are one statement and one commit, and those that differ are too", async () => {
+    const { hf, store } = await client(target);
+    await hf.enqueue(noop, null);
+    for (const options of [{}, { priority: 3, delay: "1m" }] as const) {
+      const before = { ...store.counters, byName: new Map(store.counters.byName) };
+      const items = Array.from({ length: 1_000 }, (_, n) => ({
+        job: noop,
+        input: n as never,
+        ...(n % 2 ? options : {}),
+      }));
+      await hf.enqueueMany(items);
+      const inserts = ["insertAlike", "insertNew", "insertJobs"].map(
+        (name) => (store.counters.byName.get(name) ?? 0) - (before.byName.get(name) ?? 0),
+      );
+      expect(inserts).toEqual("delay" in options ? [0, 1, 0] : [1, 0, 0]);
+      expect(store.counters.commits - before.commits).toBe(1);
+    }
+  });
+
+  test("a drain claims again without a look in between, and settles what is alike in one statement a batch", async () => {
+    const { hf, store } = await client(target);
+    await hf.enqueueMany(Array.from({ length: 5_000 }, (_, n) => ({ job: quiet, input: n as never })));
+    const before = new Map(store.counters.byName);
+    const worker = hf.work([quiet], { queues: { default: 100 }, ...patient });
+    await worker.idle();
+    const sent = (name: string): number => (store.counters.byName.get(name) ?? 0) - (before.get(name) ?? 0);
+    const claims = sent("claim") + sent("sweep");
+    expect(
+      claims,
+      "5,000 jobs, at most 1,100 a claim, half of that when the buffer is refilled",
+    ).toBeLessThanOrEqual(16);
+    expect(sent("peek"), "looks").toBeLessThanOrEqual(4);
+    expect(sent("doneAlike") + sent("done")).toBeLessThanOrEqual(claims + 2);
+    expect(sent("end") + sent("again"), "nothing but plain ends").toBe(0);
   });
 
   test("an idle worker looks, and writes nothing but its heartbeat", async () => {
