@@ -1,14 +1,26 @@
 /**
- * What the dashboard asks of features that a client may not have. One small adapter for each turns the feature's own
- * names into the contract's JSON; a feature without an adapter is absent: `/features` says so, its routes answer 404, its
- * screens are hidden. Nothing is ever made up.
+ * Schedules, flows, limits and series of a client, in the contract's JSON: one small adapter for each turns the client's
+ * own words into what the page reads. The routes ask them, audit what was done, and redact.
+ *
+ * Not here: jobs and queues (shapes.ts, overview.ts).
  */
-import type { Holdfast } from "../index.ts";
+import type {
+  BreakerState,
+  BudgetState,
+  Holdfast,
+  Job,
+  JobHistory,
+  LaneState,
+  MetricPoint,
+  ScheduleState,
+} from "../index.ts";
 import type {
   BreakerLine,
   BudgetLine,
-  Feature,
   FlowHistory,
+  FlowNode,
+  FlowStep,
+  LaneLine,
   LaneList,
   ScheduleLine,
   Series,
@@ -19,12 +31,12 @@ export interface ScheduleChange {
   readonly cron?: string;
   readonly every?: string;
   readonly timezone?: string;
-  readonly missed?: ScheduleLine["missed"];
-  readonly overlap?: ScheduleLine["overlap"];
+  readonly missed?: "skip" | "one" | "all";
+  readonly overlap?: "allow" | "skip" | "queue";
   readonly jitter?: string;
 }
 
-/** A change of a lane; null is back to the queue's default. */
+/** A change of a lane; what is not given stays, null takes a limit away. */
 export interface LaneChange {
   readonly concurrency?: number | null;
   readonly rate?: { readonly limit: number; readonly per: string } | null;
@@ -32,36 +44,39 @@ export interface LaneChange {
   readonly paused?: boolean;
 }
 
-/** One for each feature. JSON texts (`output`, `data`) are given raw: the routes redact them. */
+/** JSON texts (`output`, `data`) are given raw: the routes redact them. */
 export interface Adapters {
-  readonly flows?: {
+  readonly flows: {
     history(id: string): Promise<FlowHistory | null>;
     signal(name: string, signal: { key: string | null; data: unknown }): Promise<void>;
   };
-  readonly schedules?: {
+  readonly schedules: {
     list(): Promise<readonly ScheduleLine[]>;
     preview(name: string, n: number): Promise<readonly number[]>;
     change(name: string, change: ScheduleChange): Promise<void>;
     pause(name: string): Promise<void>;
     resume(name: string): Promise<void>;
+    reset(name: string): Promise<void>;
     /** Gives the id of the job that it made. */
     trigger(name: string): Promise<string>;
     remove(name: string): Promise<boolean>;
   };
-  readonly lanes?: {
+  readonly lanes: {
     list(page: { queue: string | null; limit: number; cursor: string | null }): Promise<LaneList>;
     set(queue: string, lane: string, change: LaneChange): Promise<void>;
   };
-  readonly budgets?: {
+  readonly budgets: {
     list(): Promise<readonly BudgetLine[]>;
     set(name: string, budget: { limit: number; per: string; burst?: number }): Promise<void>;
-    drain(name: string): Promise<void>;
+    drain(name: string): Promise<boolean>;
+    reset(name: string): Promise<boolean>;
+    remove(name: string): Promise<boolean>;
   };
-  readonly breakers?: {
+  readonly breakers: {
     list(): Promise<readonly BreakerLine[]>;
     reset(key: string): Promise<boolean>;
   };
-  readonly series?: (query: {
+  readonly series: (query: {
     queue: string | null;
     name: string | null;
     from: number;
@@ -69,9 +84,226 @@ export interface Adapters {
   }) => Promise<Series>;
 }
 
-export const FEATURES: readonly Feature[] = ["flows", "schedules", "lanes", "budgets", "breakers", "series"];
+const minuteMs = 60_000;
+const mostPoints = 720;
+const mostCounted = 10_000;
+const mostDrawn = 1_000;
 
-/** The adapters of what this client has. Each feature adds its own here when it comes. */
-export function adaptersOf(_hf: Holdfast): Adapters {
-  return {};
+/** The adapters of a client. */
+export function adaptersOf(hf: Holdfast): Adapters {
+  const { schedules, lanes, budgets, breakers } = hf;
+  return {
+    flows: {
+      history: async (id) => {
+        const [job, history] = await Promise.all([hf.jobs.get(id), hf.jobs.history(id)]);
+        return job === null || history === null ? null : flowOf(job, history);
+      },
+      signal: (name, { key, data }) => hf.signal(name, { data, ...(key === null ? {} : { key }) }),
+    },
+    schedules: {
+      list: async () => (await schedules.list()).map(scheduleLine),
+      preview: async (name, n) => (await schedules.preview(name, n)).map((at) => at.getTime()),
+      change: async (name, change) => void (await schedules.edit(name, change)),
+      pause: async (name) => void (await schedules.pause(name)),
+      resume: async (name) => void (await schedules.resume(name)),
+      reset: async (name) => void (await schedules.reset(name)),
+      trigger: async (name) => (await schedules.trigger(name)).id,
+      remove: (name) => schedules.remove(name),
+    },
+    lanes: {
+      list: async ({ queue, limit, cursor }) => {
+        const page = await lanes.list({ limit, cursor, ...(queue === null ? {} : { queue }) });
+        return { lanes: page.lanes.map(laneLine), cursor: page.cursor };
+      },
+      set: async (queue, lane, { paused, ...limits }) => {
+        await lanes.set(queue, lane, limits);
+        if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
+      },
+    },
+    budgets: {
+      list: async () => (await budgets.list()).map(budgetLine),
+      set: (name, budget) => budgets.set(name, budget),
+      drain: (name) => budgets.drain(name),
+      reset: (name) => budgets.reset(name),
+      remove: (name) => budgets.remove(name),
+    },
+    breakers: {
+      list: async () => (await breakers.list()).map(breakerLine).sort(byState),
+      reset: (key) => breakers.reset(key),
+    },
+    series: async ({ queue, name, from, to }) => {
+      const stepMs = minuteMs * Math.ceil((to - from) / minuteMs / mostPoints);
+      const [all] = await hf.metrics.series({
+        since: from,
+        until: to,
+        step: stepMs,
+        ...(queue === null ? {} : { queue }),
+        ...(name === null ? {} : { name }),
+      });
+      return seriesOf(all?.points ?? [], from, to, stepMs);
+    },
+  };
+}
+
+function scheduleLine(schedule: ScheduleState): ScheduleLine {
+  const { name, job, queue, cron, every, timezone, paused, missed, overlap, jitter, counts } = schedule;
+  return {
+    name,
+    job,
+    queue,
+    cron,
+    everyMs: every,
+    timezone: cron === null ? null : timezone,
+    paused,
+    nextAt: ms(schedule.nextAt),
+    waitingAt: ms(schedule.waitingAt),
+    lastAt: ms(schedule.lastRunAt),
+    lastJobId: schedule.lastJobId,
+    missed,
+    overlap,
+    jitterMs: jitter,
+    fired: counts.fired,
+    skipped: counts.skipped,
+    passed: counts.missed,
+    error: schedule.fault,
+    edited: schedule.edited,
+    unserved: schedule.unserved,
+  };
+}
+
+function laneLine({ key, waiting, pausedAt: _, rateOpensAt, ...lane }: LaneState): LaneLine {
+  return {
+    ...lane,
+    lane: key,
+    waiting: { count: waiting, more: waiting >= mostCounted },
+    rateOpensAt: ms(rateOpensAt),
+  };
+}
+
+function budgetLine({ per, ...budget }: BudgetState): BudgetLine {
+  return { ...budget, perMs: per };
+}
+
+function breakerLine({ openedAt, openUntil, ...breaker }: BreakerState): BreakerLine {
+  return { ...breaker, openedAt: ms(openedAt), openUntil: ms(openUntil) };
+}
+
+const stateOrder = { open: 0, "half-open": 1, closed: 2 } as const;
+
+function byState(a: BreakerLine, b: BreakerLine): number {
+  return stateOrder[a.state] - stateOrder[b.state] || a.key.localeCompare(b.key);
+}
+
+/** Every step of the range has a point: zero where nothing happened, null where nothing was measured. Pure. */
+export function seriesOf(points: readonly MetricPoint[], from: number, to: number, stepMs: number): Series {
+  const byAt = new Map(points.map((point) => [point.at.getTime(), point]));
+  const at: number[] = [];
+  for (let one = Math.floor(from / stepMs) * stepMs; one < to; one += stepMs) at.push(one);
+  const found = at.map((one) => byAt.get(one));
+  const percentiles = (of: "ran" | "waited") => ({
+    p50: found.map((point) => point?.[of].p50 ?? null),
+    p95: found.map((point) => point?.[of].p95 ?? null),
+    p99: found.map((point) => point?.[of].p99 ?? null),
+  });
+  return {
+    stepMs,
+    at,
+    done: found.map((point) => point?.done ?? 0),
+    retried: found.map((point) => point?.failed ?? 0),
+    dead: found.map((point) => point?.dead ?? 0),
+    waitMs: percentiles("waited"),
+    runMs: percentiles("ran"),
+  };
+}
+
+/** A job's history as the page draws it. Pure. */
+export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHistory): FlowHistory {
+  const steps = history.steps.map((step): FlowStep => ({
+    name: step.name,
+    kind: step.kind,
+    state: stepState(step, job.state),
+    tries: step.tries,
+    startedAt: step.startedAt.getTime(),
+    endedAt: ms(step.endedAt),
+    until: ms(step.wakeAt),
+    output: text(step.output),
+    error: step.error,
+    jobId: step.child,
+  }));
+  const children = history.children.map(({ id, name, relation, state, step, error }) => ({
+    id,
+    name,
+    relation,
+    state,
+    step,
+    error,
+  }));
+  return {
+    steps,
+    signals: history.signals.map(({ since, takenAt, data, ...signal }) => ({
+      ...signal,
+      since: since.getTime(),
+      takenAt: ms(takenAt),
+      data: text(data),
+    })),
+    children,
+    graph: graphOf(job, steps, children),
+  };
+}
+
+function stepState({ kind, state }: JobHistory["steps"][number], job: Job["state"]): FlowStep["state"] {
+  if (state !== "open") return state;
+  if (job === "done" || job === "dead" || job === "cancelled") return "cancelled";
+  const waits = kind === "sleep" || kind === "signal" || kind === "call";
+  return job === "running" && !waits ? "running" : "waiting";
+}
+
+/**
+ * What waits for what: jobs before this one → this one → its steps, in the order in which they were over → what they
+ * called; what the job enqueued hangs on the job itself.
+ */
+function graphOf(
+  job: Pick<Job, "id" | "name" | "state">,
+  steps: readonly FlowStep[],
+  children: FlowHistory["children"],
+): FlowHistory["graph"] {
+  const drawn = steps.slice(0, mostDrawn);
+  const nodes: FlowNode[] = [{ id: job.id, label: job.name, kind: "job", state: job.state, jobId: null }];
+  const edges: { from: string; to: string }[] = [];
+  const idOf = (i: number): string => `step-${i}`;
+  for (const [i, { name, kind, state }] of drawn.entries()) {
+    nodes.push({ id: idOf(i), label: name, kind, state, jobId: null });
+    const before = stepsBefore(drawn, i);
+    if (before.length === 0) edges.push({ from: job.id, to: idOf(i) });
+    for (const one of before) edges.push({ from: idOf(one), to: idOf(i) });
+  }
+  for (const { id, name, relation, state, step } of children) {
+    nodes.push({ id, label: name ?? "(deleted)", kind: "job", state, jobId: state === null ? null : id });
+    const caller = drawn.findIndex((one) => one.jobId === id || (step !== null && one.name === step));
+    if (relation === "after") edges.push({ from: id, to: job.id });
+    else edges.push({ from: caller === -1 ? job.id : idOf(caller), to: id });
+  }
+  return { nodes, edges, cut: steps.length > mostDrawn };
+}
+
+/** The steps that were over when this one began, without those that were over before another of them. */
+function stepsBefore(steps: readonly FlowStep[], index: number): number[] {
+  const began = steps[index]?.startedAt ?? 0;
+  const found: number[] = [];
+  let latestStart = -Infinity;
+  for (let i = index - 1; i >= 0; i -= 1) {
+    const { startedAt, endedAt } = steps[i] as FlowStep;
+    if (endedAt === null || endedAt > began || endedAt <= latestStart) continue;
+    found.push(i);
+    latestStart = Math.max(latestStart, startedAt);
+  }
+  return found;
+}
+
+function text(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}
+
+function ms(date: Date | null): number | null {
+  return date === null ? null : date.getTime();
 }

@@ -4,9 +4,6 @@
  *
  * Instants are epoch milliseconds. Counts stop at 10,000 and say so (`more`). JSON values of jobs travel as text, already
  * redacted, so that numbers keep all their digits. Fields are added, never renamed; a break would be /api/v2.
- *
- * The parts of features that a client may not have (flows, schedules, lanes, budgets, breakers, series) are here as well:
- * `/api/v1/features` says which there are, and the others' routes answer 404 FEATURE_ABSENT.
  */
 import type { CappedCount, DatabaseHealth, QueueSettings } from "../insight.ts";
 import type { JobState } from "../job.ts";
@@ -44,7 +41,6 @@ export type ApiErrorCode =
   | "BAD_HOST"
   | "CROSS_SITE"
   | "NOT_FOUND"
-  | "FEATURE_ABSENT"
   | "METHOD_NOT_ALLOWED"
   | "CONFLICT"
   | "TOO_LARGE"
@@ -71,12 +67,10 @@ export interface Me {
   readonly readOnly: boolean;
 }
 
-export type Feature = "flows" | "schedules" | "lanes" | "budgets" | "breakers" | "series";
-export interface Features {
+export interface About {
   readonly version: string;
   readonly dialect: "sqlite" | "postgres";
   readonly label: string | null;
-  readonly features: Readonly<Record<Feature, boolean>>;
 }
 
 // --- Overview -------------------------------------------------------------------------------------------------
@@ -303,37 +297,47 @@ export interface AuditLine {
   readonly details: string | null;
 }
 
-// --- Features that a client may not have -----------------------------------------------------------------------------
+// --- Schedules, flows, limits, series ---------------------------------------------------------------------------------
 
 export interface ScheduleLine {
   readonly name: string;
-  readonly job: string;
-  readonly queue: string;
+  /** Null, like its queue and its timing: the row cannot be read (`error` says why). */
+  readonly job: string | null;
+  readonly queue: string | null;
   /** The cron expression, or null for an interval. */
   readonly cron: string | null;
   readonly everyMs: number | null;
-  readonly timezone: string;
+  /** Null for an interval. */
+  readonly timezone: string | null;
   readonly paused: boolean;
   readonly nextAt: number | null;
+  /** A slot whose job is made when the one before has ended. */
+  readonly waitingAt: number | null;
   readonly lastAt: number | null;
   readonly lastJobId: string | null;
-  readonly missed: "skip" | "one" | "all";
-  readonly overlap: "allow" | "skip" | "queue";
+  readonly missed: "skip" | "one" | "all" | null;
+  readonly overlap: "allow" | "skip" | "queue" | null;
   readonly jitterMs: number;
+  /** Slots that made a job, that made none because of an earlier one, and that passed while nobody was there. */
   readonly fired: number;
   readonly skipped: number;
+  readonly passed: number;
   /** A bad row that disabled itself. */
   readonly error: string | null;
-  /** An operator changed it: code does not overwrite it. */
-  readonly edited: boolean;
+  /** The options that an operator changed: code does not overwrite them. */
+  readonly edited: readonly string[];
+  /** No live worker serves its queue and job. */
+  readonly unserved: boolean;
 }
 
 export interface FlowStep {
   readonly name: string;
-  readonly kind: "step" | "sleep" | "wait" | "call" | "machine";
-  readonly state: "done" | "failed" | "running" | "waiting" | "pending";
-  readonly attempt: number;
-  readonly startedAt: number | null;
+  readonly kind: "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
+  /** `cancelled`: the run ended before the step did. */
+  readonly state: "done" | "failed" | "running" | "waiting" | "cancelled";
+  /** Tries of this step by itself. */
+  readonly tries: number;
+  readonly startedAt: number;
   readonly endedAt: number | null;
   /** A sleep's or a wait's end. */
   readonly until: number | null;
@@ -347,44 +351,54 @@ export interface FlowNode {
   readonly id: string;
   readonly label: string;
   readonly kind: "job" | FlowStep["kind"];
-  readonly state: JobState | FlowStep["state"];
+  /** Null: a job that is not kept any more. */
+  readonly state: JobState | FlowStep["state"] | null;
   readonly jobId: string | null;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
 }
 export interface FlowHistory {
   readonly steps: readonly FlowStep[];
+  /** What the run took, or waits for. */
   readonly signals: readonly {
-    name: string;
-    key: string | null;
-    at: number;
-    usedAt: number | null;
-    data: string | null;
+    readonly name: string;
+    readonly key: string | null;
+    readonly step: string;
+    readonly state: "waiting" | "taken" | "timeout";
+    readonly since: number;
+    readonly takenAt: number | null;
+    /** JSON text, redacted. */
+    readonly data: string | null;
   }[];
+  /** Jobs that it called, enqueued, or waits for (`after`); at most 1,000. */
   readonly children: readonly {
-    id: string;
-    name: string;
-    queue: string;
-    state: JobState;
-    createdAt: number;
-    endedAt: number | null;
+    readonly id: string;
+    readonly name: string | null;
+    readonly relation: "called" | "enqueued" | "after";
+    readonly state: JobState | null;
+    readonly step: string | null;
+    readonly error: string | null;
   }[];
   /** Steps, children and dependencies, for drawing; the job itself is among the nodes. */
   readonly graph: {
     readonly nodes: readonly FlowNode[];
-    readonly edges: readonly { from: string; to: string }[];
+    readonly edges: readonly { readonly from: string; readonly to: string }[];
+    /** There are more steps than are drawn. */
+    readonly cut: boolean;
   };
 }
 
 export interface LaneLine {
   readonly queue: string;
   readonly lane: string;
-  readonly ready: CappedCount;
+  readonly waiting: CappedCount;
   readonly running: number;
   readonly concurrency: number | null;
   readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  /** When the rate allows the next start, if it does not now. */
+  readonly rateOpensAt: number | null;
   readonly weight: number;
   readonly paused: boolean;
+  /** An operator set its limits: a definition's do not change them. */
+  readonly tuned: boolean;
 }
 export interface LaneList {
   readonly lanes: readonly LaneLine[];
@@ -397,25 +411,27 @@ export interface BudgetLine {
   readonly perMs: number;
   readonly burst: number;
   readonly tokens: number;
-  /** When the next token comes, if there is none now. */
-  readonly nextAt: number | null;
+  /** An operator set its numbers: the code's do not count. */
+  readonly tuned: boolean;
 }
 
 export interface BreakerLine {
   readonly key: string;
   readonly state: "closed" | "open" | "half-open";
   readonly failures: number;
-  readonly threshold: number;
+  readonly openedAt: number | null;
+  /** When the next probe may run. */
   readonly openUntil: number | null;
+  readonly probing: boolean;
   readonly error: string | null;
 }
 
-/** Minute roll-ups. Each list has one value for each of `at`; null: nothing was measured. */
+/** Roll-ups of whole minutes. Each list has one value for each of `at`; null: nothing was measured. */
 export interface Series {
   readonly stepMs: number;
   readonly at: readonly number[];
-  readonly enqueued: readonly number[];
   readonly done: readonly number[];
+  /** Attempts that failed and run again. */
   readonly retried: readonly number[];
   readonly dead: readonly number[];
   readonly waitMs: {

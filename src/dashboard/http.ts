@@ -38,7 +38,6 @@ const statuses: Readonly<Record<ApiErrorCode, number>> = {
   BAD_HOST: 403,
   CROSS_SITE: 403,
   NOT_FOUND: 404,
-  FEATURE_ABSENT: 404,
   METHOD_NOT_ALLOWED: 405,
   CONFLICT: 409,
   TOO_LARGE: 413,

@@ -80,8 +80,11 @@ const queueFields: Readonly<Record<string, Schema>> = {
   oldestMs: maybe(number),
   unserved: list(text),
 };
-const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed", "pending"] };
-const flowKind: Schema = { type: "string", enum: ["job", "step", "sleep", "wait", "call", "machine"] };
+const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
+const flowKind: Schema = {
+  type: "string",
+  enum: ["job", "step", "sleep", "signal", "call", "version", "undo", "machine"],
+};
 
 export const schemas: Readonly<Record<string, Schema>> = {
   Error: object({
@@ -96,11 +99,10 @@ export const schemas: Readonly<Record<string, Schema>> = {
     ...object({ count: integer, more: flag }),
     description: "`more`: there are more, or there may be.",
   },
-  Features: object({
+  About: object({
     version: text,
     dialect: { type: "string", enum: ["sqlite", "postgres"] },
     label: maybe(text),
-    features: { type: "object", additionalProperties: flag },
   }),
   Me: object({ user: text, permissions: list({ type: "string", enum: PERMISSIONS }), readOnly: flag }),
   Health: object({ ok: flag, now: instant }),
@@ -297,7 +299,6 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Series: object({
     stepMs: integer,
     at: list(instant),
-    enqueued: list(number),
     done: list(number),
     retried: list(number),
     dead: list(number),
@@ -308,22 +309,25 @@ export const schemas: Readonly<Record<string, Schema>> = {
     schedules: list(
       object({
         name: text,
-        job: text,
-        queue: text,
+        job: maybe(text),
+        queue: maybe(text),
         cron: maybe(text),
         everyMs: maybe(integer),
-        timezone: text,
+        timezone: maybe(text),
         paused: flag,
         nextAt: maybe(instant),
+        waitingAt: maybe(instant),
         lastAt: maybe(instant),
         lastJobId: maybe(text),
-        missed: { type: "string", enum: ["skip", "one", "all"] },
-        overlap: { type: "string", enum: ["allow", "skip", "queue"] },
+        missed: maybe({ type: "string", enum: ["skip", "one", "all"] }),
+        overlap: maybe({ type: "string", enum: ["allow", "skip", "queue"] }),
         jitterMs: integer,
         fired: integer,
         skipped: integer,
+        passed: integer,
         error: maybe(text),
-        edited: flag,
+        edited: list(text),
+        unserved: flag,
       }),
     ),
   }),
@@ -335,8 +339,8 @@ export const schemas: Readonly<Record<string, Schema>> = {
         name: text,
         kind: flowKind,
         state: flowState,
-        attempt: integer,
-        startedAt: maybe(instant),
+        tries: integer,
+        startedAt: instant,
         endedAt: maybe(instant),
         until: maybe(instant),
         output: jsonText,
@@ -345,10 +349,25 @@ export const schemas: Readonly<Record<string, Schema>> = {
       }),
     ),
     signals: list(
-      object({ name: text, key: maybe(text), at: instant, usedAt: maybe(instant), data: jsonText }),
+      object({
+        name: text,
+        key: maybe(text),
+        step: text,
+        state: { type: "string", enum: ["waiting", "taken", "timeout"] },
+        since: instant,
+        takenAt: maybe(instant),
+        data: jsonText,
+      }),
     ),
     children: list(
-      object({ id: text, name: text, queue: text, state, createdAt: instant, endedAt: maybe(instant) }),
+      object({
+        id: text,
+        name: maybe(text),
+        relation: { type: "string", enum: ["called", "enqueued", "after"] },
+        state: maybe(state),
+        step: maybe(text),
+        error: maybe(text),
+      }),
     ),
     graph: object({
       nodes: list(
@@ -356,13 +375,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
           id: text,
           label: text,
           kind: flowKind,
-          state: flowState,
+          state: maybe(flowState),
           jobId: maybe(text),
-          startedAt: maybe(instant),
-          endedAt: maybe(instant),
         }),
       ),
       edges: list(object({ from: text, to: text })),
+      cut: flag,
     }),
   }),
   LaneList: object({
@@ -370,12 +388,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
       object({
         queue: text,
         lane: text,
-        ready: ref("Count"),
+        waiting: ref("Count"),
         running: integer,
         concurrency: maybe(integer),
         rate: maybe(object({ limit: number, perMs: integer })),
+        rateOpensAt: maybe(instant),
         weight: number,
         paused: flag,
+        tuned: flag,
       }),
     ),
     cursor: maybe(text),
@@ -388,7 +408,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         perMs: integer,
         burst: number,
         tokens: number,
-        nextAt: maybe(instant),
+        tuned: flag,
       }),
     ),
   }),
@@ -398,8 +418,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
         key: text,
         state: { type: "string", enum: ["closed", "open", "half-open"] },
         failures: integer,
-        threshold: integer,
+        openedAt: maybe(instant),
         openUntil: maybe(instant),
+        probing: flag,
         error: maybe(text),
       }),
     ),
@@ -424,6 +445,8 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   concurrency: maybe(integer),
   weight: maybe(integer),
   slots: maybe(integer),
+  total: maybe(integer),
+  breaker: maybe({ type: "object" }),
   paused: flag,
   rate: maybe({ type: "object" }),
   retention: maybe({ type: "object" }),
@@ -435,7 +458,7 @@ const errors: Readonly<Record<string, string>> = {
   "400": "The request is wrong; `field` says where.",
   "401": "Nobody is signed in, or the token is wrong.",
   "403": "Not allowed: the permission is missing, the dashboard is read-only, or another site asked.",
-  "404": "There is no such thing, or this client lacks the feature.",
+  "404": "There is no such thing.",
   "409": "The job is not in a state that allows it.",
   "413": "The body is too large.",
   "429": "Too many wrong tokens, streams or bulk actions.",
@@ -477,7 +500,6 @@ function operation(route: Route): object {
     operationId: route.id,
     summary: route.summary,
     ...(route.permission === null ? {} : { "x-permission": route.permission }),
-    ...(route.feature === undefined ? {} : { "x-feature": route.feature }),
     ...(inPath.length + inQuery.length === 0 ? {} : { parameters: [...inPath, ...inQuery] }),
     ...(route.body === undefined
       ? {}

@@ -2,23 +2,14 @@
  * The route table: every address of the API, what it needs, and what it does. openapi.ts describes exactly this table.
  *
  * Invariants: a route that changes something says so (`write`), names its permission, and leaves a line on the audit
- * trail; GET changes nothing; a route of an absent feature answers 404 FEATURE_ABSENT.
+ * trail; GET changes nothing.
  */
 import type { Holdfast } from "../index.ts";
 import type { Insight, InsightFilter } from "../insight.ts";
 import type { Store } from "../store.ts";
 import { VERSION } from "../version.ts";
-import { type Adapters, FEATURES } from "./adapters.ts";
-import type {
-  BulkAction,
-  DryRun,
-  Feature,
-  Features,
-  FilterJson,
-  Me,
-  Operation,
-  Permission,
-} from "./contract.ts";
+import type { Adapters } from "./adapters.ts";
+import type { About, BulkAction, DryRun, FilterJson, Me, Operation, Permission } from "./contract.ts";
 import { ApiError, json } from "./http.ts";
 import { actionFilter, type Operations, STATES_OF } from "./operations.ts";
 import { queueDetail, queueLines, readCluster } from "./overview.ts";
@@ -71,7 +62,6 @@ export interface Route {
   /** Null: whoever may see the dashboard at all. */
   readonly permission: Permission | null;
   readonly write?: true;
-  readonly feature?: Feature;
   readonly query?: readonly string[];
   /** Fields of the body. */
   readonly body?: readonly string[];
@@ -86,19 +76,12 @@ export const routes: readonly Route[] = [
   // --- what there is ---
   {
     method: "GET",
-    path: "/features",
-    id: "features",
-    summary: "Version, database and which features this client has.",
+    path: "/about",
+    id: "about",
+    summary: "Version, database and label.",
     permission: null,
-    answer: "Features",
-    run: ({ adapters, store, label }): Features => ({
-      version: VERSION,
-      dialect: store.dialect,
-      label,
-      features: Object.fromEntries(
-        FEATURES.map((name) => [name, adapters[name] !== undefined]),
-      ) as Features["features"],
-    }),
+    answer: "About",
+    run: ({ store, label }): About => ({ version: VERSION, dialect: store.dialect, label }),
   },
   {
     method: "GET",
@@ -265,13 +248,12 @@ export const routes: readonly Route[] = [
     id: "jobHistory",
     summary: "Steps, signals, children and the graph of a job.",
     permission: "view",
-    feature: "flows",
     answer: "FlowHistory",
     run: async (context) => {
       const { adapters, path, redactor, insight } = context;
       const id = idOf(path);
       const job = await insight.inspect(id);
-      const history = job === null ? null : await feature(adapters.flows).history(id);
+      const history = job === null ? null : await adapters.flows.history(id);
       if (job === null || history === null) throw noJob(id);
       const mayPayload = await context.may("view:payload");
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
@@ -283,6 +265,10 @@ export const routes: readonly Route[] = [
           error: mayPayload ? redactor.text(step.error) : null,
         })),
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
+        children: history.children.map((child) => ({
+          ...child,
+          error: mayPayload ? redactor.text(child.error) : null,
+        })),
       };
     },
   },
@@ -422,7 +408,7 @@ export const routes: readonly Route[] = [
     summary: "Changes settings in every process; null is back to the default.",
     permission: "queues:set",
     write: true,
-    body: ["concurrency", "rate", "retention", "backoff", "weight", "slots", "cooldown"],
+    body: ["concurrency", "rate", "retention", "backoff", "weight", "slots", "total", "breaker", "cooldown"],
     answer: "Done",
     run: async ({ hf, path, body, audit }) => {
       await hf.queues.set(path["name"] ?? "", body);
@@ -535,14 +521,13 @@ export const routes: readonly Route[] = [
     },
   },
 
-  // --- features that a client may not have ---
+  // --- series, schedules, limits, signals ---
   {
     method: "GET",
     path: "/series",
     id: "series",
     summary: "Minute roll-ups: throughput, failures, waiting and running times.",
     permission: "view",
-    feature: "series",
     query: ["queue", "name", "from", "to"],
     answer: "Series",
     run: ({ adapters, query, hf }) => {
@@ -550,7 +535,7 @@ export const routes: readonly Route[] = [
       const to = integer(query, "to", { min: 0, max: 8.64e15, or: now });
       const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
       if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
-      return feature(adapters.series)({ queue: query.get("queue"), name: query.get("name"), from, to });
+      return adapters.series({ queue: query.get("queue"), name: query.get("name"), from, to });
     },
   },
   {
@@ -559,9 +544,8 @@ export const routes: readonly Route[] = [
     id: "listSchedules",
     summary: "Every schedule, with its next run.",
     permission: "view",
-    feature: "schedules",
     answer: "ScheduleList",
-    run: async ({ adapters }) => ({ schedules: await feature(adapters.schedules).list() }),
+    run: async ({ adapters }) => ({ schedules: await adapters.schedules.list() }),
   },
   {
     method: "GET",
@@ -569,11 +553,10 @@ export const routes: readonly Route[] = [
     id: "previewSchedule",
     summary: "The next runs of a schedule.",
     permission: "view",
-    feature: "schedules",
     query: ["n"],
     answer: "Preview",
     run: async ({ adapters, path, query }) => ({
-      at: await feature(adapters.schedules).preview(
+      at: await adapters.schedules.preview(
         path["name"] ?? "",
         integer(query, "n", { min: 1, max: 100, or: 20 }),
       ),
@@ -586,27 +569,29 @@ export const routes: readonly Route[] = [
     summary: "Changes a schedule; the change survives restarts.",
     permission: "schedules:set",
     write: true,
-    feature: "schedules",
     body: ["cron", "every", "timezone", "missed", "overlap", "jitter"],
     answer: "Done",
     run: async ({ adapters, path, body, audit }) => {
-      await feature(adapters.schedules).change(path["name"] ?? "", body);
+      await adapters.schedules.change(path["name"] ?? "", body);
       await audit("schedules.set", path["name"] ?? "", "set", body);
       return { ok: true };
     },
   },
-  ...(["pause", "resume"] as const).map((verb): Route => ({
+  ...(["pause", "resume", "reset"] as const).map((verb): Route => ({
     method: "POST",
     path: `/schedules/:name/${verb}`,
     id: `${verb}Schedule`,
-    summary: verb === "pause" ? "It makes no more jobs." : "It makes jobs again.",
+    summary: {
+      pause: "It makes no more jobs.",
+      resume: "It makes jobs again.",
+      reset: "Gives up what was edited, and a fault: the code's words count again.",
+    }[verb],
     permission: "schedules:set",
     write: true,
-    feature: "schedules",
     answer: "Done",
     run: async ({ adapters, path, audit }) => {
-      await feature(adapters.schedules)[verb](path["name"] ?? "");
-      await audit(`schedules.${verb}`, path["name"] ?? "", `${verb}d`);
+      await adapters.schedules[verb](path["name"] ?? "");
+      await audit(`schedules.${verb}`, path["name"] ?? "", verb === "reset" ? "reset" : `${verb}d`);
       return { ok: true };
     },
   })),
@@ -617,10 +602,9 @@ export const routes: readonly Route[] = [
     summary: "Makes its job now, beside its slots.",
     permission: "schedules:trigger",
     write: true,
-    feature: "schedules",
     answer: "Triggered",
     run: async ({ adapters, path, audit }) => {
-      const id = await feature(adapters.schedules).trigger(path["name"] ?? "");
+      const id = await adapters.schedules.trigger(path["name"] ?? "");
       await audit("schedules.trigger", path["name"] ?? "", "triggered", { job: id });
       return { id };
     },
@@ -632,10 +616,9 @@ export const routes: readonly Route[] = [
     summary: "Removes a schedule.",
     permission: "schedules:set",
     write: true,
-    feature: "schedules",
     answer: "Done",
     run: async ({ adapters, path, audit }) => {
-      if (!(await feature(adapters.schedules).remove(path["name"] ?? "")))
+      if (!(await adapters.schedules.remove(path["name"] ?? "")))
         throw new ApiError("NOT_FOUND", "No schedule has this name.");
       await audit("schedules.remove", path["name"] ?? "", "removed");
       return { ok: true };
@@ -647,11 +630,10 @@ export const routes: readonly Route[] = [
     id: "listLanes",
     summary: "Lanes with their limits and what waits in them.",
     permission: "view",
-    feature: "lanes",
     query: ["queue", ...pageParams],
     answer: "LaneList",
     run: ({ adapters, query }) =>
-      feature(adapters.lanes).list({
+      adapters.lanes.list({
         queue: query.get("queue"),
         limit: integer(query, "limit", { min: 1, max: 200, or: 50 }),
         cursor: query.get("cursor"),
@@ -664,11 +646,10 @@ export const routes: readonly Route[] = [
     summary: "Changes a lane's limits, or pauses it.",
     permission: "limits:set",
     write: true,
-    feature: "lanes",
     body: ["concurrency", "rate", "weight", "paused"],
     answer: "Done",
     run: async ({ adapters, path, body, audit }) => {
-      await feature(adapters.lanes).set(path["queue"] ?? "", path["lane"] ?? "", body);
+      await adapters.lanes.set(path["queue"] ?? "", path["lane"] ?? "", body);
       await audit("lanes.set", `${path["queue"]}/${path["lane"]}`, "set", body);
       return { ok: true };
     },
@@ -679,9 +660,8 @@ export const routes: readonly Route[] = [
     id: "listBudgets",
     summary: "Cluster-wide rates, and what is left of them.",
     permission: "view",
-    feature: "budgets",
     answer: "BudgetList",
-    run: async ({ adapters }) => ({ budgets: await feature(adapters.budgets).list() }),
+    run: async ({ adapters }) => ({ budgets: await adapters.budgets.list() }),
   },
   {
     method: "PUT",
@@ -690,14 +670,10 @@ export const routes: readonly Route[] = [
     summary: "Sets a budget.",
     permission: "limits:set",
     write: true,
-    feature: "budgets",
     body: ["limit", "per", "burst"],
     answer: "Done",
     run: async ({ adapters, path, body, audit }) => {
-      await feature(adapters.budgets).set(
-        path["name"] ?? "",
-        body as { limit: number; per: string; burst?: number },
-      );
+      await adapters.budgets.set(path["name"] ?? "", body as { limit: number; per: string; burst?: number });
       await audit("budgets.set", path["name"] ?? "", "set", body);
       return { ok: true };
     },
@@ -709,13 +685,28 @@ export const routes: readonly Route[] = [
     summary: "Takes what is left: nothing is granted until it refills.",
     permission: "limits:set",
     write: true,
-    feature: "budgets",
     answer: "Done",
-    run: async ({ adapters, path, audit }) => {
-      await feature(adapters.budgets).drain(path["name"] ?? "");
-      await audit("budgets.drain", path["name"] ?? "", "drained");
-      return { ok: true };
-    },
+    run: (context) => onBudget(context, "drain", "drained"),
+  },
+  {
+    method: "POST",
+    path: "/budgets/:name/reset",
+    id: "resetBudget",
+    summary: "Gives up what was set by hand, for the code's numbers.",
+    permission: "limits:set",
+    write: true,
+    answer: "Done",
+    run: (context) => onBudget(context, "reset", "reset"),
+  },
+  {
+    method: "DELETE",
+    path: "/budgets/:name",
+    id: "removeBudget",
+    summary: "Removes a budget: what takes from it is throttled.",
+    permission: "limits:set",
+    write: true,
+    answer: "Done",
+    run: (context) => onBudget(context, "remove", "removed"),
   },
   {
     method: "GET",
@@ -723,9 +714,17 @@ export const routes: readonly Route[] = [
     id: "listBreakers",
     summary: "Breakers, open ones first.",
     permission: "view",
-    feature: "breakers",
     answer: "BreakerList",
-    run: async ({ adapters }) => ({ breakers: await feature(adapters.breakers).list() }),
+    run: async ({ adapters, redactor, may }) => {
+      const mayPayload = await may("view:payload");
+      const breakers = await adapters.breakers.list();
+      return {
+        breakers: breakers.map((breaker) => ({
+          ...breaker,
+          error: mayPayload ? redactor.text(breaker.error) : null,
+        })),
+      };
+    },
   },
   {
     method: "POST",
@@ -734,10 +733,9 @@ export const routes: readonly Route[] = [
     summary: "Closes a breaker by hand.",
     permission: "limits:set",
     write: true,
-    feature: "breakers",
     answer: "Done",
     run: async ({ adapters, path, audit }) => {
-      if (!(await feature(adapters.breakers).reset(path["key"] ?? "")))
+      if (!(await adapters.breakers.reset(path["key"] ?? "")))
         throw new ApiError("NOT_FOUND", "No breaker has this key.");
       await audit("breakers.reset", path["key"] ?? "", "closed");
       return { ok: true };
@@ -750,14 +748,13 @@ export const routes: readonly Route[] = [
     summary: "Sends a signal to whatever job waits for it.",
     permission: "flows:signal",
     write: true,
-    feature: "flows",
     body: ["name", "key", "data"],
     answer: "Done",
     run: async ({ adapters, body, audit }) => {
       const { name, key = null, data = null } = body;
       if (typeof name !== "string") throw bad("name", "must be the name of a signal.");
       if (key !== null && typeof key !== "string") throw bad("key", "must be a string.");
-      await feature(adapters.flows).signal(name, { key, data });
+      await adapters.flows.signal(name, { key, data });
       await audit("flows.signal", name, "sent", { key });
       return { ok: true };
     },
@@ -878,6 +875,21 @@ async function act(
   return { outcome };
 }
 
+async function onBudget(
+  { adapters, path, audit }: RouteContext,
+  verb: "drain" | "reset" | "remove",
+  done: string,
+): Promise<object> {
+  const name = path["name"] ?? "";
+  if (!(await adapters.budgets[verb](name)))
+    throw new ApiError(
+      "NOT_FOUND",
+      verb === "reset" ? "The code has no numbers for a budget of this name." : "No budget has this name.",
+    );
+  await audit(`budgets.${verb}`, name, done);
+  return { ok: true };
+}
+
 function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | null {
   const cursor = query.get("cursor");
   if (cursor === null || cursor === "") return null;
@@ -900,11 +912,6 @@ function noJob(id: string): ApiError {
 function found<T>(value: T | null): T {
   if (value === null) throw new ApiError("NOT_FOUND", "There is no such thing here.");
   return value;
-}
-
-function feature<T>(adapter: T | undefined): T {
-  if (adapter === undefined) throw new ApiError("FEATURE_ABSENT", "This client does not have this feature.");
-  return adapter;
 }
 
 /** The route of a request, with what its path says. */

@@ -1,5 +1,5 @@
 // A database that looks like work: several queues, all states, failures in groups, a worker that is busy.
-import { Dead, defineJob, type Holdfast, type Worker } from "../../src/index.ts";
+import { Dead, defineJob, fixed, type Holdfast, type Worker } from "../../src/index.ts";
 
 /** Handlers that end as their input says, or run until they are let go. */
 export function jobsOf(hold: Promise<void>) {
@@ -107,4 +107,96 @@ export async function fill(hf: Holdfast, scale = 1): Promise<Filled> {
       cancelled: first(cancelled),
     },
   };
+}
+
+export interface Features {
+  readonly worker: Worker;
+  /** Runs that wait for a signal, that are done, and that failed. */
+  readonly flow: Readonly<Record<"waiting" | "done" | "dead", string>>;
+}
+
+/** Schedules, lanes, budgets, an open breaker, and runs of a workflow at several points. */
+export async function fillFeatures(hf: Holdfast): Promise<Features> {
+  const part = defineJob({
+    name: "import-part",
+    queue: "flows",
+    run: async (n: number) => ({ rows: n * 120 }),
+  });
+  const audit = defineJob({ name: "write-audit", queue: "flows", run: async (_input: unknown) => {} });
+  const charge = async (input: { end?: string }): Promise<{ charged: number; cardToken: string }> => {
+    if (input.end === "dead") throw new Error("503 from the bank");
+    return { charged: 1_990, cardToken: "tok_secret" };
+  };
+  const order = defineJob({
+    name: "fulfil-order",
+    queue: "flows",
+    retry: { attempts: 1 },
+    run: async (input: { order: string; end?: string }, ctx) => {
+      await ctx.step("reserve", async () => ({ shelf: "B12" }));
+      await ctx.step("charge", () => charge(input), { retry: { attempts: 2, backoff: fixed("1s") } });
+      await ctx.all([1, 2, 3].map((n) => ctx.call(part, n)));
+      await ctx.step("tell", () => ctx.enqueue(audit, { order: input.order }));
+      await ctx.sleep("cool-off", 1);
+      const packed = await ctx.waitFor<{ boxes: number }>("packed", { key: input.order, timeout: "3d" });
+      return { boxes: packed?.boxes ?? 0 };
+    },
+  });
+  const bank = defineJob({
+    name: "ask-bank",
+    queue: "bank",
+    retry: { attempts: 3 },
+    run: async (_n: number) => {
+      throw new Error("503 from the bank");
+    },
+  });
+  const sync = defineJob({
+    name: "sync-tenant",
+    queue: "tenants",
+    lane: (input: { tenant: string }) => input.tenant,
+    lanes: { concurrency: 2, rate: { limit: 100, per: "1m" } },
+    run: async () => {},
+  });
+  await hf.schedules.put({
+    name: "digest",
+    cron: "0 9 * * 1",
+    timezone: "Europe/London",
+    job: order,
+    input: { order: "weekly" },
+    overlap: "skip",
+  });
+  await hf.schedules.put({
+    name: "sweep",
+    every: "1m",
+    job: "weekly-digest",
+    input: { week: 1 },
+    queue: "mail",
+  });
+  await hf.schedules.edit("sweep", { missed: "skip" });
+  await hf.schedules.pause("sweep");
+  await hf.budgets.set("slack", { limit: 50, per: "1m", default: true });
+  await hf.budgets.take("slack", 38);
+  await hf.queues.set("bank", { breaker: { after: 2, cooldown: "1h" } });
+  for (const tenant of ["acme/eu", "globex", "initech"])
+    await hf.enqueueMany(
+      Array.from({ length: tenant === "acme/eu" ? 40 : 3 }, () => ({ job: sync, input: { tenant } })),
+    );
+  await hf.lanes.set("tenants", "globex", { concurrency: 5, weight: 3 });
+  await hf.lanes.pause("tenants", "initech");
+  const worker = hf.work([part, audit, order, bank], { queues: { flows: 8, bank: 1 }, name: "flows-1" });
+  await worker.ready;
+  const [waiting, done, dead] = [
+    await hf.enqueue(order, { order: "o-1" }),
+    await hf.enqueue(order, { order: "o-2" }),
+    await hf.enqueue(order, { order: "o-3", end: "dead" }),
+  ];
+  await hf.enqueueMany([1, 2, 3].map((n) => ({ job: bank, input: n })));
+  await hf.signal("packed", { key: "o-2", data: { boxes: 2, password: "hunter2" } });
+  await hf.result(done, { timeout: "30s" });
+  const until = async (is: () => Promise<boolean>): Promise<void> => {
+    while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  await until(async () => (await hf.jobs.get(waiting.id))?.waitsFor === "signal");
+  await until(async () => (await hf.jobs.get(dead.id))?.state === "dead");
+  await until(async () => (await hf.breakers.list()).some(({ state }) => state === "open"));
+  return { worker, flow: { waiting: waiting.id, done: done.id, dead: dead.id } };
 }

@@ -1,7 +1,6 @@
 // Every screen in a real browser: it shows what there is, light and dark, wide and narrow, with nothing serious for axe.
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Filled, fill } from "./data.ts";
-import { fixtures } from "./fixtures.ts";
+import { type Features, type Filled, fill, fillFeatures, jobsOf } from "./data.ts";
 import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
@@ -9,12 +8,16 @@ closeSites();
 
 let home: Site;
 let filled: Filled;
-const done: string[] = [];
+let features: Features;
 beforeAll(async () => {
-  home = await site({ label: "test" }, fixtures(done));
+  home = await site({ label: "test" });
   filled = await fill(home.hf);
   await home.hf.holds.set("session-expired", { queues: ["media"], reason: "log in again" });
   filled.letGo();
+  features = await fillFeatures(home.hf);
+  // Its last minute is written down when it stops.
+  await filled.worker.stop();
+  home.hf.work(Object.values(jobsOf(Promise.resolve())), { queues: { crawl: 6 }, name: "web-1" });
 }, 60_000);
 
 const screens: readonly [name: string, path: () => string, shows: readonly string[]][] = [
@@ -33,13 +36,31 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
     ["It is dead since", "Attempt 1 failed", "Failures", "Hide stack", "[redacted]", "checkout"],
   ],
   ["inspector, done", () => `/jobs/${filled.ids.done}`, ["Done", "Output", "ann@example.org"]],
-  ["inspector, workflow", () => `/jobs/${filled.ids.scheduled}`, ["Graph", "Steps", "cool-off", "part-3"]],
+  [
+    "inspector, workflow",
+    () => `/jobs/${features.flow.done}`,
+    ["Graph", "Steps", "cool-off", "Signals", "taken", "Related jobs", "import-part", "enqueued by this job"],
+  ],
+  [
+    "inspector, workflow that waits",
+    () => `/jobs/${features.flow.waiting}`,
+    ["It waits for the signal", "key o-1, step", "waiting"],
+  ],
+  [
+    "inspector, workflow that failed",
+    () => `/jobs/${features.flow.dead}`,
+    ["STEP_FAILED", "503 from the bank", "reserve"],
+  ],
   ["dead by error", () => "/errors", ["Grouped by", "card 4242 was declined", "Retry all"]],
   ["queues", () => "/queues", ["crawl", "billing", "paused", "held by session-expired"]],
   ["queue", () => "/queues/reports", ["build-report", "It is paused.", "Settings"]],
   ["schedules", () => "/schedules", ["0 9 * * 1", "Europe/London", "every 1 min"]],
   ["workers", () => "/workers", ["web-1", "crawl 6"]],
-  ["limits", () => "/limits", ["session-expired", "log in again", "queue:billing", "slack", "acme/eu"]],
+  [
+    "limits",
+    () => "/limits",
+    ["session-expired", "log in again", "queue:bank", "slack", "acme/eu", "100 per 1 min"],
+  ],
   ["database", () => "/database", ["SQLite", "Round trip"]],
   ["audit", () => "/audit", ["Nothing was done yet"]],
 ];
@@ -88,24 +109,22 @@ test("dark mode is the system's, or chosen and kept", async () => {
   await page.getByRole("button", { name: /Theme: light/ }).waitFor();
 });
 
-test("without features their screens are not there, and nothing is made up", async () => {
+test("an empty database has empty screens, and nothing is made up", async () => {
   const plain = await site();
   const page = await plain.open("/");
   await page.getByText("Nothing to do, and no worker is running.").waitFor();
-  expect(await page.getByRole("link", { name: "Schedules" }).count()).toBe(0);
-  expect(await page.getByText("Throughput").count()).toBe(0);
   await page.getByText("No job yet").waitFor();
   await accessible(page);
-  for (const [path, text] of [
+  for (const [path, ...texts] of [
     ["/jobs", "No job matches"],
     ["/errors", "Nothing is dead"],
     ["/queues", "No queue yet"],
+    ["/schedules", "No schedule"],
     ["/workers", "No worker is running"],
-    ["/limits", "Nothing is held"],
+    ["/limits", "Nothing is held", "No breaker has tripped", "No budget is set", "No lane is in use"],
   ] as const) {
     const other = await plain.open(path);
-    await other.getByText(text).waitFor();
-    expect(await other.getByText("Budgets").count()).toBe(0);
+    for (const text of texts) await other.getByText(text).waitFor();
   }
 });
 
@@ -143,51 +162,71 @@ test("the token leaves the address at once, and without one there is a form", as
   await bare.getByRole("heading", { name: "Overview" }).waitFor();
 });
 
-test("schedules: next runs, run now, edit, pause, remove", async () => {
+test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
+  const { schedules, jobs } = home.hf;
   const page = await home.open("/schedules");
-  done.length = 0;
   await page.getByRole("button", { name: "Next runs of digest" }).click();
-  await page
-    .getByRole("dialog")
-    .getByText(/in \d+ min/)
-    .first()
-    .waitFor();
+  await page.getByRole("dialog").locator("li").nth(19).waitFor();
   await accessible(page);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Edit digest" }).click();
   await page.getByLabel("Cron").fill("30 8 * * *");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("The change survives restarts.").waitFor();
+  expect(await schedules.get("digest")).toMatchObject({ cron: "30 8 * * *", timezone: "Europe/London" });
+  await page.getByRole("button", { name: "Reset digest" }).click();
+  await page.getByText("It is as the code says.").waitFor();
+  expect(await schedules.get("digest")).toMatchObject({ cron: "0 9 * * 1", edited: [] });
   await page.getByRole("button", { name: "Pause digest" }).click();
   await page.getByText("It makes no more jobs.").waitFor();
+  expect((await schedules.get("digest"))?.paused).toBe(true);
+  await page.getByRole("button", { name: "Edit sweep" }).click();
+  await page.getByLabel("Every").fill("90s");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("every 1 min 30 s").waitFor();
+  expect(await schedules.get("sweep")).toMatchObject({ every: 90_000, missed: "skip" });
+  await page.getByRole("button", { name: "Run now: sweep" }).click();
+  await page.getByText("Facts").waitFor();
+  expect((await jobs.get(page.url().split("/").at(-1)!))?.name).toBe("weekly-digest");
+  await page.goBack();
   await page.getByRole("button", { name: "Remove sweep" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByText("Removed.").waitFor();
-  expect(done).toEqual([
-    'change digest {"cron":"30 8 * * *","timezone":"Europe/London","missed":"one","overlap":"skip"}',
-    "pause digest",
-    "remove sweep",
-  ]);
+  expect(await schedules.get("sweep")).toBeNull();
 });
 
 test("limits: reset a breaker, change and drain a budget, pause a lane", async () => {
+  const { breakers, budgets, lanes } = home.hf;
   const page = await home.open("/limits");
-  done.length = 0;
-  await page.getByRole("button", { name: "Reset queue:billing" }).click();
+  await page.getByRole("button", { name: "Reset queue:bank" }).click();
   await page.getByText("Closed.").waitFor();
+  expect((await breakers.list()).filter(({ state }) => state === "open")).toEqual([]);
   await page.getByRole("button", { name: "Change slack" }).click();
   await page.getByLabel("Limit").fill("80");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("The budget holds").waitFor();
+  expect(await budgets.list()).toMatchObject([
+    { name: "slack", limit: 80, per: 60_000, burst: 50, tuned: true },
+  ]);
   await page.getByRole("button", { name: "Drain slack" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click();
   await page.getByText("Drained.").waitFor();
+  expect((await budgets.list())[0]!.tokens).toBeLessThan(20);
   await page.getByRole("button", { name: "Pause acme/eu" }).click();
   await page.getByText("acme/eu is paused.").waitFor();
-  expect(done).toEqual([
-    "reset queue:billing",
-    'budget slack {"limit":80,"per":"60s","burst":50}',
-    "drain slack",
-    'lane mail acme/eu {"paused":true}',
-  ]);
+  expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: true }]);
+});
+
+test("a run that waits for a signal goes on when it is sent from its page", async () => {
+  const id = features.flow.waiting;
+  const page = await home.open(`/jobs/${id}`);
+  await page.getByRole("button", { name: "Send packed" }).click();
+  await page.getByLabel("Data (JSON)").fill("{ boxes");
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+  await page.getByRole("alert").waitFor();
+  await accessible(page);
+  await page.getByLabel("Data (JSON)").fill('{ "boxes": 7 }');
+  await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+  await page.getByText("Sent: the run goes on.").waitFor();
+  expect(await home.hf.result(id, { timeout: "20s" })).toEqual({ boxes: 7 });
 });

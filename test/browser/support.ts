@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
-import type { Adapters } from "../../src/dashboard/adapters.ts";
+import { type Adapters, adaptersOf } from "../../src/dashboard/adapters.ts";
 import { dashboardWith, type DashboardOptions } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
@@ -38,9 +38,12 @@ export interface PageOptions {
   readonly noisy?: boolean;
 }
 
-export async function site(options: Partial<DashboardOptions> = {}, adapters: Adapters = {}): Promise<Site> {
+export async function site(
+  options: Partial<DashboardOptions> = {},
+  adapters: (hf: Holdfast) => Adapters = adaptersOf,
+): Promise<Site> {
   const hf = await open("sqlite::memory:", { logger: silentLogger });
-  const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters);
+  const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters(hf));
   const server: Server = createServer(toNodeHandler(handler));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${options.basePath ?? ""}`;

@@ -1,8 +1,8 @@
 // Hostile text in every field that a user of jobs can fill: it is shown as text, runs nothing, asks for nothing.
 import { beforeAll, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { fixtures } from "./fixtures.ts";
 import { closeSites, type Site, site, useBrowser } from "./support.ts";
+import { adaptersOf } from "../../src/dashboard/adapters.ts";
 
 useBrowser();
 closeSites();
@@ -28,87 +28,74 @@ const all = corpus.join("\n");
 let home: Site;
 let id = "";
 beforeAll(async () => {
-  const evil = fixtures([]);
-  home = await site(
-    { label: all, auth: { token: "browser-test-token-0123456789" } },
-    {
-      ...evil,
+  // What no client lets in, too: as if somebody had written to the tables.
+  home = await site({ label: all, auth: { token: "browser-test-token-0123456789" } }, (hf) => {
+    const real = adaptersOf(hf);
+    const some = { kind: "step", state: "failed", jobId: null } as const;
+    return {
+      ...real,
       schedules: {
-        ...evil.schedules!,
-        list: async () => [
-          { ...(await evil.schedules!.list())[0]!, name: all, job: all, timezone: all, error: all },
-        ],
+        ...real.schedules,
+        list: async () =>
+          (await real.schedules.list()).map((schedule) => ({
+            ...schedule,
+            name: all,
+            job: all,
+            timezone: all,
+            error: all,
+            edited: [all],
+          })),
       },
       breakers: {
-        ...evil.breakers!,
-        list: async () => [
-          { key: all, state: "open", failures: 1, threshold: 2, openUntil: null, error: all },
-        ],
+        ...real.breakers,
+        list: async () => (await real.breakers.list()).map((breaker) => ({ ...breaker, key: all })),
       },
       lanes: {
-        ...evil.lanes!,
-        list: async () => ({
-          lanes: [
-            {
-              queue: all,
-              lane: all,
-              ready: { count: 1, more: false },
-              running: 0,
-              concurrency: null,
-              rate: null,
-              weight: 1,
-              paused: false,
-            },
-          ],
-          cursor: null,
-        }),
+        ...real.lanes,
+        list: async (page) => {
+          const { lanes, cursor } = await real.lanes.list(page);
+          return { lanes: lanes.map((lane) => ({ ...lane, queue: all, lane: all })), cursor };
+        },
       },
       flows: {
-        ...evil.flows!,
+        ...real.flows,
         history: async () => ({
           steps: [
             {
+              ...some,
               name: all,
-              kind: "step",
-              state: "failed",
-              attempt: 1,
+              tries: 1,
               startedAt: 1,
               endedAt: 2,
               until: null,
               output: JSON.stringify(all),
               error: all,
-              jobId: null,
             },
           ],
-          signals: [{ name: all, key: all, at: 1, usedAt: null, data: JSON.stringify(all) }],
-          children: [{ id: "x", name: all, queue: all, state: "done", createdAt: 1, endedAt: 2 }],
+          signals: [
+            {
+              name: all,
+              key: all,
+              step: all,
+              state: "waiting",
+              since: 1,
+              takenAt: null,
+              data: JSON.stringify(all),
+            },
+          ],
+          children: [{ id: "x", name: all, relation: "called", state: "done", step: all, error: all }],
           graph: {
             nodes: [
-              {
-                id: all,
-                label: all,
-                kind: "step",
-                state: "done",
-                jobId: null,
-                startedAt: null,
-                endedAt: null,
-              },
-              {
-                id: "b",
-                label: all,
-                kind: "step",
-                state: "done",
-                jobId: "javascript:alert(1)",
-                startedAt: null,
-                endedAt: null,
-              },
+              { ...some, id: all, label: all },
+              { ...some, id: "b", label: all, jobId: "javascript:alert(1)" },
             ],
             edges: [{ from: all, to: "b" }],
+            cut: true,
           },
         }),
       },
-    },
-  );
+    };
+  });
   const job = defineJob({
     name: "evil",
     retry: { attempts: 1 },
@@ -123,12 +110,14 @@ beforeAll(async () => {
     { context: all, lane: corpus[1]!, key: corpus[2]! },
   );
   id = made.id;
+  await home.hf.schedules.put({ name: "evil", every: "1h", job, input: null });
+  await home.hf.queues.set("default", { breaker: { after: 1, cooldown: "1h" } });
   const worker = home.hf.work([job], {
     queues: ["default"],
     name: "evil-worker",
   });
   await worker.ready;
-  await worker.idle();
+  await expect.poll(async () => (await home.hf.breakers.list())[0]?.state).toBe("open");
   await home.hf.enqueue("later", corpus, { delay: "1h", context: all, lane: corpus[0]! });
   await home.hf.holds.set("evil", { reason: all.replaceAll("\u0000", "").toWellFormed() });
 }, 60_000);

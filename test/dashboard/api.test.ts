@@ -273,7 +273,7 @@ onEveryStore((target) => {
       await hf.holds.set("h", { reason: "r" });
       const answers: [string, Answer][] = [];
       for (const [id, path] of [
-        ["features", "/features"],
+        ["about", "/about"],
         ["me", "/me"],
         ["health", "/health"],
         ["overview", "/overview"],

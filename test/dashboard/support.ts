@@ -1,8 +1,7 @@
 // A dashboard over a fresh store, asked like a browser's page or a program would.
 import { onTestFinished } from "vitest";
 import type { Holdfast, OpenOptions } from "../../src/index.ts";
-import type { Adapters } from "../../src/dashboard/adapters.ts";
-import { dashboardWith, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
+import { dashboard, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
 import type { ErrorBody } from "../../src/dashboard/contract.ts";
 import { fresh } from "../client/support.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";
@@ -32,18 +31,16 @@ export async function api(
   target: StoreTarget,
   options: Partial<DashboardOptions> = {},
   open: OpenOptions = {},
-  adapters: Adapters = {},
 ): Promise<Api> {
   const { hf, store } = await fresh(target, open);
-  return { hf, store, ...over(hf, options, adapters) };
+  return { hf, store, ...over(hf, options) };
 }
 
 export function over(
   hf: Holdfast,
   options: Partial<DashboardOptions> = {},
-  adapters: Adapters = {},
 ): Pick<Api, "handler" | "get" | "send"> {
-  const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters);
+  const handler = dashboard(hf, { auth: { token: TOKEN }, ...options });
   onTestFinished(() => handler.close());
   const base = `http://localhost${options.basePath ?? ""}/api/v1`;
   const ask = async (method: string, path: string, body: unknown, headers: Record<string, string>) => {

@@ -49,11 +49,11 @@ export function GraphView({ graph }: { graph: FlowHistory["graph"] }) {
             <g
               key={node.id}
               id={`node-${node.id}`}
-              class={`node ${node.state}`}
+              class={`node ${node.state ?? "gone"}`}
               transform={`translate(${at.x} ${at.y})`}
               tabIndex={0}
               role={node.jobId === null ? "img" : "link"}
-              aria-label={`${node.label}: ${node.state}`}
+              aria-label={`${node.label}: ${node.state ?? "not kept any more"}`}
               onClick={open}
               onKeyDown={(event) => {
                 if (event.key === "Enter") open();
@@ -66,7 +66,7 @@ export function GraphView({ graph }: { graph: FlowHistory["graph"] }) {
                 {node.label.length > 20 ? `${node.label.slice(0, 19)}…` : node.label}
               </text>
               <text class="kind" x="28" y="35">
-                {node.kind} · {node.state}
+                {node.kind} · {node.state ?? "gone"}
               </text>
             </g>
           );

@@ -1,18 +1,11 @@
 // The live stream: one connection, read with fetch because EventSource cannot send a token. It comes back by itself, rests
 // while the tab is hidden, and says how it is.
 import { effect, signal } from "@preact/signals";
-import type {
-  Features,
-  Me,
-  Overview,
-  Permission,
-  Recent,
-  StreamEvent,
-} from "../../src/dashboard/contract.ts";
+import type { About, Me, Overview, Permission, Recent, StreamEvent } from "../../src/dashboard/contract.ts";
 import { call, get, locked, token } from "./api.ts";
 
 export const overview = signal<Overview | null>(null);
-export const features = signal<Features | null>(null);
+export const about = signal<About | null>(null);
 export const me = signal<Me | null>(null);
 /** Goes up with each change: screens that are live ask again. */
 export const version = signal(0);
@@ -93,9 +86,9 @@ export function connect(): void {
   });
   effect(() => {
     if (locked.value) return;
-    void Promise.all([get<Features>("/features"), get<Me>("/me"), get<Recent>("/recent")]).then(
+    void Promise.all([get<About>("/about"), get<Me>("/me"), get<Recent>("/recent")]).then(
       ([known, who, recent]) => {
-        features.value = known;
+        about.value = known;
         me.value = who;
         past.value = recent;
       },
@@ -109,8 +102,4 @@ export function may(permission: Permission): boolean {
   if (who === null) return false;
   const reads: readonly Permission[] = ["view", "view:payload", "jobs:search", "audit:view"];
   return who.permissions.includes(permission) && (!who.readOnly || reads.includes(permission));
-}
-
-export function has(feature: keyof Features["features"]): boolean {
-  return features.value?.features[feature] === true;
 }

@@ -8,7 +8,7 @@ import { enqueueDialog } from "./enqueue.tsx";
 import { count, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
 import { onKey, startKeys } from "./keys.ts";
-import { connect, connection, features, has, live, may, me, overview } from "./live.ts";
+import { about, connect, connection, live, may, me, overview } from "./live.ts";
 import { Dialogs, showDialog, Toasts } from "./parts.tsx";
 import { go, href, path, startRouter } from "./router.ts";
 import { Audit } from "./screens/audit.tsx";
@@ -59,7 +59,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         key: "q",
         tail: () => tail(overview.value?.queueCount),
       },
-      { path: "/schedules", name: "Schedules", icon: "calendar", key: "c", shown: () => has("schedules") },
+      { path: "/schedules", name: "Schedules", icon: "calendar", key: "c" },
       {
         path: "/workers",
         name: "Workers",
@@ -191,8 +191,7 @@ function App() {
               {me.value?.readOnly === true && <span class="tag">read-only</span>}
             </span>
             <span>
-              v{features.value?.version ?? "…"} on{" "}
-              {features.value?.dialect === "postgres" ? "Postgres" : "SQLite"}
+              v{about.value?.version ?? "…"} on {about.value?.dialect === "postgres" ? "Postgres" : "SQLite"}
             </span>
           </div>
         </aside>

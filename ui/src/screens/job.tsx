@@ -1,6 +1,6 @@
 // One job: where it stands and why, what happened to it, what it was given and what it gave.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { actions } from "../bulk.tsx";
@@ -9,7 +9,7 @@ import { bytes, duration, instant, number, plural } from "../format.ts";
 import { GraphView } from "../graph-view.tsx";
 import { Icon, type IconName } from "../icons.tsx";
 import { onKey } from "../keys.ts";
-import { has, may } from "../live.ts";
+import { may } from "../live.ts";
 import {
   Ago,
   attempt,
@@ -20,6 +20,7 @@ import {
   JobStateOf,
   Json,
   Loaded,
+  showDialog,
   Stack,
   State,
 } from "../parts.tsx";
@@ -85,7 +86,6 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
 }
 
 function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
-  const flow = has("flows");
   useEffect(() => {
     const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
       onKey(actions[action].key, () => act(action, job, again)),
@@ -149,7 +149,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
         <div class="stack">
           <Timeline job={job} />
           {job.errors.length > 0 && <Attempts job={job} />}
-          {flow && <Flow id={job.id} />}
+          <Flow id={job.id} />
           <Payload job={job} />
         </div>
         <Facts job={job} />
@@ -451,7 +451,7 @@ function Flow({ id }: { id: string }) {
                   <th scope="col">Step</th>
                   <th scope="col">State</th>
                   <th scope="col" class="num">
-                    Attempt
+                    Tries
                   </th>
                   <th scope="col" class="num">
                     Took
@@ -468,9 +468,9 @@ function Flow({ id }: { id: string }) {
                     <td>
                       <State state={step.state} />
                     </td>
-                    <td class="num">{step.attempt}</td>
+                    <td class="num">{step.tries}</td>
                     <td class="num nowrap">
-                      {step.endedAt !== null && step.startedAt !== null ? (
+                      {step.endedAt !== null ? (
                         duration(step.endedAt - step.startedAt)
                       ) : step.until === null ? (
                         "—"
@@ -492,40 +492,176 @@ function Flow({ id }: { id: string }) {
           </div>
         </section>
       )}
-      {history.children.length > 0 && (
-        <section class="panel" aria-label="Children">
+      {history.signals.length > 0 && (
+        <section class="panel" aria-label="Signals">
           <header>
-            <h2>Children</h2>
+            <h2>Signals</h2>
+            <span class="muted small">{number(history.signals.length)}</span>
+          </header>
+          <div class="scroll">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Signal</th>
+                  <th scope="col">State</th>
+                  <th scope="col" class="num">
+                    Waited since
+                  </th>
+                  <th scope="col">Data</th>
+                  <th scope="col">
+                    <span class="hidden-text">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {history.signals.map((signal) => (
+                  <tr key={signal.step}>
+                    <td>
+                      <b>{signal.name}</b>
+                      <span class="sub">
+                        {signal.key === null ? "without a key" : `key ${signal.key}`}, step {signal.step}
+                      </span>
+                    </td>
+                    <td>
+                      <State state={signal.state} />
+                    </td>
+                    <td class="num muted">
+                      <Ago at={signal.since} />
+                    </td>
+                    <td class="mono clip" style={{ maxWidth: "260px" }}>
+                      {signal.data ?? ""}
+                    </td>
+                    <td class="right">
+                      {signal.state === "waiting" && may("flows:signal") && (
+                        <button
+                          type="button"
+                          class="button small"
+                          aria-label={`Send ${signal.name}`}
+                          onClick={() =>
+                            showDialog(`Send ${signal.name}`, (close) => (
+                              <SendSignal
+                                name={signal.name}
+                                topicKey={signal.key}
+                                close={close}
+                                again={query.again}
+                              />
+                            ))
+                          }
+                        >
+                          Send
+                        </button>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </section>
+      )}
+      {history.children.length > 0 && (
+        <section class="panel" aria-label="Related jobs">
+          <header>
+            <h2>Related jobs</h2>
             <span class="muted small">{number(history.children.length)}</span>
           </header>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Job</th>
-                <th scope="col">State</th>
-                <th scope="col" class="num">
-                  Created
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {history.children.slice(0, 200).map((child) => (
-                <tr key={child.id}>
-                  <td>
-                    <JobLink id={child.id}>{child.name}</JobLink>
-                  </td>
-                  <td>
-                    <State state={child.state} />
-                  </td>
-                  <td class="num muted">
-                    <Ago at={child.createdAt} />
-                  </td>
+          <div class="scroll">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Job</th>
+                  <th scope="col">Relation</th>
+                  <th scope="col">State</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {history.children.slice(0, 200).map((child) => (
+                  <tr key={child.id}>
+                    <td>
+                      {child.name === null ? (
+                        <span class="muted mono">{child.id.slice(-12)}, not kept any more</span>
+                      ) : (
+                        <JobLink id={child.id}>{child.name}</JobLink>
+                      )}
+                      {child.error !== null && <span class="sub clip">{child.error}</span>}
+                    </td>
+                    <td class="muted">
+                      {child.relation === "after"
+                        ? "this job runs after it"
+                        : child.relation === "called"
+                          ? `called in step ${child.step ?? ""}`
+                          : "enqueued by this job"}
+                    </td>
+                    <td>{child.state === null ? "—" : <State state={child.state} />}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </section>
       )}
     </>
+  );
+}
+
+function SendSignal({
+  name,
+  topicKey: key,
+  close,
+  again,
+}: {
+  name: string;
+  topicKey: string | null;
+  close: () => void;
+  again: () => void;
+}) {
+  const form = useRef<HTMLFormElement>(null);
+  const wrong = useSignal<string | null>(null);
+  return (
+    <form
+      ref={form}
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const text = String(new FormData(form.current ?? undefined).get("data") ?? "").trim();
+        let data: unknown = null;
+        try {
+          data = text === "" ? null : JSON.parse(text);
+        } catch (error) {
+          wrong.value = (error as Error).message;
+          return;
+        }
+        void attempt("Sent: the run goes on.", () => send("POST", "/signals", { name, key, data })).then(
+          (ok) => {
+            if (!ok) return;
+            close();
+            again();
+          },
+        );
+      }}
+    >
+      <header>
+        <h2>Send {name}</h2>
+      </header>
+      <div class="content">
+        <label class="field">
+          <span>Data (JSON)</span>
+          <textarea class="input mono" name="data" rows={5} placeholder="null" spellcheck={false} />
+        </label>
+        {wrong.value !== null && (
+          <p class="small" role="alert">
+            {wrong.value}
+          </p>
+        )}
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Not now
+        </button>
+        <button type="submit" class="button primary">
+          Send
+        </button>
+      </footer>
+    </form>
   );
 }

@@ -1,11 +1,11 @@
-// Holds, and where the client has them: lanes, budgets, breakers.
+// Holds, breakers, budgets, lanes.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { BreakerLine, BudgetLine, HoldLine, LaneList } from "../../../src/dashboard/contract.ts";
 import { get, seg, send } from "../api.ts";
 import { duration, number } from "../format.ts";
 import { Icon } from "../icons.tsx";
-import { has, may } from "../live.ts";
+import { may } from "../live.ts";
 import { Ago, attempt, confirm, Count, Empty, Gauge, Head, Loaded, showDialog, State } from "../parts.tsx";
 import { href } from "../router.ts";
 import { useQuery } from "../use-query.ts";
@@ -15,9 +15,9 @@ export function Limits() {
     <>
       <Head title="Limits" note="What keeps jobs from running on purpose." />
       <Holds />
-      {has("breakers") && <Breakers />}
-      {has("budgets") && <Budgets />}
-      {has("lanes") && <Lanes />}
+      <Breakers />
+      <Budgets />
+      <Lanes />
     </>
   );
 }
@@ -218,11 +218,9 @@ function Breakers() {
                       <td>
                         <State state={breaker.state} />
                       </td>
-                      <td class="num">
-                        {breaker.failures} <span class="muted">/ {breaker.threshold}</span>
-                      </td>
+                      <td class="num">{number(breaker.failures)}</td>
                       <td class="num muted">
-                        <Ago at={breaker.openUntil} />
+                        {breaker.probing ? "running" : <Ago at={breaker.openUntil} />}
                       </td>
                       <td class="right">
                         {breaker.state !== "closed" && may("limits:set") && (
@@ -281,9 +279,6 @@ function Budgets() {
                     <th scope="col" class="num">
                       Burst
                     </th>
-                    <th scope="col" class="num">
-                      Next
-                    </th>
                     <th scope="col">
                       <span class="hidden-text">Actions</span>
                     </th>
@@ -293,7 +288,7 @@ function Budgets() {
                   {budgets.map((budget) => (
                     <tr key={budget.name}>
                       <td>
-                        <b>{budget.name}</b>
+                        <b>{budget.name}</b> {budget.tuned && <span class="tag">set by hand</span>}
                       </td>
                       <td class="num nowrap">
                         {number(Math.floor(budget.tokens))}{" "}
@@ -303,9 +298,6 @@ function Budgets() {
                         {number(budget.limit)} per {duration(budget.perMs)}
                       </td>
                       <td class="num">{number(budget.burst)}</td>
-                      <td class="num muted">
-                        <Ago at={budget.nextAt} />
-                      </td>
                       <td class="right nowrap">
                         {may("limits:set") && (
                           <>
@@ -433,7 +425,7 @@ function Lanes() {
                     <tr>
                       <th scope="col">Lane</th>
                       <th scope="col" class="num">
-                        Ready
+                        Waiting
                       </th>
                       <th scope="col" class="num">
                         Running
@@ -466,7 +458,7 @@ function Lanes() {
                           <span class="sub">{lane.queue}</span>
                         </td>
                         <td class="num">
-                          <Count of={lane.ready} />
+                          <Count of={lane.waiting} />
                         </td>
                         <td class="num nowrap">
                           {lane.running}{" "}

@@ -4,7 +4,7 @@ import { get } from "../api.ts";
 import { Chart } from "../lazy-chart.tsx";
 import { count, duration, number, plural } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
-import { has, overview, past, points } from "../live.ts";
+import { overview, past, points } from "../live.ts";
 import { Ago, Count, Empty, Gauge, Head, Loaded } from "../parts.tsx";
 import { href } from "../router.ts";
 import { useQuery } from "../use-query.ts";
@@ -37,7 +37,7 @@ export function Overview() {
         {now.verdict.text}
       </div>
       <Tiles now={now} />
-      {has("series") && <Trends />}
+      <Trends />
       <Backlog />
       <div class="grid two">
         <QueuePanel now={now} />
@@ -155,7 +155,6 @@ function Trends() {
               at={series.at}
               lines={[
                 { name: "Done", values: series.done, shown: number },
-                { name: "Enqueued", values: series.enqueued, shown: number },
                 { name: "Retried", values: series.retried, shown: number },
                 { name: "Dead", values: series.dead, shown: number },
               ]}

@@ -13,7 +13,7 @@ export function Schedules() {
     (signal) => get<{ schedules: ScheduleLine[] }>("/schedules", {}, signal),
     { live: true },
   );
-  const act = (schedule: ScheduleLine, verb: "pause" | "resume", done: string): void => {
+  const act = (schedule: ScheduleLine, verb: "pause" | "resume" | "reset", done: string): void => {
     void attempt(done, () => send("POST", `/schedules/${seg(schedule.name)}/${verb}`)).then(query.again);
   };
   return (
@@ -55,19 +55,29 @@ export function Schedules() {
                       <tr key={schedule.name}>
                         <td>
                           <b>{schedule.name}</b> {schedule.paused && <State state="paused" />}{" "}
-                          {schedule.edited && <span class="tag">edited</span>}
-                          <span class="sub">
-                            makes{" "}
-                            <a class="link" href={href(`/jobs?name=${schedule.job}`)}>
-                              {schedule.job}
-                            </a>{" "}
-                            in {schedule.queue}
-                          </span>
+                          {schedule.edited.length > 0 && (
+                            <span class="tag" title={`by hand: ${schedule.edited.join(", ")}`}>
+                              edited
+                            </span>
+                          )}{" "}
+                          {schedule.unserved && <span class="tag warn">no worker serves it</span>}
+                          {schedule.job !== null && (
+                            <span class="sub">
+                              makes{" "}
+                              <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
+                                {schedule.job}
+                              </a>{" "}
+                              in {schedule.queue}
+                            </span>
+                          )}
                           {schedule.error !== null && <span class="tag bad">{schedule.error}</span>}
                         </td>
                         <td>
-                          <span class="mono">{schedule.cron ?? `every ${duration(schedule.everyMs)}`}</span>
-                          <span class="sub">{schedule.timezone}</span>
+                          <span class="mono">
+                            {schedule.cron ??
+                              (schedule.everyMs === null ? "—" : `every ${duration(schedule.everyMs)}`)}
+                          </span>
+                          {schedule.timezone !== null && <span class="sub">{schedule.timezone}</span>}
                         </td>
                         <td class="num">
                           {schedule.paused ? <span class="muted">—</span> : <Ago at={schedule.nextAt} />}
@@ -141,6 +151,19 @@ export function Schedules() {
                               >
                                 {schedule.paused ? "Resume" : "Pause"}
                               </button>{" "}
+                              {(schedule.edited.length > 0 || schedule.error !== null) && (
+                                <>
+                                  <button
+                                    type="button"
+                                    class="button small"
+                                    aria-label={`Reset ${schedule.name}`}
+                                    title="Back to what the code says"
+                                    onClick={() => act(schedule, "reset", "It is as the code says.")}
+                                  >
+                                    Reset
+                                  </button>{" "}
+                                </>
+                              )}
                               <button
                                 type="button"
                                 class="button small danger"
@@ -222,7 +245,7 @@ function Edit({ schedule, close, again }: { schedule: ScheduleLine; close: () =>
         void attempt("The change survives restarts.", () =>
           send("PATCH", `/schedules/${seg(schedule.name)}`, {
             ...(schedule.cron === null ? { every: text("when") } : { cron: text("when") }),
-            timezone: text("timezone"),
+            ...(schedule.cron === null ? {} : { timezone: text("timezone") }),
             missed: text("missed"),
             overlap: text("overlap"),
           }),
@@ -246,14 +269,21 @@ function Edit({ schedule, close, again }: { schedule: ScheduleLine; close: () =>
             spellcheck={false}
           />
         </label>
-        <label class="field">
-          <span>Time zone</span>
-          <input class="input" name="timezone" defaultValue={schedule.timezone} spellcheck={false} />
-        </label>
+        {schedule.cron !== null && (
+          <label class="field">
+            <span>Time zone</span>
+            <input
+              class="input"
+              name="timezone"
+              defaultValue={schedule.timezone ?? "UTC"}
+              spellcheck={false}
+            />
+          </label>
+        )}
         <div class="grid two">
           <label class="field">
             <span>Missed slots</span>
-            <select class="input" name="missed" value={schedule.missed}>
+            <select class="input" name="missed" value={schedule.missed ?? "one"}>
               <option value="skip">skip</option>
               <option value="one">one</option>
               <option value="all">all</option>
@@ -261,7 +291,7 @@ function Edit({ schedule, close, again }: { schedule: ScheduleLine; close: () =>
           </label>
           <label class="field">
             <span>Overlap</span>
-            <select class="input" name="overlap" value={schedule.overlap}>
+            <select class="input" name="overlap" value={schedule.overlap ?? "allow"}>
               <option value="allow">allow</option>
               <option value="skip">skip</option>
               <option value="queue">queue</option>

@@ -1,0 +1,363 @@
+// Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
+import { describe, expect, test } from "vitest";
+import { flowOf, seriesOf } from "../../src/dashboard/adapters.ts";
+import type {
+  AuditLine,
+  BreakerLine,
+  BudgetLine,
+  FlowHistory,
+  LaneList,
+  ScheduleLine,
+  Series,
+} from "../../src/dashboard/contract.ts";
+import { defineJob, fixed, type JobHistory } from "../../src/index.ts";
+import { onEveryStore } from "../support/stores.ts";
+import { api, code } from "./support.ts";
+
+const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
+
+onEveryStore((target) => {
+  describe("the API of the features", () => {
+    test("[K3] schedules: list, preview, edit, reset, pause, resume, trigger, remove, each on the audit trail", async () => {
+      const { hf, get, send } = await api(target);
+      await hf.schedules.put({
+        name: "nightly",
+        cron: "0 2 * * *",
+        timezone: "Europe/Berlin",
+        job: plain,
+        input: { secret: 1 },
+      });
+      await hf.schedules.put({ name: "often", every: "90s", job: plain, input: null, overlap: "skip" });
+      const list = async (): Promise<readonly ScheduleLine[]> =>
+        (await get<{ schedules: ScheduleLine[] }>("/schedules")).body.schedules;
+      const [nightly, often] = await list();
+      expect(nightly).toMatchObject({
+        name: "nightly",
+        job: "plain",
+        queue: "default",
+        cron: "0 2 * * *",
+        everyMs: null,
+        timezone: "Europe/Berlin",
+        missed: "one",
+        overlap: "allow",
+        edited: [],
+        unserved: true,
+        error: null,
+      });
+      expect(nightly!.nextAt).toBe((await hf.schedules.get("nightly"))?.nextAt?.getTime());
+      expect(often).toMatchObject({ cron: null, everyMs: 90_000, timezone: null, overlap: "skip" });
+      expect((await get<{ at: number[] }>("/schedules/nightly/preview?n=3")).body.at).toEqual(
+        (await hf.schedules.preview("nightly", 3)).map(Number),
+      );
+
+      expect((await send("PATCH", "/schedules/nightly", { cron: "0 4 * * *", missed: "all" })).status).toBe(
+        200,
+      );
+      expect((await list())[0]).toMatchObject({
+        cron: "0 4 * * *",
+        missed: "all",
+        edited: ["cron", "missed"],
+      });
+      expect(code(await send("PATCH", "/schedules/nightly", { cron: "nonsense" }))).toBe("BAD_CRON");
+      expect((await send("POST", "/schedules/nightly/reset")).status).toBe(200);
+      expect((await list())[0]).toMatchObject({ cron: "0 2 * * *", missed: "one", edited: [] });
+      await send("POST", "/schedules/nightly/pause");
+      expect((await list())[0]).toMatchObject({ paused: true, nextAt: null });
+      const { id } = (await send<{ id: string }>("POST", "/schedules/nightly/trigger")).body;
+      expect(await hf.jobs.get(id)).toMatchObject({ name: "plain", input: { secret: 1 } });
+      await send("POST", "/schedules/nightly/resume");
+      expect((await list())[0]!.paused).toBe(false);
+      expect((await send("DELETE", "/schedules/often")).status).toBe(200);
+      expect((await send("DELETE", "/schedules/often")).status).toBe(404);
+      for (const verb of ["pause", "resume", "reset", "trigger"]) {
+        const answer = await send("POST", `/schedules/nowhere/${verb}`);
+        expect([verb, answer.status, code(answer)]).toEqual([verb, 404, "SCHEDULE_NOT_FOUND"]);
+      }
+      expect((await list()).map(({ name }) => name)).toEqual(["nightly"]);
+      const { entries } = (await get<{ entries: AuditLine[] }>("/audit")).body;
+      expect(entries.map(({ action }) => action).reverse()).toEqual([
+        "schedules.set",
+        "schedules.reset",
+        "schedules.pause",
+        "schedules.trigger",
+        "schedules.resume",
+        "schedules.remove",
+      ]);
+    });
+
+    test("[K3] lanes: what waits and runs in them, in pages, with limits and pauses", async () => {
+      const { hf, get, send } = await api(target);
+      const job = defineJob({ name: "lane", queue: "q", run: async (_n: number) => {} });
+      for (const lane of ["a", "b/c", "d"])
+        await hf.enqueueMany([1, 2].map((n) => ({ job, input: n, lane })));
+      await hf.lease({ queues: ["q"], limit: 1, for: "10m" });
+      const answer = await send("PATCH", "/lanes/q/b%2Fc", {
+        concurrency: 3,
+        rate: { limit: 10, per: "1m" },
+        weight: 2,
+        paused: true,
+      });
+      expect(answer.status).toBe(200);
+      const first = (await get<LaneList>("/lanes?queue=q&limit=2")).body;
+      const rest = (await get<LaneList>(`/lanes?queue=q&limit=2&cursor=${first.cursor}`)).body;
+      expect(rest.cursor).toBeNull();
+      const lanes = [...first.lanes, ...rest.lanes];
+      expect(lanes.find(({ lane }) => lane === "b/c")).toEqual({
+        queue: "q",
+        lane: "b/c",
+        waiting: { count: 2, more: false },
+        running: 0,
+        concurrency: 3,
+        rate: { limit: 10, perMs: 60_000 },
+        rateOpensAt: null,
+        weight: 2,
+        paused: true,
+        tuned: true,
+      });
+      expect(lanes.map(({ running }) => running).reduce((a, b) => a + b)).toBe(1);
+      await send("PATCH", "/lanes/q/b%2Fc", { paused: false, rate: null });
+      expect((await hf.lanes.list({ key: "b/c" })).lanes).toMatchObject([
+        { paused: false, rate: null, concurrency: 3 },
+      ]);
+      expect(code(await send("PATCH", "/lanes/q/a", { concurrency: 0 }))).toBe("BAD_OPTION");
+      expect(code(await get("/lanes?cursor=nonsense"))).toBe("BAD_CURSOR");
+    });
+
+    test("[K3] budgets: set, drain, reset, remove; breakers: open ones first, reset", async () => {
+      const { hf, get, send } = await api(target);
+      const budgets = async (): Promise<readonly BudgetLine[]> =>
+        (await get<{ budgets: BudgetLine[] }>("/budgets")).body.budgets;
+      await hf.budgets.set("slack", { limit: 50, per: "1h", default: true });
+      await send("PUT", "/budgets/slack", { limit: 5, per: "1h", burst: 20 });
+      expect(await budgets()).toEqual([
+        {
+          name: "slack",
+          limit: 5,
+          perMs: 3_600_000,
+          burst: 20,
+          tokens: expect.any(Number) as number,
+          tuned: true,
+        },
+      ]);
+      await send("POST", "/budgets/slack/drain");
+      expect((await budgets())[0]!.tokens).toBeLessThan(1);
+      expect((await send("POST", "/budgets/slack/reset")).status).toBe(200);
+      expect((await budgets())[0]).toMatchObject({ limit: 50, burst: 50, tuned: false });
+      expect((await send("DELETE", "/budgets/slack")).status).toBe(200);
+      for (const [method, path] of [
+        ["POST", "/budgets/slack/drain"],
+        ["POST", "/budgets/slack/reset"],
+        ["DELETE", "/budgets/slack"],
+        ["POST", "/breakers/queue%3Abank/reset"],
+      ] as const)
+        expect([path, (await send(method, path)).status]).toEqual([path, 404]);
+      expect(code(await send("PUT", "/budgets/x", { limit: -1, per: "1m" }))).toBe("BAD_OPTION");
+
+      const bank = defineJob({
+        name: "bank",
+        queue: "bank",
+        run: async (_n: number) => {
+          throw new Error("503, token=abc123");
+        },
+      });
+      expect((await send("PATCH", "/queues/bank", { breaker: { after: 1, cooldown: "1h" } })).status).toBe(
+        200,
+      );
+      const worker = hf.work([bank], { queues: { bank: 1 } });
+      await hf.enqueue(bank, 1);
+      const breakers = async (): Promise<readonly BreakerLine[]> =>
+        (await get<{ breakers: BreakerLine[] }>("/breakers")).body.breakers;
+      await expect.poll(async () => (await breakers())[0]?.state, { timeout: 20_000 }).toBe("open");
+      const [open] = await breakers();
+      expect(open).toMatchObject({ key: "queue:bank", failures: 1, probing: false });
+      expect(open!.error).toContain("503");
+      expect(open!.openUntil! - open!.openedAt!).toBe(3_600_000);
+      expect((await send("POST", "/breakers/queue%3Abank/reset")).status).toBe(200);
+      expect((await hf.breakers.list()).filter(({ state }) => state === "open")).toEqual([]);
+      await worker.stop();
+    });
+
+    test("[K3] a flow is told with its steps, signals, related jobs and its graph; a signal sends it on; secrets stay out", async () => {
+      const { hf, get, send } = await api(target);
+      const child = defineJob({ name: "child", run: async (n: number) => n * 2 });
+      const flow = defineJob({
+        name: "flow",
+        run: async (_input: unknown, ctx) => {
+          await ctx.step("one", async () => ({ password: "hunter2", ok: true }));
+          await ctx.step("tell", () => ctx.enqueue(plain, 1, { queue: "elsewhere" }));
+          await ctx.call(child, 21);
+          return ctx.waitFor<{ by: string }>("approved", { key: "k" });
+        },
+      });
+      const before = await hf.enqueue(child, 1);
+      const { id } = await hf.enqueue(flow, null, { after: [before.id] });
+      const history = async (): Promise<FlowHistory> => (await get<FlowHistory>(`/jobs/${id}/history`)).body;
+      expect((await history()).children).toMatchObject([
+        { id: before.id, relation: "after", state: "ready" },
+      ]);
+      const worker = hf.work([flow, child], { queues: ["default"] });
+      await expect.poll(async () => (await hf.jobs.get(id))?.waitsFor, { timeout: 20_000 }).toBe("signal");
+      const waiting = await history();
+      expect(waiting.steps.map(({ name, kind, state }) => [name, kind, state])).toEqual([
+        ["one", "step", "done"],
+        ["tell", "step", "done"],
+        [expect.any(String), "call", "done"],
+        [expect.any(String), "signal", "waiting"],
+      ]);
+      expect(waiting.steps[0]!.output).toContain('"ok": true');
+      expect(JSON.stringify(waiting)).not.toContain("hunter2");
+      expect(waiting.signals).toMatchObject([
+        { name: "approved", key: "k", state: "waiting", takenAt: null },
+      ]);
+      expect(
+        waiting.children.map(({ name, relation, state }) => [name, relation, state].join(" ")).sort(),
+      ).toEqual(["child after done", "child called done", "plain enqueued ready"]);
+      const { nodes, edges, cut } = waiting.graph;
+      const label = (wanted: string): string => nodes.find((node) => node.id === wanted)!.label;
+      expect(cut).toBe(false);
+      expect(nodes.length).toBe(1 + 4 + 3);
+      const drawn = edges.map(({ from, to }) => `${label(from)} > ${label(to)}`);
+      expect(drawn).toEqual(
+        expect.arrayContaining([
+          "child > flow",
+          "flow > one",
+          "flow > plain",
+          "one > tell",
+          `tell > ${waiting.steps[2]!.name}`,
+        ]),
+      );
+      expect(drawn).toContain(`${waiting.steps[2]!.name} > child`);
+
+      await send("POST", "/signals", { name: "approved", key: "k", data: { by: "ada", token: "t0psecret" } });
+      expect(await hf.result(id, { timeout: "20s" })).toMatchObject({ by: "ada" });
+      const after = await history();
+      expect(after.signals).toMatchObject([{ state: "taken" }]);
+      expect(after.signals[0]!.data).toContain("ada");
+      expect(JSON.stringify(after)).not.toContain("t0psecret");
+      expect((await get(`/jobs/0199c1d8-7c00-7000-8000-000000000000/history`)).status).toBe(404);
+      await worker.stop();
+    });
+
+    test("[K3] without view:payload outputs, data and failures of a flow are not shown", async () => {
+      const { hf, get } = await api(target, {
+        auth: { token: "a-token-that-is-long-enough" },
+        authorize: (_who, permission) => permission !== "view:payload",
+      });
+      const flow = defineJob({
+        name: "flow",
+        retry: { attempts: 1, backoff: fixed("1s") },
+        run: async (_input: unknown, ctx) => {
+          await ctx.step("one", async () => ({ private: "output" }));
+          await ctx.step("two", async () => {
+            throw new Error("private failure");
+          });
+        },
+      });
+      await hf.queues.set("default", { breaker: { after: 1, cooldown: "1h" } });
+      const worker = hf.work([flow], { queues: ["default"] });
+      const { id } = await hf.enqueue(flow, null);
+      await expect.poll(async () => (await hf.jobs.get(id))?.state, { timeout: 20_000 }).toBe("dead");
+      await expect.poll(async () => (await hf.breakers.list()).length, { timeout: 20_000 }).toBe(1);
+      const answers = [await get(`/jobs/${id}/history`), await get("/breakers")];
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+      expect(JSON.stringify(answers)).not.toContain("private");
+      await worker.stop();
+    });
+
+    test("[K3] series: the minutes that workers wrote, of one queue or of all, in steps that fit the range", async () => {
+      const { hf, get } = await api(target);
+      const fails = defineJob({
+        name: "fails",
+        queue: "other",
+        retry: { attempts: 1 },
+        run: async (_n: number) => {
+          throw new Error("no");
+        },
+      });
+      await hf.enqueueMany(Array.from({ length: 7 }, () => ({ job: plain, input: 1 })));
+      await hf.enqueueMany([1, 2].map((n) => ({ job: fails, input: n })));
+      const worker = hf.work([plain, fails], { queues: ["default", "other"] });
+      await worker.ready;
+      await worker.idle();
+      await worker.stop();
+      const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
+      const of = async (query: string): Promise<Series> => (await get<Series>(`/series${query}`)).body;
+      const all = await of("");
+      expect(all.stepMs).toBe(60_000);
+      expect([61, 60]).toContain(all.at.length);
+      expect([sum(all.done), sum(all.dead)]).toEqual([7, 2]);
+      expect(all.waitMs.p95.filter((value) => value !== null).length).toBeGreaterThan(0);
+      expect(all.runMs.p50.length).toBe(all.at.length);
+      const one = await of("?queue=other");
+      expect([sum(one.done), sum(one.dead)]).toEqual([0, 2]);
+      const now = all.at.at(-1)! + 60_000;
+      const month = await of(`?name=plain&from=${now - 30 * 86_400_000}&to=${now}`);
+      expect(month.at.length).toBeLessThanOrEqual(721);
+      expect([sum(month.done), sum(month.dead)]).toEqual([7, 0]);
+      expect((await get(`/series?from=${now}&to=${now - 1}`)).status).toBe(400);
+    });
+  });
+});
+
+describe("shapes", () => {
+  test("a series has a point for every step: zero where nothing happened, null where nothing was measured", () => {
+    const nothing = { count: 0, mean: null, p50: null, p95: null, p99: null };
+    const point = {
+      at: new Date(120_000),
+      done: 3,
+      failed: 1,
+      dead: 2,
+      cancelled: 0,
+      throttled: 0,
+      released: 0,
+      lost: 0,
+      ran: { count: 3, mean: 2, p50: 1, p95: 2, p99: 3 },
+      waited: nothing,
+    };
+    expect(seriesOf([point], 61_000, 181_000, 60_000)).toEqual({
+      stepMs: 60_000,
+      at: [60_000, 120_000, 180_000],
+      done: [0, 3, 0],
+      retried: [0, 1, 0],
+      dead: [0, 2, 0],
+      waitMs: { p50: [null, null, null], p95: [null, null, null], p99: [null, null, null] },
+      runMs: { p50: [null, 1, null], p95: [null, 2, null], p99: [null, 3, null] },
+    });
+  });
+
+  test("the graph follows time: steps side by side fan out and join, one after another are a chain", () => {
+    const step = (name: string, from: number, to: number | null): JobHistory["steps"][number] => ({
+      name,
+      kind: "step",
+      state: to === null ? "open" : "done",
+      tries: 1,
+      startedAt: new Date(from),
+      endedAt: to === null ? null : new Date(to),
+      wakeAt: null,
+      output: null,
+      error: null,
+      child: null,
+    });
+    const steps = [
+      step("a", 0, 5),
+      step("b", 5, 9),
+      step("c", 5, 12),
+      step("d", 12, 13),
+      step("e", 13, null),
+    ];
+    const edgesOf = (state: "running" | "dead") =>
+      flowOf({ id: "job", name: "job", state }, { attempts: [], steps, signals: [], children: [] });
+    const { graph, steps: shown } = edgesOf("running");
+    const label = (id: string): string => graph.nodes.find((node) => node.id === id)!.label;
+    expect(graph.edges.map(({ from, to }) => label(from) + label(to))).toEqual([
+      "joba",
+      "ab",
+      "ac",
+      "cd",
+      "bd",
+      "de",
+    ]);
+    expect(shown.at(-1)!.state).toBe("running");
+    expect(edgesOf("dead").steps.at(-1)!.state).toBe("cancelled");
+  });
+});
