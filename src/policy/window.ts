@@ -79,7 +79,7 @@ export function parseStarts(text: string | null): Starts {
   if (text === null) return [];
   try {
     const value: unknown = JSON.parse(text);
-    if (Array.isArray(value) && value.every(isEntry)) return value;
+    if (Array.isArray(value) && value.every(isEntry)) return value as Starts;
   } catch {
     // As below.
   }
