@@ -11,7 +11,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 
 export function flowStatements(t: Tables, NOW: string, alive: string) {
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -25,9 +25,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     recordSteps: `
       with n as materialized (
         select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
-          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[],
+          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[],
           :rows.output::text[], :rows.error::text[], :rows.label::text[])
-          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, output, error, label)
+          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, output, error, label)
       ),
       held as materialized (
         select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${alive}
@@ -35,7 +35,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
-        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.output, n.error, n.label
+        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.output, n.error, n.label
       from n join held h on h.id = n.job and h.token = n.token
       ${upsert}
       returning s.job, s.name, s.wake_at`,
@@ -83,7 +83,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
-        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false,
+        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int,
         case when o.over then coalesce((select data from got), 'null') end, null,
         case when o.over and not exists (select 1 from got) then 'timeout' end
       from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
@@ -156,7 +156,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
     startUndo: `
       insert into ${t.step} as s (${columns})
-      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, n.output, null, n.state
+      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, n.output, null, n.state
       from unnest(:rows.id::uuid[], :rows.state::text[], :rows.output::text[]) as n (id, state, output)
       on conflict (job, name) do nothing returning s.job as id`,
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
@@ -167,7 +167,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       with ${held},
       moved as (update ${t.ready} r set attempt = :attempt::int, crashes = 0 from held h where r.id = h.id and :attempt::int is not null returning r.id)
       insert into ${t.step} as s (${columns})
-      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, n.output, null, n.label
+      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, 0, n.output, null, n.label
       from held h, unnest(:rows.name::text[], :rows.seq::int[], :rows.kind::text[], :rows.state::text[], :rows.tries::int[], :rows.took::bigint[],
         :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
       on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,

@@ -100,7 +100,7 @@ export class Flows {
     line: number,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
     const now = this.#driver.now();
-    const { id, token, name, seq, attempt } = call;
+    const { id, token, name, seq, attempt, fails } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
       const held = yield { name: "holdRow", params: { now, session, id, token } };
       if (held.length === 0) return null;
@@ -126,6 +126,7 @@ export class Flows {
         tookMs: 0,
         wakeInMs: null,
         undo: false,
+        fails,
         output: over === undefined || !done ? null : maybeText(over, "output"),
         error: over === undefined || done ? null : maybeText(over, "errors"),
         label: state,
@@ -435,7 +436,8 @@ export function* placeDependents(
 }
 
 function stepRow(step: StepWrite): RowList[number] {
-  const { job, token, name, seq, place, kind, state, attempt, tries, undo, output, error, label } = step;
+  const { job, token, name, seq, place, kind, state, attempt, tries, undo, fails, output, error, label } =
+    step;
   return {
     job,
     token,
@@ -449,6 +451,7 @@ function stepRow(step: StepWrite): RowList[number] {
     took: Math.max(0, Math.round(step.tookMs)),
     wakeIn: step.wakeInMs,
     undo,
+    fails,
     output,
     error,
     label,
@@ -470,6 +473,7 @@ function stepRecord(row: Row): StepRecord {
     topic: maybeText(row, "topic"),
     child: maybeText(row, "child"),
     undo: flag(row, "undo"),
+    fails: number(row, "fails"),
     output: maybeText(row, "output"),
     error: maybeText(row, "error"),
     label: maybeText(row, "label"),

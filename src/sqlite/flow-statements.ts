@@ -8,7 +8,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 
 export function flowStatements(t: Tables, alive: string) {
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -23,7 +23,7 @@ export function flowStatements(t: Tables, alive: string) {
     recordSteps: `
       insert into ${t.step} (${columns})
       select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
-        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.output, :rows.error, :rows.label
+        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.output, :rows.error, :rows.label
       where ${held(":rows.job", ":rows.token")}
       ${upsert}
       returning job, name, wake_at`,
@@ -48,7 +48,7 @@ export function flowStatements(t: Tables, alive: string) {
     takeSignal: [
       `insert into ${t.step} (${columns})
         select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
-          case when o.over then :now end, ${wakeAt}, :topic, null, 0,
+          case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails,
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
         from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
@@ -110,7 +110,7 @@ export function flowStatements(t: Tables, alive: string) {
       and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
     startUndo: `
       insert into ${t.step} (${columns})
-      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, :rows.output, null, :rows.state where true
+      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, :rows.output, null, :rows.state where true
       on conflict (job, name) do nothing returning job as id`,
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
     forgetFailed: `
@@ -120,7 +120,7 @@ export function flowStatements(t: Tables, alive: string) {
       `update ${t.ready} set attempt = :attempt, crashes = 0 where id = :id and token = :token and ${alive} and :attempt is not null`,
       `insert into ${t.step} (${columns})
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
-          case when :rows.state = 'done' then :now end, null, null, null, 0, :rows.output, null, :rows.label
+          case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.output, null, :rows.label
         where ${held(":id", ":token")}
         on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
