@@ -14,7 +14,7 @@ const outputs: Readonly<Record<string, RegExp>> = {
   "machine.ts": /summing up\n[^]*paper jam\nit stands at: print\n\{ printed: 'total 6' \}/,
   "own-loop.ts": /1² = 1, 2² = 4, 3² = 9/,
   "retries.ts": /done: fetched in attempt 3[^]*does not exist[^]*status 500/,
-  "saga.ts": /booked flight\nbooked hotel\ngave back hotel-1\ngave back flight-1\nJOB_DEAD/,
+  "saga.ts": /booked flight\nbooked hotel\n[^]*gave back hotel-1\ngave back flight-1\n[^]*JOB_DEAD/,
   "transaction.ts": /receipt for order 1\njobs: 1, orders: 1/,
   "unique.ts": /enqueued\ndebounced\ndebounced\nnotes: 30 words/,
   "workflow.ts": /^charging for o-1\nch_1: o-1\/1, o-1\/2\ndone charge[^]*done call:print-label#2/,
