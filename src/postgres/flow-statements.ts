@@ -99,10 +99,22 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > ${NOW})))
       returning r.id`,
     expireSignals: `delete from ${t.signal} where expires_at <= ${NOW}`,
-    strandedWaiters: `
-      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
-      where g.expires_at > ${NOW} limit 1000`,
+    // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
+    // whether there are signals to forget. One look, because an idle worker makes it too.
+    strays: `
+      select 'topic' as kind, topic as id, null::text as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
+        where g.expires_at > ${NOW} limit :limit::int) stranded
+      union all
+      select 'end', id::text, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.id = d.on_job
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit::int) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= ${NOW})`,
     watch: `
       update ${t.ready} r set watched = true where r.id = any(array(
         select w.id from ${t.ready} w where w.id = any(:ids::uuid[]) order by w.id for update))
@@ -142,13 +154,6 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       update ${t.ready} r set pending = o.pending, waits = case when not o.due then r.waits end,
         run_at = case when o.due then greatest(${NOW}, coalesce(r.due_at, 0)) else r.run_at end
       from over o where r.id = o.id returning r.id, o.due`,
-    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
-    unmet: `
-      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-      left join ${t.history} h on h.id = d.on_job
-      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-        and (d.policy <> 'wait' or h.state = 'done')
-      limit :limit::int`,
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id::uuid order by d.on_job limit :limit::int`,
     childrenOf: `select id from ${t.job} where parent_id = any(:ids::uuid[]) order by id limit :limit::int`,

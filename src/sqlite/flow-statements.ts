@@ -66,10 +66,22 @@ export function flowStatements(t: Tables, alive: string) {
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > :now))
       returning id`,
     expireSignals: `delete from ${t.signal} where expires_at <= :now`,
-    strandedWaiters: `
-      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
-      where g.expires_at > :now limit 1000`,
+    // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
+    // whether there are signals to forget. One look, because an idle worker makes it too.
+    strays: `
+      select 'topic' as kind, topic as id, null as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
+        where g.expires_at > :now limit :limit) stranded
+      union all
+      select 'end', id, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.id = d.on_job
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`,
     watch: `update ${t.ready} set watched = 1 where id in (select value from json_each(:ids)) returning id`,
     endsOf: `select id, state, output, errors from ${t.history} where id in (select value from json_each(:ids))`,
     addDependencies: `
@@ -96,13 +108,6 @@ export function flowStatements(t: Tables, alive: string) {
         run_at = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then max(:now, coalesce(due_at, 0)) else run_at end
       where id = :rows.id and token is null and waits is not null
       returning id, waits is null as due`,
-    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
-    unmet: `
-      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-      left join ${t.history} h on h.id = d.on_job
-      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-        and (d.policy <> 'wait' or h.state = 'done')
-      limit :limit`,
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
     childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
