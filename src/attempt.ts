@@ -256,7 +256,7 @@ export class Attempt {
         return;
       }
     }
-    if (isMoved(value) && this.#cause === undefined) {
+    if (this.machine && this.#cause === undefined && isMoved(value)) {
       this.#end({ kind: "moved", delayMs: value.delayMs });
       return;
     }

@@ -716,6 +716,8 @@ export interface StepWrite {
   /** For an open one: due so long from now. */
   readonly wakeInMs: number | null;
   readonly undo: boolean;
+  /** How many failures had been given to the run when it asked for this: those it went on after. */
+  readonly fails: number;
   /** JSON text. */
   readonly output: string | null;
   /** JSON text, see policy/failure.ts. */
@@ -738,6 +740,7 @@ export interface StepRecord {
   readonly topic: string | null;
   readonly child: string | null;
   readonly undo: boolean;
+  readonly fails: number;
   readonly output: string | null;
   readonly error: string | null;
   readonly label: string | null;
@@ -750,6 +753,7 @@ export interface SignalWait {
   readonly seq: number;
   readonly place: number;
   readonly attempt: number;
+  readonly fails: number;
   readonly topic: string;
   /** Null: waits for ever. Counts from the first time that this wait was opened. */
   readonly timeoutMs: number | null;
@@ -768,6 +772,7 @@ export interface CallStart {
   readonly name: string;
   readonly seq: number;
   readonly attempt: number;
+  readonly fails: number;
   readonly child: NewJob;
 }
 

@@ -15,7 +15,7 @@ const outputs: Readonly<Record<string, RegExp>> = {
   "own-loop.ts": /1² = 1, 2² = 4, 3² = 9/,
   "schedule.ts": /reports: 2026-03-28T01:30:00.000Z, 2026-03-29T01:00:00.000Z/,
   "retries.ts": /done: fetched in attempt 3[^]*does not exist[^]*status 500/,
-  "saga.ts": /booked flight\nbooked hotel\ngave back hotel-1\ngave back flight-1\nJOB_DEAD/,
+  "saga.ts": /booked flight\nbooked hotel\n[^]*gave back hotel-1\ngave back flight-1\n[^]*JOB_DEAD/,
   "transaction.ts": /receipt for order 1\njobs: 1, orders: 1/,
   "unique.ts": /enqueued\ndebounced\ndebounced\nnotes: 30 words/,
   "workflow.ts": /^charging for o-1\nch_1: o-1\/1, o-1\/2\ndone charge[^]*done call:print-label#2/,

@@ -73,6 +73,8 @@ interface Ask {
   name: string;
   seq: number;
   record: StepRecord | null;
+  /** Failures that had been given when it was asked for. */
+  fails: number;
   /** `held`: waits for the history to be given; `busy`: being done or written; `waits`: for time, a signal or a job. */
   state: "asked" | "held" | "busy" | "waits" | "met" | "given";
   wakeAt: number | null;
@@ -109,6 +111,10 @@ export class FlowRun {
   #next = 0;
   #seq = 0;
   #place = 0;
+  /** Failures given so far. */
+  #fails = 0;
+  /** Failed steps of earlier attempts to which the handler had an answer: they stay failed. */
+  readonly #answered = new Set<string>();
   /** Asks that are not given yet. */
   readonly #open = new Set<Ask>();
   /** Written and to be given. */
@@ -205,6 +211,7 @@ export class FlowRun {
       name,
       seq: -1,
       record: null,
+      fails: 0,
       state: "asked",
       wakeAt: null,
       every: false,
@@ -233,13 +240,22 @@ export class FlowRun {
     const { id, begun, attempt } = this.#job;
     const records = begun ? await this.#deps.store.steps(id) : [];
     const marker = records.find((record) => record.name === "$undo");
+    let failures = 0;
+    for (const record of records) {
+      if (record.state !== "failed" || record.kind === "undo") continue;
+      failures += 1; // in the order in which they were asked for
+      const nth = failures;
+      if (records.some((later) => later.seq > record.seq && later.fails >= nth && later.kind !== "undo"))
+        this.#answered.add(record.name);
+    }
     for (const record of records) {
       if (record.kind === "undo" || record.kind === "machine") continue;
       this.#byName.set(record.name, record);
       this.#bySeq.set(record.seq, record);
       if (record.undo && record.state === "done") this.#undoable = true;
-      // A step that failed for good in an earlier attempt of the job is tried again in this one.
-      if (record.state === "failed" && record.attempt !== attempt && marker === undefined) continue;
+      // A step that failed for good in an earlier attempt of the job, and failed it, is tried again in this one.
+      if (record.state === "failed" && record.attempt !== attempt && marker === undefined)
+        if (!this.#answered.has(record.name)) continue;
       if (record.place !== null) this.#given.push(record);
     }
     this.#given.sort((a, b) => (a.place ?? 0) - (b.place ?? 0));
@@ -267,6 +283,7 @@ export class FlowRun {
       return;
     }
     ask.seq = this.#seq++;
+    ask.fails = this.#fails;
     const there = this.#bySeq.get(ask.seq);
     if (record === null ? there !== undefined : record.seq !== ask.seq || record.kind !== doing.kind) {
       this.#diverge(ask, there ?? record);
@@ -286,7 +303,8 @@ export class FlowRun {
       case "done":
         return record.place === null ? "met" : "held";
       case "failed":
-        if (record.attempt !== this.#job.attempt && this.#undo === null) return "held";
+        if (record.attempt !== this.#job.attempt && this.#undo === null && !this.#answered.has(record.name))
+          return "held";
         return record.place === null ? "met" : "held";
       case "open":
         if (doing.kind === "sleep") return past ? "met" : "waits";
@@ -389,7 +407,7 @@ export class FlowRun {
 
   #settleFrom(ask: Ask, record: StepRecord): void {
     try {
-      if (record.state === "failed") ask.reject(this.#recordedError(record));
+      if (record.state === "failed") this.#fail(ask, this.#recordedError(record));
       else
         ask.resolve(record.output === null ? undefined : decodeJson(record.output, `step "${record.name}"`));
     } catch (error) {
@@ -426,6 +444,11 @@ export class FlowRun {
     ask.settle = settle;
     this.#ready.push(ask);
     this.#pump();
+  }
+
+  #fail(ask: Ask, error: JobError): void {
+    this.#fails += 1;
+    ask.reject(error);
   }
 
   #recordedError(record: StepRecord): JobError {
@@ -531,7 +554,7 @@ export class FlowRun {
     }
     const failed = { state: "failed", tries, tookMs, error: kept, place: this.#place++ } as const;
     if ((await this.#write(ask, failed)) === null) return;
-    this.#hand(ask, () => ask.reject(stepError(ask.name, failure, error)));
+    this.#hand(ask, () => this.#fail(ask, stepError(ask.name, failure, error)));
   }
 
   async #try(
@@ -591,6 +614,7 @@ export class FlowRun {
         seq: ask.seq,
         place,
         attempt,
+        fails: ask.fails,
         topic,
         timeoutMs,
       }),
@@ -604,9 +628,9 @@ export class FlowRun {
   async #doCall(ask: Ask, make: () => NewJob | Promise<NewJob>): Promise<void> {
     const { id, token, session, attempt } = this.#job;
     const child = await make();
-    const { name, seq } = ask;
+    const { name, seq, fails } = ask;
     const started = await this.#persist(() =>
-      this.#deps.store.startCall(session, { id, token, name, seq, attempt, child }),
+      this.#deps.store.startCall(session, { id, token, name, seq, attempt, fails, child }),
     );
     if (started === null) return this.#lost(ask);
     if (started.child === id)
@@ -661,6 +685,7 @@ export class FlowRun {
       tookMs: 0,
       wakeInMs: null,
       undo: false,
+      fails: ask.fails,
       ...change,
     };
     if (tx !== null) {
@@ -791,6 +816,7 @@ export class FlowRun {
             tries,
             tookMs: this.#deps.clock.monotonic() - startedAt,
             undo: false,
+            fails: 0,
             output: null,
             label: null,
             ...change,

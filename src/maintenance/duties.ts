@@ -41,12 +41,16 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
     { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, clock, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
     { name: "unserved", everyMs: 60_000, run: () => reportUnservedOnce({ store, log, events }) },
-    // Ends and signals whose news died with a process; everything else is told at once.
-    { name: "flows", everyMs: 30_000, run: () => store.sweepFlows() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
     ...(totals === null
       ? []
       : [{ name: "sample", everyMs: 60_000, run: () => sampleDatabaseOnce({ store, clock }) }]),
-    { name: "bury", everyMs: 40_000, run: () => buryOnce({ store }) },
+    { name: "bury", everyMs: 40_000, run: () => lookAfterTheDead(store) },
   ];
+}
+
+/** Sessions that are over, and the news that died with them: ends that somebody waits for, signals, in one look. */
+async function lookAfterTheDead(store: Store): Promise<void> {
+  await buryOnce({ store });
+  await store.sweepFlows();
 }

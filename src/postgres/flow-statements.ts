@@ -11,7 +11,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 
 export function flowStatements(t: Tables, NOW: string, alive: string) {
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -25,9 +25,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     recordSteps: `
       with n as materialized (
         select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
-          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[],
+          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[],
           :rows.output::text[], :rows.error::text[], :rows.label::text[])
-          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, output, error, label)
+          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, output, error, label)
       ),
       held as materialized (
         select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${alive}
@@ -35,7 +35,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
-        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.output, n.error, n.label
+        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.output, n.error, n.label
       from n join held h on h.id = n.job and h.token = n.token
       ${upsert}
       returning s.job, s.name, s.wake_at`,
@@ -83,7 +83,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
-        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false,
+        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int,
         case when o.over then coalesce((select data from got), 'null') end, null,
         case when o.over and not exists (select 1 from got) then 'timeout' end
       from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
@@ -99,10 +99,22 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > ${NOW})))
       returning r.id, r.lane is not null as laned`,
     expireSignals: `delete from ${t.signal} where expires_at <= ${NOW}`,
-    strandedWaiters: `
-      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
-      where g.expires_at > ${NOW} limit 1000`,
+    // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
+    // whether there are signals to forget. One look, because an idle worker makes it too.
+    strays: `
+      select 'topic' as kind, topic as id, null::text as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
+        where g.expires_at > ${NOW} limit :limit::int) stranded
+      union all
+      select 'end', id::text, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.id = d.on_job
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit::int) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= ${NOW})`,
     watch: `
       update ${t.ready} r set watched = true where r.id = any(array(
         select w.id from ${t.ready} w where w.id = any(:ids::uuid[]) order by w.id for update))
@@ -142,13 +154,6 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       update ${t.ready} r set pending = o.pending, waits = case when not o.due then r.waits end,
         run_at = case when o.due then greatest(${NOW}, coalesce(r.due_at, 0)) else r.run_at end
       from over o where r.id = o.id returning r.id, o.due, r.lane is not null as laned`,
-    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
-    unmet: `
-      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-      left join ${t.history} h on h.id = d.on_job
-      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-        and (d.policy <> 'wait' or h.state = 'done')
-      limit :limit::int`,
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id::uuid order by d.on_job limit :limit::int`,
     childrenOf: `select id from ${t.job} where parent_id = any(:ids::uuid[]) order by id limit :limit::int`,
@@ -156,7 +161,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
     startUndo: `
       insert into ${t.step} as s (${columns})
-      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, n.output, null, n.state
+      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, n.output, null, n.state
       from unnest(:rows.id::uuid[], :rows.state::text[], :rows.output::text[]) as n (id, state, output)
       on conflict (job, name) do nothing returning s.job as id`,
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
@@ -167,7 +172,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       with ${held},
       moved as (update ${t.ready} r set attempt = :attempt::int, crashes = 0 from held h where r.id = h.id and :attempt::int is not null returning r.id)
       insert into ${t.step} as s (${columns})
-      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, n.output, null, n.label
+      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, 0, n.output, null, n.label
       from held h, unnest(:rows.name::text[], :rows.seq::int[], :rows.kind::text[], :rows.state::text[], :rows.tries::int[], :rows.took::bigint[],
         :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
       on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,

@@ -64,7 +64,7 @@ export const migrations: readonly Migration[] = [
       `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
         job uuid not null, started_at bigint not null, ended_at bigint, wake_at bigint, child uuid,
-        seq int not null, place int, attempt int not null, tries int not null, undo bool not null,
+        seq int not null, place int, attempt int not null, tries int not null, fails int not null, undo bool not null,
         name text not null, kind text not null, state text not null, topic text, label text, output text, error text,
         primary key (job, name)
       ) partition by range (job)`,

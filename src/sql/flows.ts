@@ -32,6 +32,9 @@ import { enqueueScript, type PlacedJob } from "./enqueue.ts";
 import { cancelScript } from "./jobs.ts";
 import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
+const sweepPage = 500;
+const mostSweeps = 20;
+
 /** An end that others may wait for. */
 export interface Ended {
   readonly id: string;
@@ -100,7 +103,7 @@ export class Flows {
     placed: PlacedJob,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
     const now = this.#driver.now();
-    const { id, token, name, seq, attempt } = call;
+    const { id, token, name, seq, attempt, fails } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
       const held = yield { name: "holdRow", params: { now, session, id, token } };
       if (held.length === 0) return null;
@@ -126,6 +129,7 @@ export class Flows {
         tookMs: 0,
         wakeInMs: null,
         undo: false,
+        fails,
         output: over === undefined || !done ? null : maybeText(over, "output"),
         error: over === undefined || done ? null : maybeText(over, "errors"),
         label: state,
@@ -231,25 +235,28 @@ export class Flows {
 
   async sweep(): Promise<number> {
     const now = this.#driver.now();
-    await this.#driver.write({ name: "expireSignals", params: { now } });
-    const stranded = await this.#driver.read({ name: "strandedWaiters", params: { now } });
-    for (const row of stranded) {
-      const topic = text(row, "topic");
-      const woken = await this.#driver.transaction(function* (): Script<Row[]> {
-        yield { name: "lockTopics", params: { topics: [topic] } };
-        return yield* wakeScript(topic, now);
-      });
-      if (woken.length > 0) this.#woke();
-    }
-    let found = stranded.length;
-    for (let page = 0; page < 20; page += 1) {
-      const rows = await this.#driver.read({ name: "unmet", params: { limit: 500 } });
+    let found = 0;
+    for (let page = 0; page < mostSweeps; page += 1) {
+      const rows = await this.#driver.read({ name: "strays", params: { now, limit: sweepPage } });
       if (rows.length === 0) break;
-      await this.resolve(rows.map((row) => ({ id: text(row, "id"), state: text(row, "state") as EndState })));
       found += rows.length;
-      if (rows.length < 500) break;
+      if (rows.some((row) => row["kind"] === "expired"))
+        await this.#driver.write({ name: "expireSignals", params: { now } });
+      for (const row of rows) if (row["kind"] === "topic") await this.#wakeTopic(text(row, "id"));
+      const ends = rows.filter((row) => row["kind"] === "end");
+      await this.resolve(ends.map((row) => ({ id: text(row, "id"), state: text(row, "state") as EndState })));
+      if (rows.length < sweepPage) break;
     }
     return found;
+  }
+
+  async #wakeTopic(topic: string): Promise<void> {
+    const now = this.#driver.now();
+    const woken = await this.#driver.transaction(function* (): Script<Row[]> {
+      yield { name: "lockTopics", params: { topics: [topic] } };
+      return yield* wakeScript(topic, now);
+    });
+    if (woken.length > 0) this.#woke();
   }
 }
 
@@ -449,7 +456,8 @@ export function* placeDependents(
 }
 
 function stepRow(step: StepWrite): RowList[number] {
-  const { job, token, name, seq, place, kind, state, attempt, tries, undo, output, error, label } = step;
+  const { job, token, name, seq, place, kind, state, attempt, tries, undo, fails, output, error, label } =
+    step;
   return {
     job,
     token,
@@ -463,6 +471,7 @@ function stepRow(step: StepWrite): RowList[number] {
     took: Math.max(0, Math.round(step.tookMs)),
     wakeIn: step.wakeInMs,
     undo,
+    fails,
     output,
     error,
     label,
@@ -484,6 +493,7 @@ function stepRecord(row: Row): StepRecord {
     topic: maybeText(row, "topic"),
     child: maybeText(row, "child"),
     undo: flag(row, "undo"),
+    fails: number(row, "fails"),
     output: maybeText(row, "output"),
     error: maybeText(row, "error"),
     label: maybeText(row, "label"),

@@ -8,7 +8,7 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 
 export function flowStatements(t: Tables, alive: string) {
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -23,7 +23,7 @@ export function flowStatements(t: Tables, alive: string) {
     recordSteps: `
       insert into ${t.step} (${columns})
       select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
-        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.output, :rows.error, :rows.label
+        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.output, :rows.error, :rows.label
       where ${held(":rows.job", ":rows.token")}
       ${upsert}
       returning job, name, wake_at`,
@@ -48,7 +48,7 @@ export function flowStatements(t: Tables, alive: string) {
     takeSignal: [
       `insert into ${t.step} (${columns})
         select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
-          case when o.over then :now end, ${wakeAt}, :topic, null, 0,
+          case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails,
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
         from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
@@ -66,10 +66,22 @@ export function flowStatements(t: Tables, alive: string) {
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > :now))
       returning id, lane is not null as laned`,
     expireSignals: `delete from ${t.signal} where expires_at <= :now`,
-    strandedWaiters: `
-      select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-      join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
-      where g.expires_at > :now limit 1000`,
+    // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
+    // whether there are signals to forget. One look, because an idle worker makes it too.
+    strays: `
+      select 'topic' as kind, topic as id, null as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
+        where g.expires_at > :now limit :limit) stranded
+      union all
+      select 'end', id, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.id = d.on_job
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`,
     watch: `update ${t.ready} set watched = 1 where id in (select value from json_each(:ids)) returning id`,
     endsOf: `select id, state, output, errors from ${t.history} where id in (select value from json_each(:ids))`,
     addDependencies: `
@@ -96,13 +108,6 @@ export function flowStatements(t: Tables, alive: string) {
         run_at = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then max(:now, coalesce(due_at, 0)) else run_at end
       where id = :rows.id and token is null and waits is not null
       returning id, waits is null as due, lane is not null as laned`,
-    // What ended between two statements of somebody who then died, or was deleted: found again now and then.
-    unmet: `
-      select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-      left join ${t.history} h on h.id = d.on_job
-      where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-        and (d.policy <> 'wait' or h.state = 'done')
-      limit :limit`,
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
     childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
@@ -110,7 +115,7 @@ export function flowStatements(t: Tables, alive: string) {
       and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
     startUndo: `
       insert into ${t.step} (${columns})
-      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, :rows.output, null, :rows.state where true
+      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, :rows.output, null, :rows.state where true
       on conflict (job, name) do nothing returning job as id`,
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
     forgetFailed: `
@@ -120,7 +125,7 @@ export function flowStatements(t: Tables, alive: string) {
       `update ${t.ready} set attempt = :attempt, crashes = 0 where id = :id and token = :token and ${alive} and :attempt is not null`,
       `insert into ${t.step} (${columns})
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
-          case when :rows.state = 'done' then :now end, null, null, null, 0, :rows.output, null, :rows.label
+          case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.output, null, :rows.label
         where ${held(":id", ":token")}
         on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label

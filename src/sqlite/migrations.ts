@@ -53,7 +53,7 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_job_parent" on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
         job text not null, name text not null, seq integer not null, place integer, kind text not null, state text not null, attempt integer not null,
-        tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null,
+        tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null, fails integer not null,
         output text, error text, label text, primary key (job, name)) without rowid`,
       `create index "${schema}_step_topic" on ${t.step} (topic) where state = 'open' and topic is not null`,
       `create table ${t.signal} (

@@ -337,7 +337,7 @@ onEveryStore((target) => {
       const { hf, store } = await fresh(target);
       const wrong: [object, string][] = [
         [{ dealy: "5m" }, "UNKNOWN_OPTION"],
-        [{ after: [] }, "UNKNOWN_OPTION"],
+        [{ afterwards: [] }, "UNKNOWN_OPTION"],
         [JSON.parse('{"__proto__":1}') as object, "UNKNOWN_OPTION"],
         [{ delay: -1 }, "BAD_DURATION"],
         [{ delay: "soon" }, "BAD_DURATION"],

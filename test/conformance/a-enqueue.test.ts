@@ -387,6 +387,7 @@ onEveryStore((target) => {
       workerId: null,
       parentId: null,
       step: null,
+      waitsFor: null,
     });
     expect(await rows("job")).toMatchObject([{ timeout_ms: 7_000 }]);
   });

@@ -204,7 +204,7 @@ onEveryStore((target) => {
     await world.until(
       "the second too",
       async () => (await one.hf.jobs.get(second.id))?.state === "done",
-      "40s",
+      "60s",
     );
   });
 });

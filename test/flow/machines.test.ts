@@ -26,7 +26,7 @@ onEveryStore((target) => {
             run: async (data: { m: number }) => {
               ran.push(`three ${who}`);
               if (stuck) await new Promise(() => {});
-              return next("four", data, { delay: "1h" });
+              return next("four", data, { delay: "20s" });
             },
           },
           four: { run: async (data: { m: number }) => (ran.push(`four ${who}`), finish({ sum: data.m })) },
@@ -42,7 +42,7 @@ onEveryStore((target) => {
     await world.until("the delay", async () => (await jobOf(two, id)).state === "scheduled", "2m");
     expect(await jobOf(two, id)).toMatchObject({ step: "four", attempt: 0, crashes: 0 });
     expect(worker.running).toBe(0);
-    await world.until("done", async () => (await jobOf(two, id)).state === "done", "61m", "1m");
+    await world.until("done", async () => (await jobOf(two, id)).state === "done");
     expect(ran).toEqual(["one a", "two a", "three a", "three b", "four b"]);
     expect(await jobOf(two, id)).toMatchObject({ output: { sum: 2 }, step: "four", attempt: 1 });
     expect((await two.hf.jobs.history(id))?.steps.map(({ name, state }) => [name, state])).toEqual([

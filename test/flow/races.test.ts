@@ -93,17 +93,29 @@ onEveryStore((target) => {
       tookMs: 0,
       wakeInMs: null,
       undo: false,
+      fails: 0,
       output: "1",
       error: null,
       label: null,
     };
-    const wait = { id, token, name: "s", seq: 1, place: 1, attempt: 1, topic: "go", timeoutMs: null };
+    const wait = {
+      id,
+      token,
+      name: "s",
+      seq: 1,
+      place: 1,
+      attempt: 1,
+      fails: 0,
+      topic: "go",
+      timeoutMs: null,
+    };
     const call = {
       id,
       token,
       name: "c",
       seq: 2,
       attempt: 1,
+      fails: 0,
       child: newJob("01a1e000-0000-7000-8000-000000000002"),
     };
     const move = {

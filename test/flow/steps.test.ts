@@ -43,6 +43,34 @@ onEveryStore((target) => {
     ]);
   });
 
+  test("[N11] a failure that the handler answered stays as it was when the job is tried again", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const ran: string[] = [];
+    const job = defineJob({
+      name: "answered",
+      retry: { attempts: 3, backoff: fixed("1s") },
+      run: async (_: null, ctx) => {
+        const step = (name: string, fails: boolean) =>
+          ctx.step(name, () => {
+            ran.push(name);
+            if (fails) throw new Error(`${name} failed`);
+            return name;
+          });
+        const way = await step("first", true).catch(() => step("instead", false));
+        const both = await Promise.allSettled([step("left", true), step("right", false)]);
+        const then = await step("then", false);
+        await step("last", ctx.attempt < 3);
+        return [way, both.map(({ status }) => status), then];
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("done", async () => (await jobOf(one, id)).state === "done");
+    expect(ran).toEqual(["first", "instead", "left", "right", "then", "last", "last", "last"]);
+    expect((await jobOf(one, id)).output).toEqual(["instead", ["rejected", "fulfilled"], "then"]);
+  });
+
   test("[N11] a sleep of a year holds no slot, no lease and no attempt, and the run goes on afterwards", async () => {
     const world = await newWorld(target);
     const one = await world.client();
@@ -229,7 +257,10 @@ onEveryStore((target) => {
               return n;
             });
             await ctx.sleep("pause", "1s");
-            return ctx.step("save", () => fetched * 10);
+            const saved = await ctx.step("save", () => fetched * 10);
+            // Once more from the history: each branch must get what it was given before.
+            await ctx.sleep("rest", "1s");
+            return saved;
           }),
         );
         return items;
@@ -242,7 +273,20 @@ onEveryStore((target) => {
     expect(ran).toEqual([3, 2, 1]);
     expect((await jobOf(one, id)).output).toEqual([10, 20, 30]);
     expect((await one.hf.jobs.history(id))?.steps.map(({ name }) => name).sort()).toEqual(
-      ["fetch", "fetch#2", "fetch#3", "pause", "pause#2", "pause#3", "save", "save#2", "save#3"].sort(),
+      [
+        "fetch",
+        "fetch#2",
+        "fetch#3",
+        "pause",
+        "pause#2",
+        "pause#3",
+        "rest",
+        "rest#2",
+        "rest#3",
+        "save",
+        "save#2",
+        "save#3",
+      ].sort(),
     );
   });
 
