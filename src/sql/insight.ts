@@ -94,8 +94,8 @@ export class SqlInsight implements Insight {
         });
         const ids = rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
         const last = rows.find((row) => row["id"] === null);
-        const cut = last !== undefined && number(last, "walked") >= scan;
-        return { ids, bottom: cut ? maybeText(last, "bottom") : null };
+        const bottom = last === undefined ? null : wasCut(last, number(last, "walked"), scan, filter);
+        return { ids, bottom };
       }),
     );
     // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
@@ -178,7 +178,8 @@ export class SqlInsight implements Insight {
           name: `tally${walk.source}`,
           params: { ...this.#params(filter, walk.states, HIGHEST), scan },
         });
-        const cut = number(rows.find((row) => row["state"] === null) as Row, "n") >= scan;
+        const last = rows.find((row) => row["state"] === null) as Row;
+        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
         for (const state of walk.states) {
           const row = rows.find((one) => one["state"] === state);
           states[state] = capped(row === undefined ? 0 : number(row, "n"), cut);
@@ -386,9 +387,19 @@ export class SqlInsight implements Insight {
       until: filter.until ?? null,
       search: filter.search === undefined ? null : needle(filter.search),
       cursor: cursor < until ? cursor : until,
-      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
+      from: lowest(filter),
     };
   }
+}
+
+/** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
+function wasCut(row: Row, walked: number, scan: number, filter: InsightFilter): string | null {
+  const bottom = maybeText(row, "bottom");
+  return walked >= scan && bottom !== null && bottom > lowest(filter) ? bottom : null;
+}
+
+function lowest(filter: InsightFilter): string {
+  return filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS);
 }
 
 /** The lowest UUIDv7 of an instant. */

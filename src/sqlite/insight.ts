@@ -21,7 +21,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       with walked as materialized (${taken}),
       found as (
         select w.id, w.state from walked w
-        where (:states is null or w.state in (select value from json_each(:states)))
+        where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
           and ((:queues is null and :names is null) or w.line in (${linesIn}))
           and (:group is null or w.error_group = :group)
           and (not :deep or exists (
@@ -35,9 +35,9 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       union all
       select null, (select min(id) from walked), (select count(*) from walked)`;
   const tally = (taken: string) => `${walk(taken)}
-      select f.state, count(*) as n from found f group by f.state
-      union all select null, (select count(*) from walked)`;
-  const range = (row: string) => `${row}.id < :cursor and ${row}.id >= :from`;
+      select f.state, count(*) as n, null as bottom from found f group by f.state
+      union all select null, (select count(*) from walked), (select min(id) from walked)`;
+  const range = (row: string) => `${row}.id < :cursor`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan`;
   const columns = `r.id, r.line, ${state} as state, r.error_group, r.errors`;
   const endedColumns = `h.id, h.line, h.state, h.error_group, h.errors`;

@@ -142,7 +142,7 @@ test("queues: pause, resume, settings; holds: set and clear; workers: stop", asy
   await page.getByLabel("Keep done jobs").fill("2d");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("The settings hold in every process.").waitFor();
-  await page.getByText("2 d 0 h").waitFor();
+  await page.getByText("2 d", { exact: true }).waitFor();
 
   await page.goto(`${home.url}/limits`);
   await page.getByRole("button", { name: "New hold" }).click();

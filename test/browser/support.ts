@@ -104,9 +104,10 @@ async function openPage(
   return page;
 }
 
-/** No finding of axe that is serious or critical. */
-export async function accessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+/** No finding of axe that is serious or critical; of all its rules, or of these. */
+export async function accessible(page: Page, rules?: readonly string[]): Promise<void> {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules === undefined ? axe : axe.withRules([...rules])).analyze();
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   expect(
     serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`),

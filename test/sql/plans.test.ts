@@ -251,6 +251,66 @@ function onPostgresPlans(filled: Filled): void {
         expect(rowsRead(again, /^ready/)).toBeLessThanOrEqual(25);
       }));
 
+    test("[K2] the dashboard's looks read a bounded piece of an index, never a whole table", () =>
+      rolledBack(async () => {
+        const look = {
+          now,
+          states: ["ready", "done"],
+          queues: ["default"],
+          names: null,
+          group: null,
+          deep: false,
+          lane: null,
+          key: null,
+          since: null,
+          until: null,
+          search: null,
+          cursor: "ffffffff-ffff-ffff-ffff-ffffffffffff",
+          from: "00000000-0000-0000-0000-000000000000",
+          scan: 1_000,
+          limit: 50,
+        };
+        const whole = (nodes: readonly Node[]): unknown[] =>
+          nodes
+            .filter(
+              (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+            )
+            .map((node) => node["Relation Name"]);
+        for (const name of ["browseLive", "tallyLive", "browseEnded", "tallyEnded"] as const) {
+          const nodes = await explain(name, look);
+          expect(whole(nodes), name).toEqual([]);
+          expect(rowsRead(nodes, /^(ready|history)/), name).toBeLessThanOrEqual(1_001);
+          expect(rowsRead(nodes, /^job/), name).toBe(0);
+        }
+        for (const name of [
+          "browseUnhappy",
+          "tallyUnhappy",
+          "browseTroubled",
+          "browseHeld",
+          "groupDead",
+          "groupTroubled",
+        ] as const) {
+          const nodes = await explain(name, look);
+          expect(whole(nodes), name).toEqual([]);
+          expect(rowsRead(nodes, /^(ready|history|job)/), name).toBe(0);
+        }
+        // A few probes for each of the 1,003 levels; the large ones are counted to the cap and no further.
+        const lines = await explain("tallyLines", { now, cap: 200 });
+        expect(whole(lines)).toEqual([]);
+        expect(rowsRead(lines, /^ready/)).toBeLessThanOrEqual(10_000);
+        const due = await explain("lineUp", {
+          now,
+          queues: ["default"],
+          names: null,
+          fromAt: -1,
+          fromId: look.from,
+          limit: 50,
+        });
+        expect(whole(due)).toEqual([]);
+        // Three levels, fifty rows of each at most, and the probes that found them.
+        expect(rowsRead(due, /^ready/)).toBeLessThanOrEqual(200);
+      }));
+
     test("[B8] an insert and a renewal read nothing of the backlog", () =>
       rolledBack(async () => {
         const rows = Array.from({ length: batch }, (_, n) => ({

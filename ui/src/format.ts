@@ -18,11 +18,15 @@ export function duration(ms: number | null): string {
   if (value < 1) return value === 0 ? "0 ms" : "< 1 ms";
   if (value < 1_000) return `${Math.round(value)} ms`;
   if (value < 60_000) return `${(value / 1_000).toFixed(value < 10_000 ? 1 : 0)} s`;
-  if (value < 3_600_000)
-    return `${Math.floor(value / 60_000)} min ${pad(Math.floor((value % 60_000) / 1_000))} s`;
-  if (value < 86_400_000)
-    return `${Math.floor(value / 3_600_000)} h ${pad(Math.floor((value % 3_600_000) / 60_000))} min`;
-  return `${Math.floor(value / 86_400_000)} d ${Math.floor((value % 86_400_000) / 3_600_000)} h`;
+  if (value < 3_600_000) return parts(value, 60_000, "min", 1_000, "s");
+  if (value < 86_400_000) return parts(value, 3_600_000, "h", 60_000, "min");
+  return parts(value, 86_400_000, "d", 3_600_000, "h");
+}
+
+/** "1 min 05 s", and "1 min" where nothing is left over. */
+function parts(ms: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)} ${largeName}${rest === 0 ? "" : ` ${pad(rest)} ${smallName}`}`;
 }
 
 function pad(n: number): string {

@@ -1,6 +1,6 @@
 // One job: where it stands and why, what happened to it, what it was given and what it gave.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { actions } from "../bulk.tsx";
@@ -86,7 +86,8 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
 }
 
 function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
-  useEffect(() => {
+  // Before the paint: who sees the job can press a key.
+  useLayoutEffect(() => {
     const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
       onKey(actions[action].key, () => act(action, job, again)),
     );

@@ -1,6 +1,6 @@
 // Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type {
   BulkAction,
   FilterJson,
@@ -313,7 +313,8 @@ function List({
     current.value = Math.max(0, Math.min(jobs.length - 1, current.value + by));
     body.current?.querySelectorAll<HTMLAnchorElement>("a.main-link")[current.value]?.focus();
   };
-  useEffect(() => {
+  // Before the paint: who sees the job can press a key.
+  useLayoutEffect(() => {
     const offs = [
       onKey("j", () => move(1)),
       onKey("k", () => move(-1)),
