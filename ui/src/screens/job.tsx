@@ -1,6 +1,6 @@
 // One job: where it stands and why, what happened to it, what it was given and what it gave.
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { actions } from "../bulk.tsx";
