@@ -45,7 +45,7 @@ onEveryStore((target) => {
           every ? (await ctx.all([ctx.call(child, {})]))[0] : ctx.call(child, {}),
       });
       beforeSleep(one, async () => {
-        const worker = await two.hf.work([child], { queues, ...lease });
+        const worker = two.hf.work([child], { queues, ...lease });
         await worker.ready;
         await worker.idle();
         await worker.stop();
