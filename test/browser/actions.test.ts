@@ -233,11 +233,13 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await page.getByText("It runs again.").waitFor();
 
   await keys.press("Control+k");
+  await page.getByRole("combobox").and(page.locator(":focus")).waitFor();
   await keys.type("work");
   await accessible(page);
   await keys.press("Enter");
   await page.getByRole("heading", { name: "Workers", level: 1 }).waitFor();
   await keys.press("Control+k");
+  await page.getByRole("combobox").and(page.locator(":focus")).waitFor();
   await keys.type(ids[0]!);
   await keys.press("Enter");
   await page.getByText(ids[0]!).waitFor();

@@ -1,7 +1,7 @@
 // Parts that screens are made of. Everything that comes from a job is rendered as text; nothing here takes HTML.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CappedCount, JobLine } from "../../src/dashboard/contract.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";
@@ -315,7 +315,8 @@ function Dialog({
   children: ComponentChildren;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the paint: what is typed after Ctrl K must find its field.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {
