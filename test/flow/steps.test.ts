@@ -256,8 +256,9 @@ onEveryStore((target) => {
               ran.push(n);
               return n;
             });
+            const marked = await ctx.step("mark", () => fetched);
             await ctx.sleep("pause", "1s");
-            const saved = await ctx.step("save", () => fetched * 10);
+            const saved = await ctx.step("save", () => marked * 10);
             // Once more from the history: each branch must get what it was given before.
             await ctx.sleep("rest", "1s");
             return saved;
@@ -277,6 +278,9 @@ onEveryStore((target) => {
         "fetch",
         "fetch#2",
         "fetch#3",
+        "mark",
+        "mark#2",
+        "mark#3",
         "pause",
         "pause#2",
         "pause#3",
