@@ -7,7 +7,7 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState } from "./job.ts";
-import type { QueueSettings } from "./store.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 
 export type { QueueSettings };
 

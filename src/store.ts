@@ -11,12 +11,12 @@
  */
 import type { Insight } from "./insight.ts";
 import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
-import type { Backoff } from "./policy/backoff.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
+import type { BreakerRule, QueueSettings } from "./queue-settings.ts";
 import type { Note, Transition } from "./transition.ts";
 
-export type { LaneLimits, Transition };
+export type { BreakerRule, LaneLimits, QueueSettings, Transition };
 
 /** What a worker serves. */
 export interface ClaimScope {
@@ -104,32 +104,6 @@ export interface JobPage {
   readonly jobs: readonly Job[];
   /** Hand it back for the next page; null at the end. */
   readonly cursor: string | null;
-}
-
-/** A queue's settings over the whole cluster. Null: the default. */
-export interface QueueSettings {
-  /** Limit over the cluster. */
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number } | null;
-  readonly weight: number | null;
-  readonly backoff: Backoff | null;
-  /** How long ended jobs are kept; 0 keeps them for ever. */
-  readonly retention: { readonly doneMs: number; readonly deadMs: number } | null;
-  /** `Throttled` cools the whole queue down: first step and longest. */
-  readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
-  /** Slots of each worker process for this queue, editable live (0 to 1,024). */
-  readonly slots: number | null;
-  /** Slots of all worker processes together, split over those that serve the queue. */
-  readonly total: number | null;
-  /** Stops the queue when its jobs fail one after the other. */
-  readonly breaker: BreakerRule | null;
-}
-
-/** When a breaker opens, and for how long. */
-export interface BreakerRule {
-  /** Consecutive failures. */
-  readonly after: number;
-  readonly cooldownMs: number;
 }
 
 /** A breaker as the store keeps it. */

@@ -32,6 +32,9 @@ function run(command: string, args: readonly string[], cwd: string): string {
 
 test("the starter project compiles, enqueues, runs and is looked at, all with the built package", () => {
   const where = folder("starter");
+  // What an install of the package brings along.
+  mkdirSync(join(built, "node_modules"), { recursive: true });
+  symlinkSync(join(root, "node_modules", "croner"), join(built, "node_modules", "croner"));
   const main = join(built, "dist", "cli", "main.js");
   const holdfast = (args: readonly string[], cwd: string): string =>
     run(process.execPath, [main, ...args], cwd);
