@@ -148,6 +148,8 @@ export class PostgresServer {
       port: this.port,
       unix_socket_directories: this.directory,
       max_connections: 200,
+      // Dropping a test's schema locks each of its tables and indexes, and several tests drop theirs at once.
+      max_locks_per_transaction: 512,
       fsync: this.#options.fsync === true ? "on" : "off",
       shared_buffers: "64MB",
       // Nothing in a test may depend on the machine's time zone.

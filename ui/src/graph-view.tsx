@@ -4,6 +4,10 @@ import type { FlowHistory } from "../../src/dashboard/contract.ts";
 import { layout, NODE } from "./graph.ts";
 import { go } from "./router.ts";
 
+function shortLabel(label: string): string {
+  return label.length > 20 ? `${label.slice(0, 19)}…` : label;
+}
+
 export function GraphView({ graph }: { graph: FlowHistory["graph"] }) {
   const placed = useMemo(() => layout(graph.nodes, graph.edges), [graph]);
   const edges = useMemo(
@@ -53,7 +57,7 @@ export function GraphView({ graph }: { graph: FlowHistory["graph"] }) {
               transform={`translate(${at.x} ${at.y})`}
               tabIndex={0}
               role={node.jobId === null ? "img" : "link"}
-              aria-label={`${node.label}: ${node.state ?? "not kept any more"}`}
+              {...(node.jobId === null ? { "aria-label": `${node.label}: ${node.state ?? "gone"}` } : {})}
               onClick={open}
               onKeyDown={(event) => {
                 if (event.key === "Enter") open();
@@ -63,7 +67,7 @@ export function GraphView({ graph }: { graph: FlowHistory["graph"] }) {
               <rect width={NODE.width} height={NODE.height} rx="8" />
               <circle class="mark" cx="16" cy="16" r="4.5" />
               <text x="28" y="20">
-                {node.label.length > 20 ? `${node.label.slice(0, 19)}…` : node.label}
+                {shortLabel(node.label)}
               </text>
               <text class="kind" x="28" y="35">
                 {node.kind} · {node.state ?? "gone"}
