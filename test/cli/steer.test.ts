@@ -108,19 +108,17 @@ onEveryStore((target) => {
     const holdfast = on(store);
     for (const lane of ["a", "b", "tenant 7"]) await hf.enqueue("sync", null, { queue: "q", lane });
     const set = await holdfast([
-      ...[
-        "lanes",
-        "set",
-        "q",
-        "tenant 7",
-        "--concurrency",
-        "2",
-        "--rate",
-        "10/1m",
-        "--weight",
-        "3",
-        "--json",
-      ],
+      "lanes",
+      "set",
+      "q",
+      "tenant 7",
+      "--concurrency",
+      "2",
+      "--rate",
+      "10/1m",
+      "--weight",
+      "3",
+      "--json",
     ]);
     expect(set.json()).toMatchObject({ key: "tenant 7", concurrency: 2, weight: 3, waiting: 1 });
     expect((await holdfast(["lanes", "set", "q", "tenant 7", "--concurrency", "none"])).code).toBe(0);
