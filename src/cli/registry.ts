@@ -4,13 +4,16 @@
 import type { Command } from "./command.ts";
 import { benchProbe } from "./commands/bench-probe.ts";
 import { completionFor } from "./commands/completion.ts";
+import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
+import { check, signal } from "./commands/flows.ts";
 import { init } from "./commands/init.ts";
 import { enqueue, jobs, why } from "./commands/jobs.ts";
+import { breakers, budgets, lanes } from "./commands/limits.ts";
 import { move } from "./commands/move.ts";
 import { holds, queues } from "./commands/queues.ts";
-import { breakers, budgets, lanes, schedules } from "./commands/schedules.ts";
+import { schedules } from "./commands/schedules.ts";
 import { create, drop, migrate, reset, status } from "./commands/schema.ts";
 import { events, metrics, prune, stats } from "./commands/stats.ts";
 import { top } from "./commands/top.ts";
@@ -22,9 +25,9 @@ const completion = completionFor(() => allCommands);
 
 export const groups: readonly CommandGroup[] = [
   { title: "Begin", commands: [init, demo, work] },
-  { title: "Jobs", commands: [enqueue, jobs, why] },
+  { title: "Jobs", commands: [enqueue, jobs, why, signal, check] },
   { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, workers] },
-  { title: "See", commands: [stats, top, metrics, events, doctor] },
+  { title: "See", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },
   { title: "More", commands: [benchProbe, completion] },
 ];

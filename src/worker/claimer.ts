@@ -287,9 +287,11 @@ export class Claimer {
   }
 
   async #look(): Promise<void> {
-    const { store, clock, pools, order, random } = this.#deps;
+    const { store, clock, pools, order, random, breakers } = this.#deps;
     this.#deps.onLook();
     if (this.#deps.claimable() === null) return;
+    // What was open may have been closed by hand, or by another process's probe: else nothing would be looked for.
+    if (breakers?.any === true && breakers.closed().tryInMs !== null) await breakers.refresh();
     const queues = new Map<string, number>();
     for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
     const open = this.#openNames();

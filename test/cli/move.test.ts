@@ -155,6 +155,47 @@ onEveryStore((target) => {
     await expect(moved.enqueue(fine, { n: 1 })).rejects.toMatchObject({ code: "MOVED" });
   });
 
+  test("[N10] schedules, budgets, lanes, breakers, flows, dependencies, minutes and the audit trail come along, and go on", async () => {
+    const file = temporaryDirectory("features");
+    const source = target.dialect === "sqlite" ? await target.fresh() : sqliteStore(file);
+    const hf = await connect(source);
+    const done: string[] = [];
+    const definitions = features(done);
+    const before = await fillFeatures(hf, definitions, source);
+    expect(before.state.lanes.find(({ key }) => key === "a")).toMatchObject({ running: 2, waiting: 3 });
+    expect([before.state.minutes.length > 0, before.state.audit.length]).toEqual([true, 1]);
+
+    const middle = await target.fresh();
+    const args = middle.options.schema === undefined ? [] : ["--to-schema", middle.options.schema];
+    const there = await on(source)(["move", middle.url, ...args, "--force", "--json"]);
+    expect(there.code, there.err).toBe(0);
+    const moved = await connect(middle);
+    expect(await featuresOf(moved, before.ids)).toEqual(before.state);
+
+    // And back. The sleeper and the one that waits for a signal go on where they were; no step is done again.
+    const home = `sqlite:${join(file, "home.db")}`;
+    const back = await on(middle)(["move", home, "--to-schema", "holdfast", "--force", "--json"]);
+    expect(back.code, back.err).toBe(0);
+    await using again = await open(home, { logger: silentLogger });
+    expect(await featuresOf(again, before.ids)).toEqual(before.state);
+    expect(done.toSorted()).toEqual(["asleep", "waiting"]);
+    const worker = again.work(definitions, { queues: { default: 5, tenants: 5 } });
+    await worker.ready;
+    await again.jobs.runNow(before.ids.sleeper);
+    await again.signal("approved", { key: "k", data: { by: "Ada" } });
+    expect(await again.result(before.ids.sleeper, { timeout: "20s" })).toBe("asleep slept");
+    expect(await again.result(before.ids.waiter, { timeout: "20s" })).toEqual({ by: "Ada" });
+    expect(await again.result(before.ids.follower, { timeout: "20s" })).toBe("after");
+    expect(done.toSorted()).toEqual(["asleep", "waiting"]);
+    // The two that a killed process held gave their places back, once.
+    await expect
+      .poll(() => again.jobs.count({ queue: "tenants", state: "done" }), { timeout: 20_000 })
+      .toBe(5);
+    expect((await again.lanes.list({ key: "a" })).lanes).toMatchObject([{ running: 0, waiting: 0 }]);
+    expect((await again.schedules.trigger("nightly")).status).toBe("enqueued");
+    await worker.stop();
+  });
+
   test("[N10] interrupted after any batch and run again, nothing is lost or doubled", async () => {
     const { hf, store } = await fresh(target);
     await fill(hf, store);
@@ -312,5 +353,106 @@ function sqliteStore(folder: string): FreshStore {
     table: (name) => `"holdfast_${name}"`,
     dispose: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** Runs that sleep and wait, a job behind one of them, and jobs of a lane. `done` hears every step that is done. */
+function features(done: string[]) {
+  return [
+    defineJob({
+      name: "sleeper",
+      run: async (_input: unknown, ctx) => {
+        const name = await ctx.step("begin", async () => (done.push("asleep"), "asleep"));
+        await ctx.sleep("a month", "30d");
+        return `${name} slept`;
+      },
+    }),
+    defineJob({
+      name: "waiter",
+      run: async (_input: unknown, ctx) => {
+        await ctx.step("begin", async () => void done.push("waiting"));
+        return ctx.waitFor<{ by: string }>("approved", { key: "k" });
+      },
+    }),
+    defineJob({ name: "follower", run: async (_input: unknown) => "after" }),
+    defineJob({
+      name: "sync",
+      queue: "tenants",
+      run: async (_input: unknown) => {},
+    }),
+    defineJob({
+      name: "bank",
+      queue: "bank",
+      run: async (_input: unknown) => {
+        throw new Error("503 from the bank");
+      },
+    }),
+  ];
+}
+
+type FeatureIds = Record<"sleeper" | "waiter" | "follower", string>;
+
+async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof features>, store: FreshStore) {
+  await hf.schedules.put({
+    name: "nightly",
+    cron: "0 2 * * *",
+    timezone: "Asia/Tokyo",
+    job: "sleeper",
+    input: 1,
+  });
+  await hf.schedules.edit("nightly", { missed: "all" });
+  await hf.schedules.put({ name: "often", every: "90s", job: "sleeper", input: 2 });
+  await hf.schedules.pause("often");
+  await hf.budgets.set("slack", { limit: 1, per: "30d", burst: 20 });
+  await hf.budgets.take("slack", 7);
+  await hf.queues.set("bank", { breaker: { after: 1, cooldown: "10h" } });
+  await hf.lanes.set("tenants", "b", { rate: { limit: 5, per: "1h" }, weight: 7 });
+  await hf.lanes.pause("tenants", "b");
+  await hf.signal("kept", { key: "early", data: [1, 2] });
+  await hf.internals.store.insight.addAudit({
+    actor: "ada",
+    action: "queues.pause",
+    target: "mail",
+    outcome: "paused",
+    details: null,
+  });
+  const worker = hf.work(definitions, { queues: { default: 5, bank: 1 } });
+  await worker.ready;
+  const sleeper = await hf.enqueue("sleeper", null);
+  const waiter = await hf.enqueue("waiter", null);
+  const follower = await hf.enqueue("follower", null, { after: [waiter.id] });
+  await hf.enqueue("bank", null, { queue: "bank" });
+  const ids: FeatureIds = { sleeper: sleeper.id, waiter: waiter.id, follower: follower.id };
+  await expect
+    .poll(async () => (await hf.jobs.get(ids.sleeper))?.waitsFor, { timeout: 20_000 })
+    .toBe("sleep");
+  await expect
+    .poll(async () => (await hf.jobs.get(ids.waiter))?.waitsFor, { timeout: 20_000 })
+    .toBe("signal");
+  await expect.poll(async () => (await hf.breakers.list())[0]?.state, { timeout: 20_000 }).toBe("open");
+  await worker.stop();
+  // As a process that was killed leaves it: two of the lane are held, and its limit is two.
+  await hf.enqueueMany([1, 2, 3, 4, 5].map((n) => ({ job: definitions[3]!, input: n, lane: "a" })));
+  await hf.lanes.set("tenants", "a", { concurrency: 2 });
+  expect(await hf.lease({ queues: ["tenants"], limit: 5, for: "10m" })).toHaveLength(2);
+  await store.query(`update ${store.table("session")} set lease_until = 1000 where kind = 'lease'`);
+  return { ids, state: await featuresOf(hf, ids) };
+}
+
+/** Everything that must be the same afterwards. */
+async function featuresOf(hf: Holdfast, ids: FeatureIds) {
+  const schedules = await hf.schedules.list();
+  const [budget] = await hf.budgets.list();
+  const { lanes } = await hf.lanes.list();
+  const minutes = await hf.metrics.series({ by: "kind", since: Date.now() - 3_600_000 });
+  return {
+    schedules,
+    budget: { ...budget, tokens: Math.floor(budget?.tokens ?? -1) },
+    lanes,
+    breakers: await hf.breakers.list(),
+    histories: await Promise.all(Object.values(ids).map((id) => hf.jobs.history(id))),
+    why: await Promise.all(Object.values(ids).map(async (id) => (await hf.jobs.why(id)).text)),
+    minutes,
+    audit: await hf.internals.store.insight.audit({ limit: 10, before: null }),
   };
 }

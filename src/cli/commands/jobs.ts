@@ -1,10 +1,10 @@
 /** `holdfast jobs`: list, show, retry, cancel, delete, run. */
 import { UsageError } from "../../errors.ts";
-import type { Job } from "../../index.ts";
+import type { Job, JobHistory } from "../../index.ts";
 import type { Command, Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { bulk, FILTER, filterOf, jobTable } from "../filter.ts";
-import { duration, grouped, harmless, json, oneLine, relative } from "../text.ts";
+import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -67,8 +67,8 @@ const show: Command = {
   summary: "everything about one job, and why it is where it is",
   args: "<id>",
   maxArgs: 1,
-  json: "The job, with `why`",
-  examples: [{ line: "jobs show 0199…", says: "Input, output, errors, times" }],
+  json: "The job, with `why` and `history` (attempts, steps, signals, children)",
+  examples: [{ line: "jobs show 0199…", says: "Input, output, errors, times, steps, related jobs" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const id = ctx.argument(0, "the id of a job");
@@ -77,8 +77,10 @@ const show: Command = {
       ctx.note(`There is no job ${oneLine(id, 60)}.`);
       return 1;
     }
-    const why = await hf.jobs.why(id);
-    ctx.result({ ...job, why }, () => jobText(ctx, job, why.text));
+    const [why, history] = await Promise.all([hf.jobs.why(id), hf.jobs.history(id)]);
+    ctx.result({ ...job, why, history }, () =>
+      [jobText(ctx, job, why.text), ...(history === null ? [] : historyText(ctx, history))].join("\n"),
+    );
     return 0;
   },
 };
@@ -119,6 +121,89 @@ function jobText(ctx: Context, job: Job, why: string): string {
     lines.push(harmless(error.stack ?? error.message));
   }
   return lines.join("\n");
+}
+
+/** Steps, signals and related jobs, as far as there are any. */
+function historyText(ctx: Context, { steps, signals, children }: JobHistory): string[] {
+  const now = Date.now();
+  const head = (text: string, _column: number, row: unknown): string =>
+    row === null ? ctx.paint("dim", text) : text;
+  const part = (title: string, text: string): string => `\n${ctx.paint("bold", title)}\n${text}`;
+  const lines: string[] = [];
+  if (steps.length > 0)
+    lines.push(
+      part(
+        "steps",
+        table(
+          [
+            { title: "step", cell: ({ name }) => oneLine(name), most: 40 },
+            { title: "kind", cell: ({ kind }) => kind },
+            {
+              title: "state",
+              cell: ({ state, wakeAt }) => (wakeAt === null ? state : `until ${wakeAt.toISOString()}`),
+            },
+            { title: "tries", align: "right", cell: ({ tries }) => tries },
+            {
+              title: "took",
+              align: "right",
+              cell: ({ startedAt, endedAt }) =>
+                endedAt === null ? "–" : duration(endedAt.getTime() - startedAt.getTime()),
+            },
+            {
+              title: "result",
+              cell: ({ error, child, output }) =>
+                oneLine(error ?? child ?? (output === null ? "" : json(output)), 80),
+              most: 80,
+            },
+          ],
+          steps,
+          head,
+        ),
+      ),
+    );
+  if (signals.length > 0)
+    lines.push(
+      part(
+        "signals",
+        table(
+          [
+            { title: "signal", cell: ({ name }) => oneLine(name), most: 40 },
+            { title: "key", cell: ({ key }) => oneLine(key ?? "–"), most: 40 },
+            { title: "state", cell: ({ state }) => state },
+            { title: "since", cell: ({ since }) => relative(since, now) },
+            { title: "data", cell: ({ data }) => (data === null ? "" : oneLine(json(data), 80)), most: 80 },
+          ],
+          signals,
+          head,
+        ),
+      ),
+    );
+  if (children.length > 0)
+    lines.push(
+      part(
+        "related jobs",
+        table(
+          [
+            { title: "job", cell: ({ id }) => id },
+            { title: "kind", cell: ({ name }) => name ?? "–", most: 40 },
+            {
+              title: "relation",
+              cell: ({ relation, step }) =>
+                relation === "after"
+                  ? "runs before this one"
+                  : relation === "called"
+                    ? `called in ${oneLine(step ?? "–", 40)}`
+                    : "enqueued by this one",
+            },
+            { title: "state", cell: ({ state }) => state ?? "gone" },
+            { title: "error", cell: ({ error }) => oneLine(error ?? "", 60), most: 60 },
+          ],
+          children,
+          head,
+        ),
+      ),
+    );
+  return lines;
 }
 
 const retry: Command = {

@@ -3,6 +3,7 @@ import { UsageError } from "../../errors.ts";
 import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { rateOf } from "../rate.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
 /** Queues as a table for people. */
@@ -95,6 +96,12 @@ const set: Command = {
     rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
     weight: { type: "string", value: "n", help: "A worker's share between its queues; none" },
     slots: { type: "string", value: "n", help: "Slots of each worker process, 0 to 1024; none" },
+    total: { type: "string", value: "n", help: "Slots of all worker processes together; none" },
+    breaker: {
+      type: "string",
+      value: "n[,duration]",
+      help: "Stop after n failures in a row, and try again after so long: 10,30s; none",
+    },
     "keep-done": { type: "string", value: "duration", help: "How long done jobs are kept; 0 for ever; none" },
     "keep-dead": {
       type: "string",
@@ -137,12 +144,14 @@ const set: Command = {
 
 function changeOf(ctx: Context): QueueOptions {
   const change: { -readonly [K in keyof QueueOptions]: QueueOptions[K] } = {};
-  for (const option of ["concurrency", "weight", "slots"] as const) {
+  for (const option of ["concurrency", "weight", "slots", "total"] as const) {
     const value = ctx.string(option);
     if (value !== undefined) change[option] = value === "none" ? null : ctx.integer(option);
   }
   const rate = ctx.string("rate");
   if (rate !== undefined) change.rate = rate === "none" ? null : rateOf(rate);
+  const breaker = ctx.string("breaker");
+  if (breaker !== undefined) change.breaker = breaker === "none" ? null : breakerOf(breaker);
   const [done, dead] = [ctx.string("keep-done"), ctx.string("keep-dead")];
   if (done === "none" || dead === "none") change.retention = null;
   else if (done !== undefined || dead !== undefined)
@@ -157,18 +166,18 @@ function changeOf(ctx: Context): QueueOptions {
   return change;
 }
 
-function keepOf(value: string | undefined): string | number | undefined {
-  return value === "0" ? 0 : value;
-}
-
-function rateOf(text: string): { limit: number; per: string } {
-  const match = /^(\d+)\/(\w+)$/.exec(text);
+function breakerOf(text: string): NonNullable<QueueOptions["breaker"]> {
+  const match = /^(\d+)(?:,(\w+))?$/.exec(text);
   if (match === null)
     throw new UsageError(
       "BAD_OPTION",
-      `--rate takes a number and a window, such as 50/1m; got ${JSON.stringify(text)}.`,
+      `--breaker takes a number of failures and a duration, such as 10,30s; got ${JSON.stringify(text)}.`,
     );
-  return { limit: Number(match[1]), per: match[2] as string };
+  return { after: Number(match[1]), ...(match[2] === undefined ? {} : { cooldown: match[2] }) };
+}
+
+function keepOf(value: string | undefined): string | number | undefined {
+  return value === "0" ? 0 : value;
 }
 
 export const queues: Command = {

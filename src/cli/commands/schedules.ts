@@ -1,165 +1,191 @@
-/** `holdfast schedules`, `budgets`, `breakers` and `lanes`: the same verbs as `hf.schedules`, `hf.budgets` … */
+/** `holdfast schedules`: the verbs of `hf.schedules`. */
 import { UsageError } from "../../errors.ts";
+import type { Holdfast, ScheduleEdit, ScheduleState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { rowTable, verb } from "../parts.ts";
-import { oneLine } from "../text.ts";
+import { duration, oneLine, relative, table } from "../text.ts";
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+const timing = ({ cron, every, timezone }: ScheduleState): string => {
+  if (cron !== null) return `${cron} ${timezone ?? ""}`.trim();
+  return every === null ? "–" : `every ${duration(every)}`;
+};
 
-function listing(part: string, what: string, columns: readonly string[]): Command {
-  return {
-    name: "list",
-    summary: what,
-    json: "An array",
-    run: async (ctx) => {
-      const rows = (await (await verb(ctx, part, "list"))()) as Rows;
-      ctx.result(rows, () => rowTable(rows, columns));
-    },
-  };
+function noteOf(schedule: ScheduleState): string {
+  const notes: string[] = [];
+  if (schedule.fault !== null) notes.push(schedule.fault);
+  if (schedule.paused) notes.push("paused");
+  if (schedule.edited.length > 0) notes.push(`edited: ${schedule.edited.join(", ")}`);
+  if (schedule.unserved) notes.push("no worker serves it");
+  return notes.join("; ");
 }
 
-/** A verb that takes one name. */
-function acting(part: string, name: string, summary: string, done: string, force = false): Command {
+function scheduleTable(ctx: Context, schedules: readonly ScheduleState[]): string {
+  if (schedules.length === 0) return "There are no schedules.";
+  const now = Date.now();
+  const when = (at: Date | null): string => (at === null ? "–" : relative(at, now));
+  return table(
+    [
+      { title: "schedule", cell: ({ name }) => name, most: 40 },
+      { title: "when", cell: timing, most: 50 },
+      {
+        title: "job",
+        cell: ({ job, queue }) => (job === null ? "–" : `${job} in ${queue ?? "–"}`),
+        most: 50,
+      },
+      { title: "next", cell: ({ nextAt }) => when(nextAt) },
+      { title: "last", cell: ({ lastRunAt }) => when(lastRunAt) },
+      { title: "fired", align: "right", cell: ({ counts }) => counts.fired },
+      { title: "note", cell: noteOf, most: 80 },
+    ],
+    schedules,
+    (text, _column, schedule) =>
+      schedule === null ? ctx.paint("dim", text) : schedule.fault === null ? text : ctx.paint("bad", text),
+  );
+}
+
+const list: Command = {
+  name: "list",
+  summary: "schedules with their next instants",
+  json: "An array of schedules",
+  run: async (ctx) => {
+    const found = await (await ctx.client()).schedules.list();
+    ctx.result(found, () => scheduleTable(ctx, found));
+  },
+};
+
+/** A verb that takes a name and gives the schedule as it is then. */
+function changing(
+  name: "pause" | "resume" | "reset",
+  summary: string,
+  details: string,
+  done: string,
+): Command {
   return {
     name,
     summary,
     args: "<name>",
     maxArgs: 1,
-    ...(force ? { options: { force: { type: "boolean", short: "f", help: "Do not ask" } as const } } : {}),
-    json: "{ name, result }",
+    details,
+    json: "The schedule",
     run: async (ctx) => {
-      const which = ctx.argument(0, "a name");
-      if (force && !(await ctx.confirm(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}: ${which}?`)))
-        return 1;
-      const result = await (await verb(ctx, part, name))(which);
-      ctx.result({ name: which, result: result ?? null }, () => `${oneLine(which)}: ${done}.`);
-      return result === false ? 1 : 0;
+      const which = ctx.argument(0, "the name of a schedule");
+      const state = await (await ctx.client()).schedules[name](which);
+      ctx.result(state, () => `${oneLine(which)}: ${done}.`);
     },
   };
 }
 
-export const schedules: Command = {
-  name: "schedules",
-  summary: "list, pause, resume, trigger, preview, remove",
-  subcommands: [
-    listing("schedules", "schedules with their next instants", [
-      "name",
-      "cron",
-      "every",
-      "everyMs",
-      "timezone",
-      "job",
-      "paused",
-      "nextAt",
-      "lastAt",
-      "error",
-    ]),
-    acting("schedules", "pause", "fire no more", "paused"),
-    acting("schedules", "resume", "fire again", "resumed"),
-    acting("schedules", "trigger", "enqueue its job now", "triggered"),
-    {
-      name: "preview",
-      summary: "its next instants",
-      args: "<name>",
-      maxArgs: 1,
-      options: { count: { type: "string", short: "n", value: "n", help: "How many; default 5" } },
-      json: "An array of instants",
-      run: async (ctx) => {
-        const which = ctx.argument(0, "a name");
-        const instants = (await (
-          await verb(ctx, "schedules", "preview")
-        )(which, ctx.integer("count") ?? 5)) as readonly unknown[];
-        ctx.result(instants, () =>
-          instants.map((at) => (at instanceof Date ? at.toISOString() : oneLine(String(at)))).join("\n"),
-        );
-      },
-    },
-    acting("schedules", "remove", "forget the schedule", "removed", true),
-  ],
-  fallback: "list",
+const edit: Command = {
+  name: "edit",
+  summary: "change a schedule; the change outlives restarts",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    cron: { type: "string", value: "pattern", help: 'Such as "0 4 * * *"' },
+    every: { type: "string", value: "duration", help: "An interval instead of a pattern: 90s, 1h" },
+    timezone: { type: "string", value: "zone", help: "IANA name: Europe/Berlin" },
+    missed: { type: "string", value: "rule", help: "skip, one or all" },
+    overlap: { type: "string", value: "rule", help: "allow, skip or queue" },
+    jitter: { type: "string", value: "duration", help: "Up to so much later than its slot" },
+    queue: { type: "string", short: "q", value: "name", help: "The queue of its jobs" },
+    priority: { type: "string", short: "p", value: "n", help: "Of its jobs" },
+    attempts: { type: "string", value: "n", help: "Of its jobs" },
+    timeout: { type: "string", value: "duration", help: "Of each attempt of its jobs" },
+    input: { type: "string", value: "json", help: "What its jobs get" },
+  },
+  details: "What is not given stays. The code's words count again after: holdfast schedules reset <name>.",
+  json: "The schedule",
+  examples: [{ line: 'schedules edit nightly --cron "0 4 * * *"', says: "At four instead" }],
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    const change = editOf(ctx);
+    if (Object.keys(change).length === 0)
+      throw new UsageError(
+        "BAD_OPTION",
+        "schedules edit needs something to change: holdfast help schedules edit",
+      );
+    const state = await (await ctx.client()).schedules.edit(which, change);
+    ctx.result(state, () => scheduleTable(ctx, [state]));
+  },
 };
 
-export const budgets: Command = {
-  name: "budgets",
-  summary: "list, set, drain",
-  subcommands: [
-    listing("budgets", "budgets and what is left of them", [
-      "name",
-      "limit",
-      "perMs",
-      "burst",
-      "tokens",
-      "available",
-      "updatedAt",
-    ]),
-    {
-      name: "set",
-      summary: "make or change a budget",
-      args: "<name>",
-      maxArgs: 1,
-      options: {
-        rate: { type: "string", value: "n/time", help: "50/1m" },
-        burst: { type: "string", value: "n", help: "Default the rate's number" },
-      },
-      json: "{ name }",
-      examples: [{ line: "budgets set slack --rate 50/1m", says: "Fifty a minute over the cluster" }],
-      run: async (ctx) => {
-        const which = ctx.argument(0, "a name");
-        await (
-          await verb(ctx, "budgets", "set")
-        )(which, budgetOf(ctx));
-        ctx.result({ name: which }, () => `${oneLine(which)}: set.`);
-      },
-    },
-    acting("budgets", "drain", "take what is left", "drained", true),
-  ],
-  fallback: "list",
-};
-
-function budgetOf(ctx: Context): { limit: number; per: string; burst?: number } {
-  const match = /^(\d+(?:\.\d+)?)\/(\w+)$/.exec(ctx.string("rate") ?? "");
-  if (match === null)
-    throw new UsageError("BAD_OPTION", "--rate takes a number and a window, such as 50/1m.");
-  const burst = ctx.integer("burst");
-  return { limit: Number(match[1]), per: match[2] as string, ...(burst === undefined ? {} : { burst }) };
+function editOf(ctx: Context): ScheduleEdit {
+  const change: Record<string, unknown> = {};
+  for (const name of ["cron", "every", "timezone", "missed", "overlap", "jitter", "queue", "timeout"]) {
+    const value = ctx.string(name);
+    if (value !== undefined) change[name] = value;
+  }
+  for (const name of ["priority", "attempts"]) {
+    const value = ctx.integer(name);
+    if (value !== undefined) change[name] = value;
+  }
+  const input = ctx.string("input");
+  if (input === undefined) return change;
+  try {
+    return { ...change, input: JSON.parse(input) as unknown };
+  } catch (cause) {
+    throw new UsageError("INPUT_NOT_JSON", `--input must be JSON: ${(cause as Error).message}.`, { cause });
+  }
 }
 
-export const breakers: Command = {
-  name: "breakers",
-  summary: "list, reset",
-  subcommands: [
-    listing("breakers", "breakers and their states", [
-      "key",
-      "state",
-      "failures",
-      "openedAt",
-      "probeAt",
-      "until",
-      "reason",
-    ]),
-    acting("breakers", "reset", "close a breaker", "closed"),
-  ],
-  fallback: "list",
+const trigger: Command = {
+  name: "trigger",
+  summary: "enqueue its job now",
+  args: "<name>",
+  maxArgs: 1,
+  details: "Beside its slots, in the same queue and with the same input; also while it is paused.",
+  json: "{ status, id }",
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    const made = await (await ctx.client()).schedules.trigger(which);
+    ctx.result(made, () => `${made.status} ${made.id}`);
+  },
 };
 
-export const lanes: Command = {
-  name: "lanes",
-  summary: "list, pause, resume",
+const preview: Command = {
+  name: "preview",
+  summary: "its next instants",
+  args: "<name>",
+  maxArgs: 1,
+  options: { count: { type: "string", short: "n", value: "n", help: "How many; default 5" } },
+  json: "An array of instants",
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    const instants = await (await ctx.client()).schedules.preview(which, ctx.integer("count") ?? 5);
+    ctx.result(instants, () => instants.map((at) => at.toISOString()).join("\n"));
+  },
+};
+
+const remove: Command = {
+  name: "remove",
+  summary: "forget a schedule",
+  args: "<name>",
+  maxArgs: 1,
+  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  details: "Jobs that it made stay. A worker that defines it brings it back when it starts.",
+  json: "{ removed: boolean }",
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    if (!(await ctx.confirm(`Remove the schedule ${which}?`))) return 1;
+    const hf: Holdfast = await ctx.client();
+    const removed = await hf.schedules.remove(which);
+    ctx.result({ removed }, () => (removed ? "Removed." : `There is no schedule ${oneLine(which)}.`));
+    return removed ? 0 : 1;
+  },
+};
+
+export const schedules: Command = {
+  name: "schedules",
+  summary: "list, preview, pause, resume, edit, reset, trigger, remove",
   subcommands: [
-    listing("lanes", "lanes with their limits and counts", [
-      "queue",
-      "lane",
-      "key",
-      "running",
-      "ready",
-      "concurrency",
-      "rate",
-      "weight",
-      "paused",
-    ]),
-    acting("lanes", "pause", "claim nothing more from a lane", "paused"),
-    acting("lanes", "resume", "let a lane go on", "resumed"),
+    list,
+    preview,
+    changing("pause", "fire no more", "For every process, until it is resumed.", "paused"),
+    changing("resume", "fire again", "With the next slot from now.", "resumed"),
+    edit,
+    changing("reset", "give up what was edited", "And a fault: it is as the code says.", "as the code says"),
+    trigger,
+    remove,
   ],
   fallback: "list",
 };

@@ -1,0 +1,70 @@
+/** `holdfast check` and `holdfast signal`: runs in flight. */
+import { UsageError } from "../../errors.ts";
+import type { Command } from "../command.ts";
+import { oneLine, table } from "../text.ts";
+
+export const check: Command = {
+  name: "check",
+  summary: "would runs in flight survive this code? (before a deploy)",
+  options: {
+    limit: { type: "string", short: "l", value: "n", help: "At most so many runs; default 10,000" },
+  },
+  details:
+    "Replays the histories of live runs against the jobs of holdfast.config.ts. Nothing is done and nothing is written; what a handler does outside of its steps it does here too. Exit 1: at least one run would break.",
+  json: "{ checked, broken: [{ id, name, step, message }] }",
+  examples: [{ line: "check --url $PRODUCTION_REPLICA", says: "With the new code, before it is deployed" }],
+  run: async (ctx) => {
+    const { config, path } = await ctx.config();
+    if (path === null)
+      throw new UsageError(
+        "BAD_CONFIG",
+        "There is no holdfast.config.ts here or up to 4 folders up: check needs the jobs of your project.",
+      );
+    const limit = ctx.integer("limit");
+    const definitions = (config.jobs ?? []).filter((job) => job.run !== null);
+    const hf = await ctx.client();
+    const report = await hf.check(definitions, limit === undefined ? {} : { limit });
+    ctx.result(report, () => {
+      const runs = report.checked === 1 ? "1 run" : `${report.checked} runs`;
+      if (report.broken.length === 0) return `Replayed ${runs}: none would break.`;
+      const rows = table(
+        [
+          { title: "job", cell: ({ id }) => id },
+          { title: "kind", cell: ({ name }) => name, most: 40 },
+          { title: "step", cell: ({ step }) => oneLine(step ?? "–"), most: 40 },
+          { title: "what", cell: ({ message }) => oneLine(message), most: 200 },
+        ],
+        report.broken,
+      );
+      return `${rows}\nReplayed ${runs}: ${report.broken.length} would break.`;
+    });
+    return report.broken.length === 0 ? 0 : 1;
+  },
+};
+
+export const signal: Command = {
+  name: "signal",
+  summary: "send a signal to whatever run waits for it",
+  args: "<name> [<json>]",
+  maxArgs: 2,
+  options: {
+    key: { type: "string", value: "text", help: "Only for those who wait with this key" },
+    expires: { type: "string", value: "duration", help: "How long it is kept for a run to ask; default 7d" },
+  },
+  details: "The data is JSON; without it, null.",
+  json: "{ sent: name }",
+  examples: [{ line: `signal approved '{"by":"Ada"}' --key order-7`, says: "The run goes on" }],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a signal");
+    let data: unknown = null;
+    try {
+      data = JSON.parse(ctx.args[1] ?? "null") as unknown;
+    } catch (cause) {
+      throw new UsageError("INPUT_NOT_JSON", `The data must be JSON: ${(cause as Error).message}.`, {
+        cause,
+      });
+    }
+    await (await ctx.client()).signal(name, { data, key: ctx.string("key"), expires: ctx.string("expires") });
+    ctx.result({ sent: name }, () => `Sent ${oneLine(name)}.`);
+  },
+};

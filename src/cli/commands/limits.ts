@@ -1,0 +1,279 @@
+/** `holdfast budgets`, `lanes` and `breakers`: the verbs of `hf.budgets`, `hf.lanes` and `hf.breakers`. */
+import { UsageError } from "../../errors.ts";
+import type { LaneOptions, LaneState } from "../../index.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { rateOf, rateText } from "../rate.ts";
+import { oneLine, relative, table } from "../text.ts";
+
+const force = { force: { type: "boolean", short: "f", help: "Do not ask" } } as const;
+
+// --- budgets ------------------------------------------------------------------------------------------------
+
+const budgetList: Command = {
+  name: "list",
+  summary: "budgets and what is left of them",
+  json: "An array of budgets",
+  run: async (ctx) => {
+    const found = await (await ctx.client()).budgets.list();
+    ctx.result(found, () =>
+      found.length === 0
+        ? "There are no budgets."
+        : table(
+            [
+              { title: "budget", cell: ({ name }) => name, most: 60 },
+              { title: "left", align: "right", cell: ({ tokens }) => Math.floor(tokens) },
+              { title: "rate", align: "right", cell: ({ limit, per }) => rateText(limit, per) },
+              { title: "burst", align: "right", cell: ({ burst }) => burst },
+              { title: "note", cell: ({ tuned }) => (tuned ? "set by hand" : "") },
+            ],
+            found,
+          ),
+    );
+  },
+};
+
+const budgetSet: Command = {
+  name: "set",
+  summary: "make or change a budget",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    rate: { type: "string", value: "n/time", help: "50/1m" },
+    burst: { type: "string", value: "n", help: "Default the rate's number" },
+  },
+  details: "It outlives restarts, and the code's numbers, until: holdfast budgets reset <name>.",
+  json: "{ set: name }",
+  examples: [{ line: "budgets set slack --rate 50/1m", says: "Fifty a minute over the cluster" }],
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a budget");
+    const burst = ctx.integer("burst");
+    const rate = rateOf(ctx.string("rate") ?? "");
+    await (await ctx.client()).budgets.set(which, { ...rate, ...(burst === undefined ? {} : { burst }) });
+    ctx.result({ set: which }, () => `${oneLine(which)}: set.`);
+  },
+};
+
+function onBudget(
+  name: "drain" | "reset" | "remove",
+  summary: string,
+  words: { ask?: string; done: string; none: string },
+): Command {
+  return {
+    name,
+    summary,
+    args: "<name>",
+    maxArgs: 1,
+    ...(words.ask === undefined ? {} : { options: force }),
+    json: "{ name, changed: boolean }",
+    run: async (ctx) => {
+      const which = ctx.argument(0, "the name of a budget");
+      if (words.ask !== undefined && !(await ctx.confirm(`${words.ask} ${which}?`))) return 1;
+      const changed = await (await ctx.client()).budgets[name](which);
+      ctx.result({ name: which, changed }, () => `${oneLine(which)}: ${changed ? words.done : words.none}.`);
+      return changed ? 0 : 1;
+    },
+  };
+}
+
+export const budgets: Command = {
+  name: "budgets",
+  summary: "list, set, drain, reset, remove",
+  subcommands: [
+    budgetList,
+    budgetSet,
+    onBudget("drain", "take what is left", {
+      ask: "Drain",
+      done: "drained",
+      none: "there is none of this name",
+    }),
+    onBudget("reset", "back to the code's numbers", {
+      done: "as the code says",
+      none: "the code has no numbers for it",
+    }),
+    onBudget("remove", "forget a budget: what takes from it is throttled", {
+      ask: "Remove the budget",
+      done: "removed",
+      none: "there is none of this name",
+    }),
+  ],
+  fallback: "list",
+};
+
+// --- lanes --------------------------------------------------------------------------------------------------
+
+function laneTable(lanes: readonly LaneState[]): string {
+  const now = Date.now();
+  return table(
+    [
+      { title: "queue", cell: ({ queue }) => queue, most: 40 },
+      { title: "lane", cell: ({ key }) => oneLine(key), most: 50 },
+      { title: "waiting", align: "right", cell: ({ waiting }) => (waiting >= 10_000 ? "10000+" : waiting) },
+      { title: "running", align: "right", cell: ({ running }) => running },
+      { title: "limit", align: "right", cell: ({ concurrency }) => concurrency ?? "–" },
+      {
+        title: "rate",
+        align: "right",
+        cell: ({ rate }) => (rate === null ? "–" : rateText(rate.limit, rate.perMs)),
+      },
+      { title: "weight", align: "right", cell: ({ weight }) => weight },
+      {
+        title: "note",
+        cell: ({ paused, rateOpensAt, tuned }) =>
+          [
+            paused ? "paused" : "",
+            rateOpensAt === null ? "" : `rate opens ${relative(rateOpensAt, now)}`,
+            tuned ? "set by hand" : "",
+          ]
+            .filter((note) => note !== "")
+            .join("; "),
+      },
+    ],
+    lanes,
+  );
+}
+
+const laneList: Command = {
+  name: "list",
+  summary: "lanes with their limits and counts",
+  options: {
+    queue: { type: "string", short: "q", value: "name", help: "Of one queue; default all" },
+    limit: { type: "string", short: "l", value: "n", help: "How many on a page, 1 to 1,000; default 100" },
+    cursor: { type: "string", value: "cursor", help: "The page behind this one (its cursor)" },
+  },
+  json: "{ lanes, cursor }",
+  run: async (ctx) => {
+    const page = await (
+      await ctx.client()
+    ).lanes.list({
+      queue: ctx.string("queue"),
+      limit: ctx.integer("limit"),
+      cursor: ctx.string("cursor"),
+    });
+    ctx.result(page, () => {
+      if (page.lanes.length === 0) return "There are no lanes.";
+      const text = laneTable(page.lanes);
+      return page.cursor === null ? text : `${text}\n${ctx.paint("dim", `more: --cursor ${page.cursor}`)}`;
+    });
+  },
+};
+
+const laneSet: Command = {
+  name: "set",
+  summary: "change a lane's limits, live, for every process",
+  args: "<queue> <lane>",
+  maxArgs: 2,
+  options: {
+    concurrency: { type: "string", value: "n", help: "How many may run at once over the cluster; none" },
+    rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
+    weight: { type: "string", value: "n", help: "Its share beside other lanes, 1 to 1,000; none" },
+  },
+  details: 'What is not given stays; the word "none" takes a limit away.',
+  json: "The lane",
+  examples: [{ line: "lanes set mail tenant-7 --concurrency 5 --weight 3", says: "More for this tenant" }],
+  run: async (ctx) => {
+    const [queue, key] = laneOf(ctx);
+    const change = limitsOf(ctx);
+    if (Object.keys(change).length === 0)
+      throw new UsageError("BAD_OPTION", "lanes set needs something to set: holdfast help lanes set");
+    const hf = await ctx.client();
+    await hf.lanes.set(queue, key, change);
+    const { lanes: found } = await hf.lanes.list({ queue, key });
+    ctx.result(found[0] ?? null, () => laneTable(found));
+  },
+};
+
+function laneOf(ctx: Context): [queue: string, key: string] {
+  return [ctx.argument(0, "a queue and a lane"), ctx.argument(1, "a queue and a lane")];
+}
+
+function limitsOf(ctx: Context): LaneOptions {
+  const change: { -readonly [K in keyof LaneOptions]: LaneOptions[K] } = {};
+  for (const option of ["concurrency", "weight"] as const) {
+    const value = ctx.string(option);
+    if (value !== undefined) change[option] = value === "none" ? null : ctx.integer(option);
+  }
+  const rate = ctx.string("rate");
+  if (rate !== undefined) change.rate = rate === "none" ? null : rateOf(rate);
+  return change;
+}
+
+function onLane(name: "pause" | "resume", summary: string, done: string): Command {
+  return {
+    name,
+    summary,
+    args: "<queue> <lane>",
+    maxArgs: 2,
+    json: "{ queue, lane, paused: boolean }",
+    run: async (ctx) => {
+      const [queue, lane] = laneOf(ctx);
+      await (await ctx.client()).lanes[name](queue, lane);
+      ctx.result({ queue, lane, paused: name === "pause" }, () => `${oneLine(lane)} in ${queue}: ${done}.`);
+    },
+  };
+}
+
+export const lanes: Command = {
+  name: "lanes",
+  summary: "list, set, pause, resume",
+  subcommands: [
+    laneList,
+    laneSet,
+    onLane("pause", "claim nothing more from a lane", "paused"),
+    onLane("resume", "let a lane go on", "resumed"),
+  ],
+  fallback: "list",
+};
+
+// --- breakers -----------------------------------------------------------------------------------------------
+
+const breakerList: Command = {
+  name: "list",
+  summary: "breakers that have counted failures",
+  json: "An array of breakers",
+  run: async (ctx) => {
+    const found = await (await ctx.client()).breakers.list();
+    const now = Date.now();
+    ctx.result(found, () =>
+      found.length === 0
+        ? "No breaker has counted a failure."
+        : table(
+            [
+              { title: "breaker", cell: ({ key }) => oneLine(key), most: 60 },
+              { title: "state", cell: ({ state }) => state },
+              { title: "failures", align: "right", cell: ({ failures }) => failures },
+              {
+                title: "probe",
+                cell: ({ probing, openUntil }) =>
+                  probing ? "running" : openUntil === null ? "–" : relative(openUntil, now),
+              },
+              { title: "error", cell: ({ error }) => oneLine(error ?? ""), most: 80 },
+            ],
+            found,
+          ),
+    );
+  },
+};
+
+const breakerReset: Command = {
+  name: "reset",
+  summary: "close a breaker",
+  args: "<key>",
+  maxArgs: 1,
+  details: "Its failures are forgotten, and its jobs go on at once.",
+  json: "{ key, reset: boolean }",
+  examples: [{ line: "breakers reset queue:mail", says: "The mail server is back" }],
+  run: async (ctx) => {
+    const key = ctx.argument(0, "the key of a breaker");
+    const reset = await (await ctx.client()).breakers.reset(key);
+    ctx.result({ key, reset }, () => (reset ? "Closed." : `Nothing is known of ${oneLine(key)}.`));
+    return reset ? 0 : 1;
+  },
+};
+
+export const breakers: Command = {
+  name: "breakers",
+  summary: "list, reset",
+  subcommands: [breakerList, breakerReset],
+  fallback: "list",
+};
