@@ -50,6 +50,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "fault",
+          env: { HOLDFAST_TEST_POSTGRES: "newest" },
           globalSetup: [],
           include: ["test/fault/**/*.test.ts"],
           testTimeout: 120_000,

@@ -55,7 +55,9 @@ export function onPostgres(suite: (target: StoreTarget) => void): void {
 }
 
 function everyStore(): StoreTarget[] {
-  const servers = inject("postgresServers");
+  const all = inject("postgresServers");
+  // Faults have to do with processes and sockets, not with a server's version: the newest stands for all (vitest.config.ts).
+  const servers = process.env["HOLDFAST_TEST_POSTGRES"] === "newest" ? all.slice(-1) : all;
   return [
     { name: "sqlite", dialect: "sqlite", fresh: freshSqlite },
     ...servers.map((server) => ({
