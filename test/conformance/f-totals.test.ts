@@ -32,6 +32,7 @@ onEveryStore((target) => {
     await clients[1]!.hf.queues.set("default", { total: 13 });
     await world.until("the change", () => held[1]!.runs.length === 7 && held[2]!.runs.length === 6, "3s");
     await clients[1]!.hf.queues.set("default", { total: null });
+    await world.advance("3s"); // both have heard of it before a slot is free
     for (const { runs } of held.slice(1)) for (const run of runs) run.finish();
     await world.advance("3s");
     expect(held.slice(1).map(({ runs }) => runs.length)).toEqual([9, 8]);
