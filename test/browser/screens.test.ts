@@ -189,7 +189,8 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
 });
 
 test("limits: reset a breaker, change and drain a budget, pause a lane", async () => {
-  const { breakers, budgets, lanes } = home.hf;
+  const { breakers, budgets, lanes, queues } = home.hf;
+  await queues.pause("bank"); // or its jobs would open the breaker again at once
   const page = await home.open("/limits");
   await page.getByRole("button", { name: "Reset queue:bank" }).click();
   await page.getByText("Closed.").waitFor();
