@@ -270,7 +270,11 @@ export class SqlStore implements Store {
       const rate = rated.get(job.id);
       if (rate === undefined || job.counted === undefined) return job;
       const counted = { ...job.counted, at: rate.at };
-      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.tolerance } : { ...job, counted };
+      // Half of what the window is wider by: the other half is for what may come between the worker's last look at its
+      // clock and the handler's first line (a process that the machine stops just there could otherwise start one too many).
+      return this.#clock.system
+        ? { ...job, counted, startBy: sentAt + rate.tolerance / 2 }
+        : { ...job, counted };
     });
   }
 
@@ -747,7 +751,7 @@ function earliest(a: number | null, b: number | null): number | null {
   return Math.min(a, b);
 }
 
-/** How late after its claim a job with a rate may start: a tenth of the window, from 10 ms to a second. */
+/** How much wider than its rate a window of claims is, because jobs start after their claim: a tenth, from 10 ms to a second. */
 function startTolerance(perMs: number): number {
   return Math.min(1_000, Math.max(10, Math.floor(perMs / 10)));
 }
