@@ -28,7 +28,7 @@ export const migrations: readonly Migration[] = [
       `create table ${part(schema, "job_rest")} partition of ${t.job} default`,
       `create table ${t.ready} (
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
-        line int not null, rank int not null, attempt int not null default 0, crashes int not null default 0, throttles int not null default 0,
+        line int not null, rank int not null, attempt smallint not null default 0, crashes smallint not null default 0, throttles smallint not null default 0,
         lane int, counted smallint, begun bool not null default false, watched bool not null default false, errors text, progress text, note text,
         error_group text, pending int, due_at bigint, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))
@@ -40,7 +40,7 @@ export const migrations: readonly Migration[] = [
       `create index ready_troubled on ${t.ready} (id) where error_group is not null`,
       `create table ${t.history} (
         id uuid primary key, ended_at bigint not null, started_at bigint, run_at bigint not null, session bigint,
-        line int not null, rank int not null, attempt int not null, crashes int not null, throttles int not null,
+        line int not null, rank int not null, attempt smallint not null, crashes smallint not null, throttles smallint not null,
         state text not null check (state in ('done', 'dead', 'cancelled')), output text, errors text, progress text, error_group text
       ) partition by range (id)`,
       `create table ${part(schema, "history_rest")} partition of ${t.history} default`,

@@ -136,7 +136,7 @@ export function statements(t: Tables): Statements {
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
     set token = null, session = null, run_at = ${NOW} + t.delay, attempt = t.attempt, crashes = t.crashes,
-        errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = r.throttles + t.throttled, begun = r.begun or t.begun,
+        errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = least(r.throttles + t.throttled, 32767), begun = r.begun or t.begun,
         note = t.note, counted = null, waits = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
     returning r.id`;
