@@ -9,7 +9,7 @@
  * stops the event loop (639 ms seen with 4 processes; ≤ 15 ms this way). A promise resolves after the commit.
  */
 import { performance } from "node:perf_hooks";
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { systemClock } from "../clock.ts";
 import { StateError, StoreError, UsageError } from "../errors.ts";
 import {
@@ -23,6 +23,7 @@ import {
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import { Changes, watchWal } from "./changes.ts";
 import { BUSY_DEADLINE_MS, checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isBusy, isDuplicate, toStoreError } from "./errors.ts";
 import { databasePath, FileWatch, prepareFile } from "./file.ts";
@@ -31,8 +32,6 @@ import { inspect } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { statements } from "./statements.ts";
 
-/** How often the change counter is looked at; a job enqueued by another process starts after half of this on average. */
-const WATCH_EVERY_MS = 6;
 /** How often the file is compared with the one that was opened. */
 const FILE_CHECK_EVERY_MS = 1_000;
 
@@ -82,9 +81,8 @@ export class SqliteDriver implements Driver {
   #flushing = false;
   #fileCheckedAt = -Infinity;
   #lastNow = 0;
-  #dataVersion = 0;
   #versionPragma: ReturnType<Handle["prepare"]> | null = null;
-  #watchTimer: Timer | null = null;
+  #changes: Changes | null = null;
   #closed = false;
 
   private constructor(handle: Handle, path: string | null, owned: boolean, options: SqliteOptions) {
@@ -271,7 +269,7 @@ export class SqliteDriver implements Driver {
     this.#session = new SqliteSession(own, this.#catalogue);
     this.#renewalTarget = null;
     this.#versionPragma = null;
-    this.#dataVersion = this.#readDataVersion();
+    this.#changes?.renew();
     this.#options.onWarning(
       `A better-sqlite3 handle is open on ${this.#path} in this process: Holdfast changes to that library, and renews leases on the main thread. ` +
         `Better: give the handle to open().`,
@@ -334,45 +332,32 @@ export class SqliteDriver implements Driver {
 
   listen(onWake: (wake: Wake) => void): () => void {
     this.#listeners.add(onWake);
-    if (this.#watchTimer === null && this.#owned) {
-      this.#dataVersion = this.#readDataVersion();
-      this.#watchSoon();
+    // A database in memory has no other connection.
+    if (this.#changes === null && this.#owned && this.#watch !== null) {
+      this.#changes = new Changes({
+        clock: systemClock,
+        version: () => this.#readDataVersion(),
+        onChange: () => {
+          for (const listener of this.#listeners) listener({ kind: "any" });
+        },
+        watchWal: watchWal(this.#path),
+      });
     }
     return () => {
       this.#listeners.delete(onWake);
-      if (this.#listeners.size === 0) {
-        this.#watchTimer?.cancel();
-        this.#watchTimer = null;
-      }
+      if (this.#listeners.size === 0) this.#stopWatching();
     };
   }
 
-  /** `data_version` changes when another connection has committed, whatever process it is in: about 5 µs a look. */
-  #watchSoon(): void {
-    this.#watchTimer = systemClock.after(
-      WATCH_EVERY_MS,
-      () => {
-        if (this.#closed || this.#listeners.size === 0) return;
-        try {
-          const version = this.#readDataVersion();
-          if (version !== this.#dataVersion) {
-            this.#dataVersion = version;
-            for (const listener of this.#listeners) listener({ kind: "any" });
-          }
-        } catch {
-          // Busy or gone: the next statement that matters will say so.
-        }
-        this.#watchSoon();
-      },
-      { unref: true },
-    );
-  }
-
-  /** Prepared once, because it is looked at 160 times a second. */
   #readDataVersion(): number {
     this.#versionPragma ??= this.#session.handle.prepare("pragma data_version");
     const [row] = this.#versionPragma.all() as { data_version: number }[];
     return row?.data_version ?? 0;
+  }
+
+  #stopWatching(): void {
+    this.#changes?.stop();
+    this.#changes = null;
   }
 
   /** Other processes see the change counter; there is nothing to send. */
@@ -384,7 +369,7 @@ export class SqliteDriver implements Driver {
     if (this.#closed) return;
     if (this.#writes.length > 0) this.#flush();
     this.#closed = true;
-    this.#watchTimer?.cancel();
+    this.#stopWatching();
     for (const write of this.#writes.splice(0)) write.reject(closed());
     if (this.#owned) this.#session.handle.close();
   }
