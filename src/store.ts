@@ -31,6 +31,15 @@ export interface ClaimScope {
   readonly free?: ReadonlyMap<string, number>;
 }
 
+/** How far the jobs of one kind and priority have been claimed. */
+export interface ClaimLevel {
+  readonly line: number;
+  readonly rank: number;
+  readonly queue: string;
+  runAt: number;
+  id: string;
+}
+
 /**
  * Where one level's claims have got to. A level is a (queue, name, rank) line-up ordered by (runAt, id); a claim
  * that starts at the cursor does not walk over the dead index entries of the jobs before it, which an old
@@ -38,7 +47,7 @@ export interface ClaimScope {
  */
 export interface ClaimCursor {
   /** Opaque: kept by the caller between claims, filled by the store. */
-  readonly levels: Map<string, { line: number; rank: number; queue: string; runAt: number; id: string }>;
+  readonly levels: Map<string, ClaimLevel>;
   /** When a claim last looked at everything, by the monotonic clock. -Infinity asks the next one to. */
   lookedBackAt: number;
   /** Filled by the store: a look back that takes long is made less often. */

@@ -325,18 +325,22 @@ function end(
     keep?: boolean;
   },
 ): Transition {
-  return {
+  const transition: Transition = {
     move: "end",
     id: job.id,
     token: job.token,
     state,
     output: change.output ?? null,
     errors: change.errors ?? job.errors,
-    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     keyed: job.keyed,
     keep: change.keep ?? true,
+  };
+  if (change.errorGroup === undefined && job.counted === undefined) return transition;
+  return {
+    ...transition,
+    ...(change.errorGroup === undefined ? null : { errorGroup: change.errorGroup }),
     ...(job.counted === undefined ? null : { counted: job.counted }),
   };
 }

@@ -8,10 +8,10 @@
  * once a second at the most, at once when a claim comes back empty.
  */
 import type { ClaimedJob } from "../job.ts";
-import type { ClaimCursor, ClaimScope } from "../store.ts";
+import type { ClaimCursor, ClaimLevel, ClaimScope } from "../store.ts";
 import type { Row, RowList } from "./catalogue.ts";
 import type { Lines } from "./lines.ts";
-import { claimedJob, number, text } from "./rows.ts";
+import { claimedJob, number } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
 /** The look back may take this share of the time, at most. */
@@ -113,27 +113,40 @@ export function claimedJobs(
   lines: Lines,
 ): ClaimedJob[] {
   const direction = scope.order === "highest-first" ? 1 : -1;
-  const jobs: { job: ClaimedJob; rank: number }[] = [];
-  for (const row of rows) {
+  let last: ClaimLevel | undefined;
+  const jobs = rows.map((row) => {
     const line = number(row, "line");
     const name = lines.name(line);
     if (name === undefined) throw new TypeError(`line ${line} is not known`);
-    const rank = number(row, "rank");
-    jobs.push({ job: claimedJob(row, session, name), rank });
-    const at = `${line}:${rank}`;
-    const level = cursor.levels.get(at);
-    const runAt = number(row, "run_at");
-    const id = text(row, "id");
-    if (level === undefined) cursor.levels.set(at, { line, rank, queue: name.queue, runAt, id });
-    else if (runAt > level.runAt || (runAt === level.runAt && id > level.id)) {
-      level.runAt = runAt;
-      level.id = id;
-    }
-  }
-  jobs.sort(
-    (a, b) => (a.rank - b.rank) * direction || a.job.runAt - b.job.runAt || (a.job.id < b.job.id ? -1 : 1),
+    const job = claimedJob(row, session, name);
+    last = reached(cursor, last, line, number(row, "rank"), job);
+    return job;
+  });
+  return jobs.sort(
+    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.id < b.id ? -1 : 1),
   );
-  return jobs.map(({ job }) => job);
+}
+
+/** The job's level, moved past the job. Most jobs of a claim are of the level of the one before. */
+function reached(
+  cursor: ClaimCursor,
+  last: ClaimLevel | undefined,
+  line: number,
+  rank: number,
+  { queue, runAt, id }: ClaimedJob,
+): ClaimLevel {
+  const same = last !== undefined && last.line === line && last.rank === rank;
+  const level = same ? last : cursor.levels.get(`${line}:${rank}`);
+  if (level === undefined) {
+    const first: ClaimLevel = { line, rank, queue, runAt, id };
+    cursor.levels.set(`${line}:${rank}`, first);
+    return first;
+  }
+  if (runAt > level.runAt || (runAt === level.runAt && id > level.id)) {
+    level.runAt = runAt;
+    level.id = id;
+  }
+  return level;
 }
 
 /** Lines in the answer that this process has not met yet. */

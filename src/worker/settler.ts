@@ -66,7 +66,12 @@ export class Settler {
 
   /** Notes what a claim brought, so that its token can be given back with the last of them. */
   hold(jobs: readonly ClaimedJob[]): void {
-    for (const { token } of jobs) this.#outstanding.set(token, (this.#outstanding.get(token) ?? 0) + 1);
+    for (let i = 0; i < jobs.length;) {
+      const token = jobs[i]!.token;
+      const from = i;
+      while (i < jobs.length && jobs[i]!.token === token) i += 1;
+      this.#outstanding.set(token, (this.#outstanding.get(token) ?? 0) + i - from);
+    }
   }
 
   /** How many outcomes are not yet known to be written. */
