@@ -19,7 +19,7 @@ const required: readonly string[] = [
   ...ids("M", 1, 2),
   ...ids("N", 2, 12),
   "N15",
-  "N17",
+  ...ids("N", 17, 18),
   "N22",
   ...ids("N", 24, 25),
 ];
