@@ -65,6 +65,7 @@ export class SqlStore implements Store {
   readonly #passes: Passes;
   readonly #series: Series;
   readonly #gates = new Gates();
+  #claimsTakeMs = 0;
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
@@ -213,6 +214,7 @@ export class SqlStore implements Store {
     if (gates === null) return this.#claimPlain(session, scope, cursor);
     // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
     cursor.lanesFirst = cursor.lanesFirst !== true;
+    const askedAt = this.#clock.monotonic();
     // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
     const barren = isBarren(cursor, this.#clock.monotonic());
     const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
@@ -220,14 +222,21 @@ export class SqlStore implements Store {
     const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
     const jobs = await first(scope);
     const rest = without(scope, jobs);
-    if (rest.limit === 0 || (barren && jobs.length > 0)) return jobs;
+    if (rest.limit === 0 || (barren && jobs.length > 0)) return this.#answered(jobs, askedAt);
     try {
-      return byTurns(jobs, await second(rest));
+      return this.#answered(byTurns(jobs, await second(rest)), askedAt);
     } catch (error) {
       // What the first part brought is held: it must be handed over. The next claim meets the fault again.
       if (jobs.length === 0) throw error;
-      return jobs;
+      return this.#answered(jobs, askedAt);
     }
+  }
+
+  /** Remembers how long a claim took whose jobs have a rate: the slowest one lately, a tenth less with each. */
+  #answered(jobs: ClaimedJob[], askedAt: number): ClaimedJob[] {
+    if (jobs.some(({ startBy }) => startBy !== undefined))
+      this.#claimsTakeMs = Math.max(this.#clock.monotonic() - askedAt, this.#claimsTakeMs * 0.9);
+    return jobs;
   }
 
   async #readGates(): Promise<void> {
@@ -250,7 +259,7 @@ export class SqlStore implements Store {
       session,
       scope,
       now: this.#driver.now(),
-      toleranceMs: (perMs: number) => (this.#clock.system ? startTolerance(perMs) : 0),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
     };
     const { rows, rated, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
@@ -270,11 +279,7 @@ export class SqlStore implements Store {
       const rate = rated.get(job.id);
       if (rate === undefined || job.counted === undefined) return job;
       const counted = { ...job.counted, at: rate.at };
-      // Half of what the window is wider by: the other half is for what may come between the worker's last look at its
-      // clock and the handler's first line (a process that the machine stops just there could otherwise start one too many).
-      return this.#clock.system
-        ? { ...job, counted, startBy: sentAt + rate.tolerance / 2 }
-        : { ...job, counted };
+      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.beginsMs } : { ...job, counted };
     });
   }
 
@@ -749,11 +754,6 @@ function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob
 function earliest(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
-}
-
-/** How much wider than its rate a window of claims is, because jobs start after their claim: a tenth, from 10 ms to a second. */
-function startTolerance(perMs: number): number {
-  return Math.min(1_000, Math.max(10, Math.floor(perMs / 10)));
 }
 
 /** It stands in counts of limits. */
