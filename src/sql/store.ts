@@ -36,7 +36,8 @@ import {
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
-import { gatedClaim, Gates, uncount } from "./gates.ts";
+import { budgetClaim } from "./budget-claim.ts";
+import { gatedClaim, type GatedClaim, Gates, uncount } from "./gates.ts";
 import { type Ended, enqueueWithAfter, Flows, suspendScript } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
@@ -66,6 +67,7 @@ export class SqlStore implements Store {
   readonly #series: Series;
   readonly #gates = new Gates();
   #claimsTakeMs = 0;
+  #lanesFirst = false;
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
@@ -262,7 +264,44 @@ export class SqlStore implements Store {
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
     };
-    const { rows, rated, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
+    return this.#limitedJobs(await this.#driver.transaction(() => gatedClaim(ask), "claim"), session, sentAt);
+  }
+
+  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
+    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    const scope = { ...given, names: budget.names };
+    this.#lanesFirst = !this.#lanesFirst;
+    const ask = {
+      budget,
+      scope,
+      concern: (narrowed: ClaimScope) => this.#gates.concern(narrowed),
+      session,
+      now: () => this.#driver.now(),
+      monotonic: () => this.#clock.monotonic(),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
+      lanesFirst: this.#lanesFirst,
+    };
+    const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
+    const { name, tokens } = budget;
+    const startBy = claim.takenAt + claim.beginsMs;
+    const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
+      ...job,
+      budget: { name, tokens },
+      ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
+    }));
+    return {
+      jobs: this.#answered(jobs, claim.takenAt),
+      known: claim.known,
+      retryInMs: claim.retryInMs,
+    };
+  };
+
+  /** What a claim under limits brought, for the worker; what it could not read is told. */
+  async #limitedJobs(
+    { rows, rated, broken }: GatedClaim,
+    session: number,
+    sentAt: number,
+  ): Promise<ClaimedJob[]> {
     for (const queue of broken) {
       this.#warn(
         `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
@@ -664,8 +703,9 @@ export class SqlStore implements Store {
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
-  setBudget: Store["setBudget"] = (name, rate, standard) => this.#budgets.set(name, rate, standard);
-  resetBudget: Store["resetBudget"] = (name) => this.#budgets.reset(name);
+  setBudget: Store["setBudget"] = (name, rate, standard) =>
+    this.#told(this.#budgets.set(name, rate, standard));
+  resetBudget: Store["resetBudget"] = (name) => this.#told(this.#budgets.reset(name));
   removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
   drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
   takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
@@ -674,7 +714,7 @@ export class SqlStore implements Store {
   renewPass: Store["renewPass"] = (name, holder, leaseMs) => this.#passes.renew(name, holder, leaseMs);
   endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
 
-  /** Every worker times the next slot: they must know of a change. */
+  /** Workers time the next slot, and a budget's next token: they must know of a change. */
   #told<T>(changed: Promise<T>): Promise<T> {
     return changed.then((result) => {
       this.wake({ kind: "settings" });

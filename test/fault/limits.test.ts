@@ -28,8 +28,13 @@ class Lab {
     return new Lab(hf, fresh);
   }
 
-  async start(workers: number, queues: Record<string, number>): Promise<NodeProcess> {
+  async start(
+    workers: number,
+    queues: Record<string, number>,
+    budget?: LimitedSpec["budget"],
+  ): Promise<NodeProcess> {
     const spec: LimitedSpec = {
+      ...(budget === undefined ? null : { budget }),
       url: this.fresh.url,
       options: this.fresh.options,
       log: this.log,
@@ -166,6 +171,43 @@ onEveryStore((target) => {
       Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + perMs).length));
     expect(most(starts("q"), 1_000)).toBeLessThanOrEqual(10);
     expect(most(starts("l"), 500)).toBeLessThanOrEqual(5);
+  });
+
+  test("[H1] with 8 workers in 4 processes, of which some are killed, no window has more starts than a job's budget allows", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    // 0.5 tokens a start: 12 at once, and 20 a second.
+    await hf.budgets.set("api", { limit: 10, per: "1s", burst: 6 });
+    const budget = { name: "api", tokens: 0.5 };
+    const input = { ms: 5, of: "call" };
+    await hf.queues.set("q", { concurrency: 6 });
+    const jobs = Array.from({ length: 100 }, (_, n) => ({
+      job: "call",
+      input,
+      ...(n % 3 === 0 ? { queue: "lanes", lane: `l${n % 2}` } : { queue: n % 3 === 1 ? "q" : "plain" }),
+    }));
+    await hf.enqueueMany(jobs);
+    const queues = { q: 4, lanes: 4, plain: 4 };
+    const children = await Promise.all([1, 2, 3, 4].map(() => lab.start(2, queues, budget)));
+    for (const victim of [0, 1]) {
+      await sleep(300); // anywhere in the middle: what is checked holds in every window
+      await lab.kill(children[victim]!);
+      children[victim] = await lab.start(2, queues, budget);
+    }
+    await lab.allDone(jobs.length);
+    const starts = lab
+      .entries()
+      .filter(({ event }) => event === "start")
+      .map(({ at }) => at)
+      .sort((a, b) => a - b);
+    const tooMany: string[] = [];
+    starts.forEach((from, i) =>
+      starts.slice(i).forEach((to, n) => {
+        const allowed = (6 + (10 * (to - from)) / 1_000) / 0.5;
+        if (n + 1 > allowed + 1e-6) tooMany.push(`${n + 1} in ${to - from} ms, where ${allowed} are allowed`);
+      }),
+    );
+    expect(tooMany).toEqual([]);
   });
 
   test("[F5] a total of 10 over three processes is 4, 3, 3, and 5, 5 after one was killed", async () => {
