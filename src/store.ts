@@ -294,7 +294,7 @@ export interface Store {
    */
   claimBudgeted(
     session: number,
-    scope: Omit<ClaimScope, "names" | "free"> & { readonly queues: ReadonlyMap<string, number> },
+    scope: Pick<ClaimScope, "limit" | "order"> & { readonly queues: ReadonlyMap<string, number> },
     budget: BudgetScope,
   ): Promise<BudgetedJobs>;
   /** What there is to wait for; one cheap read. Empty, paused and held queues count as nothing. */

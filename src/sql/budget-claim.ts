@@ -21,7 +21,7 @@ import { type GatedAsk, gatedClaim, type Rated } from "./gates.ts";
 export interface BudgetAsk {
   readonly budget: BudgetScope;
   /** With a limit for each queue; the names are the budget's. */
-  readonly scope: ClaimScope & { readonly queues: ReadonlyMap<string, number> };
+  readonly scope: Omit<ClaimScope, "queues"> & { readonly queues: ReadonlyMap<string, number> };
   /** What lanes and limits concern a scope; null: none. */
   readonly concern: (scope: ClaimScope) => Concern | null;
   readonly session: number;
