@@ -44,7 +44,7 @@ import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
 import { Schedules } from "./schedules.ts";
-import { LaneNumbers, LaneSettings, resolveLanes } from "./lanes.ts";
+import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
@@ -83,7 +83,13 @@ export class SqlStore implements Store {
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
-    this.#schedules = new Schedules(driver, this.#lines, (lines) => this.#learnLines(lines));
+    this.#schedules = new Schedules(driver, {
+      known: (of) =>
+        this.#lines.id(of) !== undefined &&
+        (of.lane === null || this.#laneNumbers.id(of.queue, of.lane) !== undefined),
+      learn: (of) => this.#learnPlace(of),
+      place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
+    });
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
@@ -131,11 +137,19 @@ export class SqlStore implements Store {
   }
 
   /** Lanes, as lines, are made in a transaction of their own. */
-  async #learnLanes(jobs: readonly NewJob[]): Promise<void> {
+  async #learnLanes(jobs: readonly LaneOf[]): Promise<void> {
     const rows = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
     if (rows.length === 0) return;
     const now = this.#driver.now();
     this.#laneNumbers.learn(await this.#driver.transaction(() => resolveLanes(rows, now)));
+  }
+
+  /** For a job that no definition comes with: its lane begins with the limits of whoever serves the kind. */
+  async #learnPlace({ queue, name, lane }: Pick<NewJob, "queue" | "name" | "lane">): Promise<void> {
+    if (this.#lines.id({ queue, name, lane }) === undefined) await this.#learnLines([{ queue, name, lane }]);
+    if (this.#laneNumbers.unknown([{ queue, lane }], this.#clock.monotonic()).length === 0) return;
+    const laneLimits = (await this.#cluster.kinds()).get(name)?.lanes ?? null;
+    await this.#learnLanes([{ queue, lane, laneLimits }]);
   }
 
   /**
