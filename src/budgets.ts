@@ -13,7 +13,7 @@
  */
 import type { Clock, Timer } from "./clock.ts";
 import { shown, UsageError } from "./errors.ts";
-import type { BudgetTake } from "./policy/budget.ts";
+import { type BudgetTake, checkTokens } from "./policy/budget.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { checkName } from "./policy/name.ts";
 import { checkOptions } from "./policy/options.ts";
@@ -61,7 +61,6 @@ export interface BudgetsDeps {
   readonly warn: (message: string, details: Record<string, unknown>) => void;
 }
 
-const most = 1e12;
 const chunkMs = 1_000;
 const returnMs = 500;
 const demandMs = 250;
@@ -94,9 +93,10 @@ export class Budgets {
       "budgets.set",
     ) as unknown as BudgetOptions;
     const rate: BudgetRate = {
-      limit: amount(given.limit, "limit"),
+      limit: checkTokens(given.limit, "limit"),
       perMs: durationMs(given.per, "per"),
-      burst: given.burst === undefined ? amount(given.limit, "limit") : amount(given.burst, "burst"),
+      burst:
+        given.burst === undefined ? checkTokens(given.limit, "limit") : checkTokens(given.burst, "burst"),
     };
     if (rate.perMs === 0)
       throw new UsageError("BAD_DURATION", "per must be longer than 0.", { details: { option: "per" } });
@@ -135,7 +135,7 @@ export class Budgets {
   /** @internal As `take`, for handlers: they may take while their worker stops. */
   async takeFor(name: string, n: number): Promise<BudgetGrant> {
     const known = checkName(name, "The name of a budget");
-    return this.#purse(known).take(amount(n, "n of a budget"));
+    return this.#purse(known).take(checkTokens(n, "n of a budget"));
   }
 
   /**
@@ -343,15 +343,4 @@ class Purse {
       this.forget();
     }
   }
-}
-
-function amount(value: unknown, what: string): number {
-  if (typeof value === "number" && value > 0 && value <= most) return value;
-  throw new UsageError(
-    "BAD_OPTION",
-    `${what} must be a number more than 0 and at most 1e12; got ${shown(value)}.`,
-    {
-      details: { what },
-    },
-  );
 }

@@ -74,6 +74,8 @@ export interface JobContract<Name extends string = string, Input = unknown, Outp
   /** The limits that its lanes begin with. */
   readonly lanes: LaneLimits | null;
   readonly breaker: KindBreaker | null;
+  /** What each start takes of which budget. */
+  readonly budget: KindBudget | null;
   /** @internal */
   readonly row: RowDefaults;
   readonly [outputType]?: Output;
@@ -84,6 +86,12 @@ export interface KindBreaker {
   readonly after: number;
   readonly cooldownMs: number;
   readonly key: ((input: never) => string | null) | null;
+}
+
+/** A kind's budget, and what one start of a job takes of it. */
+export interface KindBudget {
+  readonly name: string;
+  readonly tokens: number;
 }
 
 /** A contract of whatever input: what the inside of the client works with. */
@@ -103,6 +111,7 @@ export interface AnyContract {
   readonly lane: ((input: never) => string | null) | null;
   readonly lanes: LaneLimits | null;
   readonly breaker: KindBreaker | null;
+  readonly budget: KindBudget | null;
   readonly row: RowDefaults;
 }
 

@@ -14,6 +14,7 @@ import {
   jobBrand,
   type JobContract,
   type KindBreaker,
+  type KindBudget,
   type OnConflict,
   PRIORITY_BOUNDS,
   type RowDefaults,
@@ -23,6 +24,7 @@ import {
 import { shown, UsageError } from "./errors.ts";
 import type { JobExtras, LaneLimits } from "./job.ts";
 import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
+import { checkTokens } from "./policy/budget.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { type BreakerOptions, checkBreaker, checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
@@ -123,6 +125,11 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly breaker?:
     | (BreakerOptions & { readonly key?: ((input: Input) => string | null) | undefined })
     | undefined;
+  /**
+   * A job is claimed only when this budget has its tokens, and takes them: its name, or with how many tokens one start
+   * takes (default 1; may be a fraction). Until it is set with `hf.budgets.set`, nothing of the kind is claimed.
+   */
+  readonly budget?: string | { readonly name: string; readonly tokens?: number | undefined } | undefined;
   /** How many times the job may take its worker's process down before it is dead; default 5. */
   readonly maxCrashes?: number | undefined;
   /** "attempt": a crash uses up an attempt instead of being counted apart. */
@@ -146,6 +153,7 @@ const optionNames = [
   "lane",
   "lanes",
   "breaker",
+  "budget",
   "maxCrashes",
   "countCrashes",
   "keep",
@@ -215,6 +223,7 @@ export function defineJob(given: object): unknown {
     lane: optional(options.lane, (value) => checkFunction(value, what("lane"))),
     lanes: optional(options.lanes, (value) => lanesOf(value, options.lane, what("lanes"))),
     breaker: optional(options.breaker, (value) => breakerOf(value, what("breaker"))),
+    budget: optional(options.budget, (value) => budgetOf(value, what("budget"))),
     row,
     version: version ?? 1,
     upcast,
@@ -279,6 +288,16 @@ function breakerOf(
     ...checkBreaker(value, what, ["key"]),
     key: optional(value.key, (key) => checkFunction(key, `${what}.key`)),
   };
+}
+
+function budgetOf(value: unknown, what: string): KindBudget {
+  if (typeof value === "string") return Object.freeze({ name: checkName(value, `The ${what}`), tokens: 1 });
+  if (!isPlainObject(value)) throw bad(what, "the name of a budget, or { name, tokens }", value);
+  const { name, tokens } = checkOptions(value, ["name", "tokens"], what);
+  return Object.freeze({
+    name: checkName(name, `The ${what}.name`),
+    tokens: tokens === undefined ? 1 : checkTokens(tokens, `The ${what}.tokens`),
+  });
 }
 
 function uniqueRule(option: UniqueOption<never>, what: string): UniqueRule<never> {

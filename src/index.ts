@@ -33,6 +33,7 @@ export type { AttemptEntry, JobHistory, RelatedJob, SignalEntry, StepEntry } fro
 
 // Decisions: what a handler throws on purpose.
 export { Dead, Release, RetryAfter, Throttled } from "./decision.ts";
+export { retryAfterMs } from "./policy/retry-after.ts";
 
 // Enqueuing: what one takes and what becomes of it.
 export type {

@@ -154,6 +154,8 @@ export interface Counted {
   readonly queue: string | null;
   /** The instant at which the claim counts as a start, where there is a rate. */
   readonly at?: { readonly lane: number; readonly queue: number };
+  /** The tokens that its claim took, where it is given back before it started. */
+  readonly budget?: { readonly name: string; readonly tokens: number };
 }
 
 /** A unique key, as the store enforces it: one holder for each (scope, key). */
@@ -202,8 +204,10 @@ export interface ClaimedJob {
   readonly cancelReason: string | null;
   /** Which counts it stands in; left out for jobs without limits. */
   readonly counted?: Counted;
-  /** Start by then, by the monotonic clock, or give it back: a rate counts starts, and this claim was one. */
+  /** Start by then, by the monotonic clock, or give it back: rates and budgets count starts, and this claim was one. */
   readonly startBy?: number;
+  /** The tokens that its claim took. */
+  readonly budget?: { readonly name: string; readonly tokens: number };
 }
 
 /** A failure as it is kept in a job's row. */

@@ -60,6 +60,13 @@ const deadlinePassed: Outcome = {
   unstarted: true,
 };
 
+const lateForRate: Outcome = {
+  kind: "released",
+  delayMs: 0,
+  reason: "it came too late for its rate",
+  unstarted: true,
+};
+
 interface Pending {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -135,6 +142,8 @@ export class LeaseSession {
     for (const job of claimed) {
       const decoded = decodedInput(job);
       if (tooLate(job)) settled.push(this.settle(job, deadlinePassed));
+      else if (job.startBy !== undefined && this.#deps.clock.monotonic() > job.startBy)
+        settled.push(this.settle(job, lateForRate));
       else if ("error" in decoded)
         settled.push(this.settle(job, { kind: "dead", failure: describeFailure(decoded.error) }));
       else taken.push({ job, input: decoded.input });

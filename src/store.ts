@@ -40,6 +40,22 @@ export interface ClaimLevel {
   id: string;
 }
 
+/** Kinds that share a budget and take as much of it at each start. */
+export interface BudgetScope {
+  readonly name: string;
+  readonly tokens: number;
+  readonly names: readonly string[];
+}
+
+/** What a claim under a budget brought. */
+export interface BudgetedJobs {
+  readonly jobs: ClaimedJob[];
+  /** False: nobody has set this budget, and nothing is claimed. */
+  readonly known: boolean;
+  /** When it will have room for one more; null: it may have room now. Infinity: it is too small for one job. */
+  readonly retryInMs: number | null;
+}
+
 /**
  * Where one level's claims have got to. A level is a (queue, name, rank) line-up ordered by (runAt, id); a claim
  * that starts at the cursor does not walk over the dead index entries of the jobs before it, which an old
@@ -281,6 +297,15 @@ export interface Store {
    * paused, held or cooled-down queue, or of a name that is not in scope.
    */
   claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]>;
+  /**
+   * The same for kinds that have a budget: no more than it has tokens for, which are taken in the same transaction. A budget
+   * that is empty or unknown claims nothing and writes nothing.
+   */
+  claimBudgeted(
+    session: number,
+    scope: Pick<ClaimScope, "limit" | "order"> & { readonly queues: ReadonlyMap<string, number> },
+    budget: BudgetScope,
+  ): Promise<BudgetedJobs>;
   /** What there is to wait for; one cheap read. Empty, paused and held queues count as nothing. */
   peek(scope: ClaimScope): Promise<Peek>;
 
@@ -806,6 +831,8 @@ export interface KindInfo {
   readonly lane: boolean;
   /** The limits that the definition gives its lanes. */
   readonly lanes?: LaneLimits | null;
+  /** What each start takes of which budget. */
+  readonly budget?: { readonly name: string; readonly tokens: number } | null;
 }
 
 /** How many ended jobs were forgotten, by state, and how many days were dropped whole. */

@@ -209,8 +209,12 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
   const transition = decided(job, outcome, policy, env);
   const unstarted =
     (outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true;
-  return unstarted && job.counted !== undefined ? { ...transition, unstarted: true } : transition;
+  if (!unstarted || (job.counted ?? job.budget) === undefined) return transition;
+  if (job.budget === undefined) return { ...transition, unstarted: true };
+  return { ...transition, unstarted: true, counted: { ...(job.counted ?? uncounted), budget: job.budget } };
 }
+
+const uncounted: Counted = { lane: null, line: 0, queue: null };
 
 function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
   switch (outcome.kind) {

@@ -2,13 +2,12 @@
  * Why a job is not running: the first reason that holds, in one sentence and as data.
  *
  * Asked in the order in which a job meets them: does it exist, has it ended, is it running, is it due, may its queue
- * be claimed from, does a breaker stand before it, does anybody serve it, do its lane and its queue have room. What
- * remains is a job whose turn comes with the next free slot.
- * Not here: budgets and flows.
+ * be claimed from, does a breaker stand before it, does anybody serve it, has its budget its tokens, do its lane and its
+ * queue have room. What remains is a job whose turn comes with the next free slot.
  */
 import type { Job } from "./job.ts";
 import { breakerKey } from "./policy/breaker.ts";
-import type { BreakerState, Hold, JobPlace, Store, WorkerState } from "./store.ts";
+import type { BreakerState, BudgetRow, Hold, JobPlace, Store, WorkerState } from "./store.ts";
 
 /** Why a job is where it is. */
 export type WhyReason =
@@ -30,6 +29,8 @@ export type WhyReason =
   | "released"
   | "breaker-open"
   | "breaker-half-open"
+  | "budget-empty"
+  | "budget-unknown"
   | "lane-paused"
   | "lane-full"
   | "lane-rate"
@@ -60,6 +61,8 @@ export interface Why {
   readonly lane: string | null;
   /** The breaker that keeps it, as `hf.breakers` names it. */
   readonly breaker: string | null;
+  /** The budget that keeps it, as its definition names it. */
+  readonly budget: string | null;
   /** The limit that keeps it, and how much of it is used. */
   readonly limit: { readonly limit: number; readonly used: number } | null;
   /** What a run waits for: the names of its steps, or the ids of jobs. */
@@ -77,6 +80,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     holds: [],
     lane: job?.lane ?? null,
     breaker: null,
+    budget: null,
     limit: null,
     waitsFor: [],
   };
@@ -206,13 +210,14 @@ function explainScheduled(place: JobPlace | null, job: Job, say: Say): Why {
 }
 
 async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
-  const [queues, holds, workers, now, breakers, place] = await Promise.all([
+  const [queues, holds, workers, now, breakers, place, kinds] = await Promise.all([
     store.queues(),
     store.holds(),
     store.workers(),
     store.now(),
     store.breakers([breakerKey.queue(job.queue), breakerKey.kind(job.name)]),
     store.place(job.id),
+    store.kinds(),
   ]);
   const queue = queues.find(({ name }) => name === job.queue);
   if (queue?.paused === true)
@@ -232,6 +237,9 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   if (broken !== undefined) return explainBreaker(broken, say);
   const live = workers.filter((worker) => worker.kind === "worker" && !worker.stopping);
   if (!live.some((worker) => serves(worker, job))) return say("unserved", unservedText(job, live));
+  const budget = kinds.get(job.name)?.budget ?? null;
+  const broke = budget === null ? null : explainBudget(await store.budgets(), budget, now, say);
+  if (broke !== null) return broke;
   const limited = place === null ? null : explainLimits(place, job, say);
   if (limited !== null) return limited;
   return say("ready", "It is ready: it starts when a slot is free and no job stands before it.");
@@ -248,6 +256,35 @@ function explainBreaker(breaker: BreakerState, say: Say): Why {
   }
   const tried = probing ? "one job is trying now" : "the next job to run tries";
   return say("breaker-half-open", `The breaker ${key} is half-open: ${tried}.`, { breaker: key });
+}
+
+function explainBudget(
+  budgets: readonly BudgetRow[],
+  { name, tokens }: { readonly name: string; readonly tokens: number },
+  now: number,
+  say: Say,
+): Why | null {
+  const row = budgets.find((each) => each.name === name);
+  if (row === undefined)
+    return say("budget-unknown", `There is no budget "${name}": set it with hf.budgets.set.`, {
+      budget: name,
+    });
+  const wanted = count(tokens, "token");
+  if (tokens > row.burst)
+    return say(
+      "budget-empty",
+      `The budget "${name}" never holds the ${wanted} that it takes, but ${row.burst} at the most: raise its burst.`,
+      { budget: name },
+    );
+  // Sums of fractions, as the budget itself compares them.
+  if (tokens <= row.tokens + 1e-9) return null;
+  const until = new Date(now + Math.ceil(((tokens - row.tokens) * row.perMs) / row.limit));
+  const left = Math.floor(row.tokens * 100) / 100;
+  return say(
+    "budget-empty",
+    `The budget "${name}" has ${left} of the ${wanted} that it takes; the rest comes by ${iso(until)}, unless another job takes it.`,
+    { budget: name, until },
+  );
 }
 
 function explainLimits(place: JobPlace, job: Job, say: Say): Why | null {

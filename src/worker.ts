@@ -34,6 +34,7 @@ import { checkOptions } from "./policy/options.ts";
 import type { Schedule } from "./schedule.ts";
 import type { ClaimScope, Store, Wake } from "./store.ts";
 import { WorkerBreakers } from "./worker/breakers.ts";
+import { WorkerBudgets } from "./worker/budgets.ts";
 import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
@@ -126,6 +127,7 @@ export class Worker {
   readonly #report: Report;
   readonly #recorder: Recorder | null;
   readonly #breakers: WorkerBreakers;
+  readonly #budgets: WorkerBudgets;
 
   readonly #readiness = Promise.withResolvers<void>();
   readonly #end = Promise.withResolvers<void>();
@@ -159,6 +161,7 @@ export class Worker {
     this.#report = new Report({ log: deps.log, events: deps.events, workerId: this.id });
     this.#recorder = this.#makeRecorder();
     this.#breakers = this.#makeBreakers();
+    this.#budgets = this.#makeBudgets();
     this.#settler = this.#makeSettler();
     this.#runner = this.#makeRunner();
     this.#tenancy = this.#makeTenancy();
@@ -418,6 +421,7 @@ export class Worker {
         return; // of those who wait for results
       case "settings":
         this.#breakers.forget();
+        this.#budgets.forget();
         this.#live.changed();
         this.#claimer.look(); // a hold or a limit may have gone
         this.#scheduler?.look();
@@ -425,6 +429,7 @@ export class Worker {
       case "any":
         // Reads only. A renewal here would be a write that wakes the other processes, whose renewals would wake
         // this one: two idle workers on one file would never come to rest.
+        this.#budgets.mayHaveChanged();
         this.#claimer.look();
         this.#live.mayHaveChanged();
         this.#scheduler?.mayHaveChanged();
@@ -615,6 +620,7 @@ export class Worker {
       order: this.#deps.order,
       pollMs: this.#settings.pollMs,
       breakers: this.#breakers,
+      budgets: this.#budgets,
       claimable: () => (this.#live.known ? this.#tenancy.claimable : null),
       overloaded: () => this.#isOverloaded(),
       unsettled: () => this.#settler.pending,
@@ -671,6 +677,15 @@ export class Worker {
       idle: () => this.#settler.pending === 0,
       onChange: () => this.#claimer.claim(),
     });
+  }
+
+  #makeBudgets(): WorkerBudgets {
+    const { clock, random, log, events } = this.#deps;
+    const warn = (message: string, details: Record<string, unknown>): void => {
+      log.warn({ worker: this.id, ...details }, message);
+      events.emit("warning", { message, details });
+    };
+    return new WorkerBudgets({ clock, random, definitions: this.#definitions, warn });
   }
 
   #makeLiveSettings(): LiveSettings {
@@ -736,9 +751,9 @@ export class Worker {
   /** Tells the database what these kinds need of an enqueue by name. */
   async #register(): Promise<void> {
     const kinds = new Map(
-      [...this.#definitions.values()].map(({ name, unique, lane, lanes }) => [
+      [...this.#definitions.values()].map(({ name, unique, lane, lanes, budget }) => [
         name,
-        { unique: unique !== null, lane: lane !== null, lanes },
+        { unique: unique !== null, lane: lane !== null, lanes, budget },
       ]),
     );
     try {

@@ -10,6 +10,8 @@
  * Not here: the row (sql/budgets.ts), the purses (budgets.ts).
  */
 
+import { shown, UsageError } from "../errors.ts";
+
 /** Tokens that a process has taken ahead of need. */
 export interface Chunk {
   readonly holder: string;
@@ -52,6 +54,7 @@ export interface BudgetTake {
 
 /** Beyond this, a clock that went back is believed; a smaller step back is waited for. */
 const believedBackMs = 60_000;
+const mostTokens = 1e12;
 // Sums of fractions: ten times 0.1 must be 1.
 const epsilon = 1e-9;
 
@@ -104,6 +107,49 @@ export function takeFrom(given: Bucket, want: Want, now: number): { bucket: Buck
   };
 }
 
+/** How many jobs of `n` tokens each may be claimed now; if none, when one may by itself. */
+export interface JobRoom {
+  readonly room: number;
+  /** Infinity: never, the bucket is too small for one. */
+  readonly retryInMs: number;
+}
+
+/**
+ * What a claim may take of a bucket (already refilled to `now`) for jobs of `n` tokens that start `lateMs` after it at the
+ * latest. It is the starts that keep to the budget. Starting late, they could meet what has grown since their claim and would
+ * not have fitted into a full bucket: so a claim sees a bucket that is smaller by what grows in that time. Where that is
+ * too small for one job, one is given to a bucket that has its tokens, and the difference is owed: see `takenForJobs`.
+ */
+export function roomForJobs(bucket: Bucket, n: number, lateMs: number, now: number): JobRoom {
+  const rate = bucket.limit / bucket.perMs;
+  const room = Math.floor(Math.min(bucket.tokens, bucket.burst - rate * lateMs) / n + epsilon);
+  if (room > 0) return { room, retryInMs: 0 };
+  if (n <= bucket.tokens + epsilon) return { room: 1, retryInMs: 0 };
+  if (n > bucket.burst + epsilon) return { room: 0, retryInMs: Infinity };
+  return {
+    room: 0,
+    retryInMs: Math.ceil((n - bucket.tokens) / rate + Math.max(0, bucket.filledAt - now)),
+  };
+}
+
+/** The bucket after such a claim of `jobs` jobs. What it owes then is paid by growing later. */
+export function takenForJobs(
+  bucket: Bucket,
+  take: { readonly jobs: number; readonly n: number; readonly lateMs: number },
+  now: number,
+): Bucket {
+  const rate = bucket.limit / bucket.perMs;
+  const left = Math.min(bucket.tokens, bucket.burst - rate * take.lateMs) - take.jobs * take.n;
+  if (left >= -epsilon) return { ...bucket, tokens: Math.max(0, left) };
+  return { ...bucket, tokens: 0, filledAt: Math.ceil(Math.max(now, bucket.filledAt) - left / rate) };
+}
+
+/** Tokens of jobs that were claimed and given back before they started are there again, as far as they fit. */
+export function returned(given: Bucket, n: number, now: number): Bucket {
+  const bucket = refill(given, now);
+  return { ...bucket, tokens: Math.max(0, Math.min(bucket.burst - sum(bucket.chunks), bucket.tokens + n)) };
+}
+
 /** Nothing more until it has grown again; what is out in chunks ends by itself. */
 export function drained(given: Bucket, now: number): Bucket {
   return { ...refill(given, now), tokens: 0 };
@@ -121,6 +167,18 @@ export function tuned(given: Bucket, rate: Pick<Bucket, "limit" | "perMs" | "bur
 export function retryAfter(rate: Pick<Bucket, "limit" | "perMs">, missing: number): number {
   const ms = (Math.max(2, missing) * rate.perMs) / rate.limit;
   return Math.ceil(Math.min(60_000, Math.max(1_000, ms)));
+}
+
+/** A number of tokens, as a user gives it. */
+export function checkTokens(value: unknown, what: string): number {
+  if (typeof value === "number" && value > 0 && value <= mostTokens) return value;
+  throw new UsageError(
+    "BAD_OPTION",
+    `${what} must be a number more than 0 and at most 1e12; got ${shown(value)}.`,
+    {
+      details: { what },
+    },
+  );
 }
 
 function sum(chunks: readonly Chunk[]): number {

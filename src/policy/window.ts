@@ -1,13 +1,15 @@
 /**
  * Exact rates: at most `limit` starts in every window of `perMs`, kept as the instants of the latest starts.
  *
- * A start is an entry (instant, how many); what is older than a window is forgotten. Entries are as many as there were
+ * A start is an entry (instant, how many); what is older than a window is forgotten. A job that was claimed now starts a
+ * moment later: its entry is the latest instant at which it may (its claimer gives it back if it cannot), so that it is the
+ * starts that keep to the rate, however late each of them comes. Entries are as many as there were
  * claims in a window; past `mostEntries` neighbours are merged into the later instant of the two, which can only make
  * room come back later, never earlier: the limit holds in every window whatever is merged.
  *
- * Invariants: pure; an instant that lies ahead of `now` (a clock was set back, or another process's claim began later
- * and was written first) counts as within the window; one that lies further ahead than a window is a clock that was
- * set back, and is taken as now, so that a rate cannot stand still for longer than its window.
+ * Invariants: pure; an instant that lies ahead of `now` counts as within the window; one that lies further ahead than a
+ * start can be late and a window more is a clock that was set back, and is taken as now, so that a rate cannot stand still
+ * for much longer than its window.
  * Not here: where the entries are kept (a lane's or a queue's row), who asks (sql/gates.ts).
  */
 
@@ -21,6 +23,8 @@ export interface Rate {
 export type Starts = readonly (readonly [at: number, n: number])[];
 
 const mostEntries = 1_000;
+/** However slow a database is, no claim allows its jobs to start later than this. */
+export const MOST_LATE_MS = 10_000;
 
 /**
  * How many may start now, and when the next one may if none can.
@@ -43,19 +47,42 @@ export function roomIn(starts: Starts, rate: Rate, now: number): { room: number;
 }
 
 /**
- * The starts with `n` more at `now`.
+ * The starts with `n` more, which come at `by` at the latest.
  *
  * @example
- * started([], { limit: 2, perMs: 1_000 }, 500, 2); // [[500, 2]]
+ * started([], { limit: 2, perMs: 1_000 }, 500, 2, 600); // [[600, 2]]
  */
-export function started(starts: Starts, rate: Rate, now: number, n: number): Starts {
+export function started(starts: Starts, rate: Rate, now: number, n: number, by = now): Starts {
   const live = within(starts, rate.perMs, now).map(([at, count]) => [at, count] as [number, number]);
   if (n > 0) {
-    const last = live.at(-1);
-    if (last !== undefined && last[0] >= now) last[1] += n;
-    else live.push([now, n]);
+    const same = live.find(([at]) => at === by);
+    if (same !== undefined) same[1] += n;
+    else live.push([by, n]);
+    live.sort((a, b) => a[0] - b[0]);
   }
   return live.length > mostEntries ? merged(live) : live;
+}
+
+/** How late after its claim a job may start. */
+export interface Lateness {
+  /** By then it has started, or has been given back: what is counted. */
+  readonly startsMs: number;
+  /** Until then its worker may set about it: the rest is for what comes between its look at the clock and the handler. */
+  readonly beginsMs: number;
+}
+
+/**
+ * A tenth of the rate's window, from 20 ms to a second; more where claims have lately taken longer than that. Half of the
+ * tenth is kept for a process that the machine stops just before the handler's first line.
+ *
+ * @example
+ * lateness({ limit: 5, perMs: 500 }, 3); // { startsMs: 50, beginsMs: 25 }
+ */
+export function lateness(rate: Rate, claimsTakeMs: number): Lateness {
+  const tenth = Math.min(1_000, Math.max(20, Math.floor(rate.perMs / 10)));
+  const reserve = Math.ceil(tenth / 2);
+  const startsMs = Math.min(MOST_LATE_MS, Math.max(tenth, Math.ceil(claimsTakeMs * 1.5) + reserve));
+  return { startsMs, beginsMs: startsMs - reserve };
 }
 
 /**
@@ -96,7 +123,7 @@ function isEntry(entry: unknown): boolean {
 
 function within(starts: Starts, perMs: number, now: number): Starts {
   return starts
-    .map(([at, n]) => [at > now + perMs ? now : at, n] as const)
+    .map(([at, n]) => [at > now + perMs + MOST_LATE_MS ? now : at, n] as const)
     .filter(([at]) => at + perMs > now)
     .sort((a, b) => a[0] - b[0]);
 }

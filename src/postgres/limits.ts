@@ -9,6 +9,7 @@
  */
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
 export interface Pieces {
@@ -76,9 +77,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       from unnest(:rows.queue::text[], :rows.key::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
         as w (queue, key, concurrency, rate_limit, rate_per, weight)
       order by w.queue, w.key
-      on conflict (queue, key) do nothing`,
+      on conflict (queue, key) do update set used_at = excluded.used_at`,
     findLanes: `
-      select a.id, a.queue, a.key from unnest(:rows.queue::text[], :rows.key::text[]) as w (queue, key)
+      select a.id, a.queue, a.key, a.used_at < ${NOW} - ${MARK_AFTER_MS} as stale from unnest(:rows.queue::text[], :rows.key::text[]) as w (queue, key)
       join ${t.lane} a on a.queue = w.queue and a.key = w.key`,
     ringJobs: `
       insert into ${t.bell} (lane, line, at)
@@ -321,10 +322,11 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     forgetLanes: `
       with gone as (
         delete from ${t.lane} a where a.id = any(array(
-          select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < ${NOW} - 604800000
+          select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < ${NOW} - ${FORGET_AFTER_MS}
             and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000 for update skip locked))
         returning a.id
-      )
+      ),
+      unrung as (delete from ${t.bell} b where b.lane in (select id from gone))
       delete from ${t.turn} w where w.lane in (select id from gone)`,
     whyJob: `
       select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,

@@ -495,13 +495,15 @@ export function statements(t: Tables): Statements {
       update ${t.session} set stop_requested_at = ${NOW}
       where (:sessions::bigint[] is null or id = any(:sessions::bigint[])) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, lanes from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, lanes, seen_at)
-      select w.name, w.has_unique, w.has_lane, w.lanes, ${NOW}
-      from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.lanes::text[]) as w (name, has_unique, has_lane, lanes)
+      insert into ${t.kind} (name, has_unique, has_lane, lanes, budget, seen_at)
+      select w.name, w.has_unique, w.has_lane, w.lanes, w.budget, ${NOW}
+      from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.lanes::text[], :rows.budget::text[])
+        as w (name, has_unique, has_lane, lanes, budget)
       order by w.name
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, seen_at = excluded.seen_at`,
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, budget = excluded.budget,
+        seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})

@@ -1,7 +1,8 @@
 /**
  * Budgets in the database: one row each, read and written under its lock; the arithmetic is policy/budget.ts.
  *
- * `takeTokens` is a script of its own, so that a claim can take a job's budget in the claim's transaction.
+ * `takeTokens`, `lockBucket` and `returnTokens` are scripts of their own, for transactions that have more to do: a claim of
+ * jobs that have a budget (budget-claim.ts), and the settle that gives such jobs back unstarted.
  */
 import {
   type Bucket,
@@ -9,12 +10,13 @@ import {
   type Chunk,
   drained,
   refill,
+  returned,
   takeFrom,
   tuned,
   type Want,
 } from "../policy/budget.ts";
 import type { BudgetRate, BudgetRequest, BudgetRow } from "../store.ts";
-import type { Row, Script } from "./catalogue.ts";
+import type { Call, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { flag, maybeText, number, text } from "./rows.ts";
 
@@ -108,15 +110,26 @@ export function* takeTokens(name: string, want: Want, now: number | null): Scrip
   return take;
 }
 
-/** `n` tokens or none, without a chunk: what a claim needs. */
-export function* takeNow(
+/** A budget at this instant, locked until the commit, and the call that writes it; null: there is none. */
+export function* lockBucket(
   name: string,
-  n: number,
   now: number | null,
-): Script<{ readonly granted: boolean; readonly retryAfterMs: number }> {
-  const want = { wants: [n], chunk: 0, holder: "", chunkMs: 0, unused: 0 };
-  const take = yield* takeTokens(name, want, now);
-  return { granted: take?.granted[0] ?? false, retryAfterMs: take?.retryAfterMs[0] ?? 60_000 };
+): Script<{ bucket: Bucket; now: number; save: (bucket: Bucket) => Call } | null> {
+  const [row] = yield { name: "lockBudget", params: { now, name } };
+  if (row === undefined) return null;
+  const at = number(row, "now");
+  return { bucket: refill(bucketOf(row), at), now: at, save: (bucket) => saved(row, bucket) };
+}
+
+/** Gives tokens back, by budget. In the order of names, so that two that give back cannot wait for each other. */
+export function* returnTokens(tokens: ReadonlyMap<string, number>): Script<void> {
+  for (const name of [...tokens.keys()].sort()) {
+    // The row's own instants say what time it is: giving back must not make anything grow that a claim did not see.
+    const [row] = yield { name: "lockBudget", params: { now: null, name } };
+    if (row === undefined) continue;
+    const bucket = bucketOf(row);
+    yield saved(row, returned(bucket, tokens.get(name) ?? 0, bucket.filledAt));
+  }
 }
 
 function saved(

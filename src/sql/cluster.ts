@@ -117,17 +117,19 @@ export class Cluster {
           unique: flag(row, "has_unique"),
           lane: flag(row, "has_lane"),
           lanes: row["lanes"] === null ? null : (JSON.parse(text(row, "lanes")) as LaneLimits),
+          budget: budgetOf(maybeText(row, "budget")),
         },
       ]),
     );
   }
 
   async registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void> {
-    const rows = [...kinds].map(([name, { unique, lane, lanes }]) => ({
+    const rows = [...kinds].map(([name, { unique, lane, lanes, budget }]) => ({
       name,
       unique,
       lane,
       lanes: (lanes ?? null) === null ? null : JSON.stringify(lanes),
+      budget: (budget ?? null) === null ? null : JSON.stringify(budget),
     }));
     if (rows.length > 0)
       await this.#driver.write({ name: "registerKinds", params: { now: this.#driver.now(), rows } });
@@ -150,6 +152,10 @@ export class Cluster {
   async deleteState(key: string): Promise<boolean> {
     return (await this.#driver.write({ name: "deleteState", params: { key } })).length > 0;
   }
+}
+
+function budgetOf(value: string | null): NonNullable<KindInfo["budget"]> | null {
+  return value === null ? null : (JSON.parse(value) as NonNullable<KindInfo["budget"]>);
 }
 
 function queueState(

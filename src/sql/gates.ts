@@ -20,9 +20,19 @@
  */
 import { WAITING_AT } from "../job.ts";
 import { shareOut } from "../policy/fair.ts";
-import { givenBack, parseStarts, type Rate, roomIn, started, type Starts } from "../policy/window.ts";
+import {
+  givenBack,
+  type Lateness,
+  lateness,
+  parseStarts,
+  type Rate,
+  roomIn,
+  started,
+  type Starts,
+} from "../policy/window.ts";
 import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
+import { returnTokens } from "./budgets.ts";
 import { scopeParams } from "./claim.ts";
 import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
@@ -35,6 +45,7 @@ const MOST_LANES = 256;
 const FULL_POLL_MS = 300_000;
 /** How often a queue looks again while it is full of jobs that ran before it had limits. */
 const GHOST_POLL_MS = 250;
+const IN_NO_TIME: Lateness = { startsMs: 0, beginsMs: 0 };
 
 /** Which queues have lanes or limits, as far as this process knows. */
 export class Gates {
@@ -88,8 +99,8 @@ export interface GatedAsk {
   readonly session: number;
   readonly scope: ClaimScope;
   readonly now: number | null;
-  /** How late after the claim a job of this rate may start: added to the window, so that starts keep to it, not claims. */
-  readonly toleranceMs: (perMs: number) => number;
+  /** How long claims have lately taken: their jobs start that much later. Null: no time passes (a fake clock). */
+  readonly claimsTakeMs: number | null;
   /** What is known to be in scope. A limit that is not known yet is kept all the same: nothing is taken from its queue. */
   readonly laned: boolean;
   readonly limited: boolean;
@@ -108,20 +119,21 @@ export interface GatedClaim {
 
 /** What a claim under a rate leaves with its job. */
 export interface Rated {
-  /** How late it may start. */
-  readonly tolerance: number;
+  /** How late its worker may set about it. */
+  readonly beginsMs: number;
+  /** The instants that it is counted at. */
   readonly at: { readonly lane: number; readonly queue: number };
 }
 
-/** A rate whose window is wider by what a start may be late. */
-interface WideRate extends Rate {
-  readonly tolerance: number;
+/** A rate, and how late a start may be that is claimed now. */
+interface LateRate extends Rate {
+  readonly late: Lateness;
 }
 
 interface Gate {
   readonly name: string;
   readonly concurrency: number | null;
-  readonly rate: WideRate | null;
+  readonly rate: LateRate | null;
   /** Without what has been given back. */
   readonly running: number;
   readonly refund: number;
@@ -147,7 +159,7 @@ interface Lane {
   readonly id: number;
   readonly concurrency: number | null;
   readonly running: number;
-  readonly rate: WideRate | null;
+  readonly rate: LateRate | null;
   readonly starts: Starts;
   readonly weight: number;
   readonly paused: boolean;
@@ -218,7 +230,7 @@ class Claiming implements GatedClaim {
     const limits = limitsOf(row);
     if (limits === null) return null;
     const { concurrency } = limits;
-    const rate = this.#widened(limits.rate);
+    const rate = this.#late(limits.rate);
     const now = number(row, "now");
     const running = Math.max(0, number(row, "running") - refund);
     const starts = parseStarts(maybeText(row, "starts"));
@@ -313,7 +325,7 @@ class Claiming implements GatedClaim {
   #laneOf(row: Row): Lane {
     const limit = maybeNumber(row, "rate_limit");
     const perMs = maybeNumber(row, "rate_per");
-    const rate = this.#widened(limit === null || perMs === null ? null : { limit, perMs });
+    const rate = this.#late(limit === null || perMs === null ? null : { limit, perMs });
     const concurrency = maybeNumber(row, "concurrency");
     const running = number(row, "running");
     const starts = parseStarts(maybeText(row, "starts"));
@@ -426,8 +438,7 @@ class Claiming implements GatedClaim {
       const { name, now, taken, ghosts } = gate;
       const starts = gate.rate === null ? null : startsText(gate, now);
       const full = gate.concurrency !== null && gate.running + ghosts + taken >= gate.concurrency;
-      const window =
-        gate.rate === null ? null : roomIn(started(gate.starts, gate.rate, now, taken), gate.rate, now);
+      const window = gate.rate === null ? null : roomIn(startsOf(gate, gate.rate, now), gate.rate, now);
       let gateAt: number | null = null;
       if (full) gateAt = ghosts > 0 ? now + GHOST_POLL_MS : WAITING_AT;
       else if (window !== null && window.room === 0) gateAt = window.opensAt;
@@ -454,13 +465,16 @@ class Claiming implements GatedClaim {
     gate.taken += n;
   }
 
-  #note(row: Row, queue: string, laneRate: WideRate | null, laneAt: number): void {
+  #note(row: Row, queue: string, laneRate: LateRate | null, laneAt: number): void {
     const gate = this.#gates.get(queue);
     const rates = [laneRate, gate?.rate ?? null].filter((rate) => rate !== null);
     if (rates.length === 0) return;
     this.rated.set(text(row, "id"), {
-      tolerance: Math.min(...rates.map(({ tolerance }) => tolerance)),
-      at: { lane: laneAt, queue: gate?.now ?? 0 },
+      beginsMs: Math.min(...rates.map(({ late }) => late.beginsMs)),
+      at: {
+        lane: laneAt + (laneRate?.late.startsMs ?? 0),
+        queue: (gate?.now ?? 0) + (gate?.rate?.late.startsMs ?? 0),
+      },
     });
   }
 
@@ -473,10 +487,10 @@ class Claiming implements GatedClaim {
     return this.#shared ? "" : queue;
   }
 
-  #widened(rate: Rate | null): WideRate | null {
+  #late(rate: Rate | null): LateRate | null {
     if (rate === null) return null;
-    const tolerance = this.#ask.toleranceMs(rate.perMs);
-    return { limit: rate.limit, perMs: rate.perMs + tolerance, tolerance };
+    const { claimsTakeMs } = this.#ask;
+    return { ...rate, late: claimsTakeMs === null ? IN_NO_TIME : lateness(rate, claimsTakeMs) };
   }
 }
 
@@ -497,7 +511,7 @@ function standing(turn: Turn, now: number, head: number | null): { active: boole
   if (lane.concurrency !== null && lane.running + lane.taken >= lane.concurrency)
     return asleep(now + FULL_POLL_MS);
   if (lane.rate !== null) {
-    const { room, opensAt } = roomIn(started(lane.starts, lane.rate, now, lane.taken), lane.rate, now);
+    const { room, opensAt } = roomIn(startsOf(lane, lane.rate, now), lane.rate, now);
     if (room === 0) return asleep(opensAt);
   }
   if (turn.got >= turn.asked) return { active: true, wakeAt: null };
@@ -505,11 +519,15 @@ function standing(turn: Turn, now: number, head: number | null): { active: boole
   return head > now ? asleep(head) : { active: true, wakeAt: null };
 }
 
-function startsText(
-  of: { readonly starts: Starts; readonly rate: Rate | null; readonly taken: number },
-  now: number,
-): string | null {
-  return of.rate === null ? null : JSON.stringify(started(of.starts, of.rate, now, of.taken));
+type Taking = { readonly starts: Starts; readonly rate: LateRate | null; readonly taken: number };
+
+/** Its starts with those of this claim. */
+function startsOf(of: Taking, rate: LateRate, now: number): Starts {
+  return started(of.starts, rate, now, of.taken, now + rate.late.startsMs);
+}
+
+function startsText(of: Taking, now: number): string | null {
+  return of.rate === null ? null : JSON.stringify(startsOf(of, of.rate, now));
 }
 
 function turnRow(turn: Turn): RowList[number] {
@@ -526,9 +544,12 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
   const back: string[] = [];
   const laneStarts = new Map<number, number[]>();
   const queueStarts = new Map<string, number[]>();
+  const tokens = new Map<string, number>();
   for (const { id, move, counted, unstarted } of transitions) {
     if (counted === undefined || !moved.has(id)) continue;
-    const { lane, line, queue, at } = counted;
+    const { lane, line, queue, at, budget } = counted;
+    if (unstarted === true && budget !== undefined)
+      tokens.set(budget.name, (tokens.get(budget.name) ?? 0) + budget.tokens);
     if (lane !== null) {
       const key = `${lane}:${line}`;
       lanes.set(key, { lane, line, n: (lanes.get(key)?.n ?? 0) + 1 });
@@ -543,6 +564,8 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
     }
   }
   const freed = new Set<string>();
+  // Before the rows of lanes and queues, as claims lock them: else the two could wait for each other.
+  if (tokens.size > 0) yield* returnTokens(tokens);
   if (lanes.size > 0)
     for (const row of yield { name: "refundLanes", params: { rows: [...lanes.values()] } })
       freed.add(text(row, "queue"));

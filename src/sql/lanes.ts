@@ -1,8 +1,9 @@
 /**
  * Lanes: the small number that stands for a (queue, key) pair in the hot table, and a lane's limits as an operator sees them.
  *
- * A lane is made when its first job is enqueued, with the limits of the job's definition, and forgotten when nothing of
- * it was claimed for a week and nobody set anything by hand; so a process remembers a number for an hour at the most.
+ * A lane is made when its first job is enqueued, with the limits of the job's definition, and forgotten when nobody has
+ * looked it up or claimed of it for a week and nobody set anything by hand. A process remembers a number for an hour at the
+ * most, and whoever looks one up that was not used for a day marks it as used: what is remembered is never forgotten.
  */
 import type { NewJob } from "../job.ts";
 import { parseStarts, roomIn } from "../policy/window.ts";
@@ -13,6 +14,9 @@ import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 const REMEMBER_MS = 3_600_000;
 const MOST_REMEMBERED = 50_000;
+/** A lane that was not used for so long is marked as used by whoever looks it up. */
+export const MARK_AFTER_MS = 86_400_000;
+export const FORGET_AFTER_MS = 7 * 86_400_000;
 
 /** Numbers of lanes that this process has met. */
 export class LaneNumbers {
@@ -28,7 +32,7 @@ export class LaneNumbers {
   }
 
   /** Those that are not known, each once, as `addLanes` takes them. */
-  unknown(jobs: readonly NewJob[], monotonicMs: number): LaneRow[] {
+  unknown(jobs: readonly LaneOf[], monotonicMs: number): LaneRow[] {
     if (monotonicMs - this.#since > REMEMBER_MS || this.#ids.size > MOST_REMEMBERED) {
       this.#ids.clear();
       this.#since = monotonicMs;
@@ -41,6 +45,9 @@ export class LaneNumbers {
     return [...missing.values()];
   }
 }
+
+/** What of a job says which lane it is in. */
+export type LaneOf = Pick<NewJob, "queue" | "lane" | "laneLimits">;
 
 type LaneRow = { queue: string; key: string } & ReturnType<typeof limitColumns>;
 
@@ -60,9 +67,9 @@ export function limitColumns(limits: LaneLimits | null): {
 
 /** Makes and finds lanes; yields what `LaneNumbers.learn` takes. */
 export function* resolveLanes(rows: readonly LaneRow[], now: number | null): Script<Row[]> {
-  const find: Call = { name: "findLanes", params: { rows } };
+  const find: Call = { name: "findLanes", params: { now, rows } };
   const found = yield find;
-  if (found.length === rows.length) return found;
+  if (found.length === rows.length && !found.some((row) => flag(row, "stale"))) return found;
   yield { name: "addLanes", params: { now, rows } };
   return yield find;
 }

@@ -26,8 +26,7 @@ import {
 import type { DueSchedules, FiredSlot, ScheduleRow, SlotReport, Triggered } from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
-import { enqueueScript } from "./enqueue.ts";
-import type { LineName, Lines } from "./lines.ts";
+import { enqueueScript, type PlacedJob } from "./enqueue.ts";
 import { maybeNumber, maybeText, number, text } from "./rows.ts";
 
 /** Ids of a schedule's jobs that may still be live: more would be triggers by hand that never end. */
@@ -42,15 +41,23 @@ const nothing: SlotReport = {
   fault: null,
 };
 
+/** How jobs get their places: what the store knows of lines and lanes. */
+export interface Placing {
+  readonly known: (of: PlaceOf) => boolean;
+  /** Makes its line and its lane, where they are missing. */
+  readonly learn: (of: PlaceOf) => Promise<void>;
+  readonly place: (job: NewJob) => PlacedJob;
+}
+
+type PlaceOf = Pick<NewJob, "queue" | "name" | "lane">;
+
 export class Schedules {
   readonly #driver: Driver;
-  readonly #lines: Lines;
-  readonly #learn: (lines: readonly LineName[]) => Promise<void>;
+  readonly #placing: Placing;
 
-  constructor(driver: Driver, lines: Lines, learn: (lines: readonly LineName[]) => Promise<void>) {
+  constructor(driver: Driver, placing: Placing) {
     this.#driver = driver;
-    this.#lines = lines;
-    this.#learn = learn;
+    this.#placing = placing;
   }
 
   async list(name: string | null): Promise<ScheduleRow[]> {
@@ -111,7 +118,7 @@ export class Schedules {
   async trigger(name: string, newId: () => string): Promise<Triggered | null> {
     if ((await this.#prepared(name)) === null) return null;
     const driver = this.#driver;
-    const lines = this.#lines;
+    const placing = this.#placing;
     const at = driver.now();
     return driver.transaction(function* (): Script<Triggered | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
@@ -119,7 +126,7 @@ export class Schedules {
       const now = number(row, "now");
       const current = readSpec(text(row, "spec"), maybeText(row, "edits"));
       const job = newJob(name, current, newId(), null, now);
-      const [outcome] = yield* insert([job], lines, at);
+      const [outcome] = yield* insert([job], placing, at);
       const { id, status } = outcome as Enqueued;
       yield {
         name: "advanceSchedule",
@@ -171,7 +178,7 @@ export class Schedules {
       if (error instanceof StoreError) throw error;
     }
     const driver = this.#driver;
-    const lines = this.#lines;
+    const placing = this.#placing;
     const at = driver.now();
     return driver.transaction(function* (): Script<SlotReport | null> {
       const [row] = yield { name: "claimSchedule", params: { now: at, name } };
@@ -189,8 +196,8 @@ export class Schedules {
         return { ...nothing, fault };
       }
       // Changed since it was read, to a line that is not known yet: the next look finds it again.
-      if (lines.id({ queue: spec.queue, name: spec.job }) === undefined) return null;
-      return yield* act(row, spec, plan, { name, now, at, newId, lines });
+      if (!placing.known(placeOf(spec))) return null;
+      return yield* act(row, spec, plan, { name, now, at, newId, placing });
     });
   }
 
@@ -208,8 +215,7 @@ export class Schedules {
     const [row] = await this.#driver.read({ name: "scheduleRows", params });
     if (row === undefined) return null;
     const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
-    const line = { queue: spec.queue, name: spec.job };
-    if (this.#lines.id(line) === undefined) await this.#learn([line]);
+    await this.#placing.learn(placeOf(spec));
     return row;
   }
 
@@ -243,7 +249,7 @@ interface Env {
   /** What to bind as `:now`. */
   readonly at: number | null;
   readonly newId: () => string;
-  readonly lines: Lines;
+  readonly placing: Placing;
 }
 
 /** Makes the jobs of a plan, as far as the jobs that still run allow, and advances the row. */
@@ -259,7 +265,7 @@ function* act(
   const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
   if (fire.length === 0 && waiting === waitingAt && plan.nextAt === maybeNumber(row, "next_at")) return null;
   const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), slot, env.now));
-  const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.lines, env.at);
+  const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.placing, env.at);
   const fired: FiredSlot[] = [];
   for (const [i, { status, id }] of outcomes.entries())
     if (status !== "duplicate") fired.push({ slot: fire[i] as number, id, status, job: jobs[i] as NewJob });
@@ -304,9 +310,12 @@ function* liveOf(row: Row): Script<string[]> {
   return ids.filter((id) => live.has(id));
 }
 
-function* insert(jobs: readonly NewJob[], lines: Lines, now: number | null): Script<Enqueued[]> {
-  const placed = jobs.map((job) => ({ job, line: lines.id(job) as number }));
-  return yield* enqueueScript(placed, now);
+function* insert(jobs: readonly NewJob[], placing: Placing, now: number | null): Script<Enqueued[]> {
+  return yield* enqueueScript(jobs.map(placing.place), now);
+}
+
+function placeOf({ queue, job, lane }: ScheduleSpec): PlaceOf {
+  return { queue, name: job, lane };
 }
 
 /** Writes what defines a schedule; its next slot is counted anew when the slots have changed, or `afresh`. */

@@ -36,14 +36,15 @@ import {
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
-import { gatedClaim, Gates, uncount } from "./gates.ts";
+import { budgetClaim } from "./budget-claim.ts";
+import { gatedClaim, type GatedClaim, Gates, uncount } from "./gates.ts";
 import { type Ended, enqueueWithAfter, Flows, suspendScript } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
 import { Schedules } from "./schedules.ts";
-import { LaneNumbers, LaneSettings, resolveLanes } from "./lanes.ts";
+import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
@@ -65,6 +66,8 @@ export class SqlStore implements Store {
   readonly #passes: Passes;
   readonly #series: Series;
   readonly #gates = new Gates();
+  #claimsTakeMs = 0;
+  #lanesFirst = false;
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
@@ -80,7 +83,13 @@ export class SqlStore implements Store {
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
-    this.#schedules = new Schedules(driver, this.#lines, (lines) => this.#learnLines(lines));
+    this.#schedules = new Schedules(driver, {
+      known: (of) =>
+        this.#lines.id(of) !== undefined &&
+        (of.lane === null || this.#laneNumbers.id(of.queue, of.lane) !== undefined),
+      learn: (of) => this.#learnPlace(of),
+      place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
+    });
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
@@ -128,11 +137,19 @@ export class SqlStore implements Store {
   }
 
   /** Lanes, as lines, are made in a transaction of their own. */
-  async #learnLanes(jobs: readonly NewJob[]): Promise<void> {
+  async #learnLanes(jobs: readonly LaneOf[]): Promise<void> {
     const rows = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
     if (rows.length === 0) return;
     const now = this.#driver.now();
     this.#laneNumbers.learn(await this.#driver.transaction(() => resolveLanes(rows, now)));
+  }
+
+  /** For a job that no definition comes with: its lane begins with the limits of whoever serves the kind. */
+  async #learnPlace({ queue, name, lane }: Pick<NewJob, "queue" | "name" | "lane">): Promise<void> {
+    if (this.#lines.id({ queue, name, lane }) === undefined) await this.#learnLines([{ queue, name, lane }]);
+    if (this.#laneNumbers.unknown([{ queue, lane }], this.#clock.monotonic()).length === 0) return;
+    const laneLimits = (await this.#cluster.kinds()).get(name)?.lanes ?? null;
+    await this.#learnLanes([{ queue, lane, laneLimits }]);
   }
 
   /**
@@ -213,6 +230,7 @@ export class SqlStore implements Store {
     if (gates === null) return this.#claimPlain(session, scope, cursor);
     // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
     cursor.lanesFirst = cursor.lanesFirst !== true;
+    const askedAt = this.#clock.monotonic();
     // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
     const barren = isBarren(cursor, this.#clock.monotonic());
     const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
@@ -220,14 +238,21 @@ export class SqlStore implements Store {
     const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
     const jobs = await first(scope);
     const rest = without(scope, jobs);
-    if (rest.limit === 0 || (barren && jobs.length > 0)) return jobs;
+    if (rest.limit === 0 || (barren && jobs.length > 0)) return this.#answered(jobs, askedAt);
     try {
-      return byTurns(jobs, await second(rest));
+      return this.#answered(byTurns(jobs, await second(rest)), askedAt);
     } catch (error) {
       // What the first part brought is held: it must be handed over. The next claim meets the fault again.
       if (jobs.length === 0) throw error;
-      return jobs;
+      return this.#answered(jobs, askedAt);
     }
+  }
+
+  /** Remembers how long a claim took whose jobs have a rate: the slowest one lately, a tenth less with each. */
+  #answered(jobs: ClaimedJob[], askedAt: number): ClaimedJob[] {
+    if (jobs.some(({ startBy }) => startBy !== undefined))
+      this.#claimsTakeMs = Math.max(this.#clock.monotonic() - askedAt, this.#claimsTakeMs * 0.9);
+    return jobs;
   }
 
   async #readGates(): Promise<void> {
@@ -250,10 +275,47 @@ export class SqlStore implements Store {
       session,
       scope,
       now: this.#driver.now(),
-      toleranceMs: (perMs: number) => (this.#clock.system ? startTolerance(perMs) : 0),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
     };
-    const { rows, rated, broken } = await this.#driver.transaction(() => gatedClaim(ask), "claim");
+    return this.#limitedJobs(await this.#driver.transaction(() => gatedClaim(ask), "claim"), session, sentAt);
+  }
+
+  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
+    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    const scope = { ...given, names: budget.names };
+    this.#lanesFirst = !this.#lanesFirst;
+    const ask = {
+      budget,
+      scope,
+      concern: (narrowed: ClaimScope) => this.#gates.concern(narrowed),
+      session,
+      now: () => this.#driver.now(),
+      monotonic: () => this.#clock.monotonic(),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
+      lanesFirst: this.#lanesFirst,
+    };
+    const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
+    const { name, tokens } = budget;
+    const startBy = claim.takenAt + claim.beginsMs;
+    const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
+      ...job,
+      budget: { name, tokens },
+      ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
+    }));
+    return {
+      jobs: this.#answered(jobs, claim.takenAt),
+      known: claim.known,
+      retryInMs: claim.retryInMs,
+    };
+  };
+
+  /** What a claim under limits brought, for the worker; what it could not read is told. */
+  async #limitedJobs(
+    { rows, rated, broken }: GatedClaim,
+    session: number,
+    sentAt: number,
+  ): Promise<ClaimedJob[]> {
     for (const queue of broken) {
       this.#warn(
         `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
@@ -270,11 +332,7 @@ export class SqlStore implements Store {
       const rate = rated.get(job.id);
       if (rate === undefined || job.counted === undefined) return job;
       const counted = { ...job.counted, at: rate.at };
-      // Half of what the window is wider by: the other half is for what may come between the worker's last look at its
-      // clock and the handler's first line (a process that the machine stops just there could otherwise start one too many).
-      return this.#clock.system
-        ? { ...job, counted, startBy: sentAt + rate.tolerance / 2 }
-        : { ...job, counted };
+      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.beginsMs } : { ...job, counted };
     });
   }
 
@@ -659,8 +717,9 @@ export class SqlStore implements Store {
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
-  setBudget: Store["setBudget"] = (name, rate, standard) => this.#budgets.set(name, rate, standard);
-  resetBudget: Store["resetBudget"] = (name) => this.#budgets.reset(name);
+  setBudget: Store["setBudget"] = (name, rate, standard) =>
+    this.#told(this.#budgets.set(name, rate, standard));
+  resetBudget: Store["resetBudget"] = (name) => this.#told(this.#budgets.reset(name));
   removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
   drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
   takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
@@ -669,7 +728,7 @@ export class SqlStore implements Store {
   renewPass: Store["renewPass"] = (name, holder, leaseMs) => this.#passes.renew(name, holder, leaseMs);
   endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
 
-  /** Every worker times the next slot: they must know of a change. */
+  /** Workers time the next slot, and a budget's next token: they must know of a change. */
   #told<T>(changed: Promise<T>): Promise<T> {
     return changed.then((result) => {
       this.wake({ kind: "settings" });
@@ -749,11 +808,6 @@ function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob
 function earliest(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
-}
-
-/** How much wider than its rate a window of claims is, because jobs start after their claim: a tenth, from 10 ms to a second. */
-function startTolerance(perMs: number): number {
-  return Math.min(1_000, Math.max(10, Math.floor(perMs / 10)));
 }
 
 /** It stands in counts of limits. */

@@ -5,6 +5,7 @@
  */
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
 export interface Pieces {
@@ -57,8 +58,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     addLanes: `
       insert into ${t.lane} (queue, key, concurrency, rate_limit, rate_per, weight, used_at)
       values (:rows.queue, :rows.key, :rows.concurrency, :rows.rateLimit, :rows.ratePer, coalesce(:rows.weight, 1), :now)
-      on conflict (queue, key) do nothing`,
-    findLanes: `select id, queue, key from ${t.lane} where queue = :rows.queue and key = :rows.key`,
+      on conflict (queue, key) do update set used_at = excluded.used_at`,
+    findLanes: `select id, queue, key, used_at < :now - ${MARK_AFTER_MS} as stale from ${t.lane} where queue = :rows.queue and key = :rows.key`,
     ringJobs: ring(`
       select r.line, r.lane, min(r.run_at) from ${t.ready} r
       where r.id in (select value from json_each(:ids)) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line, r.lane`),
@@ -252,9 +253,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       order by a.id limit :limit`,
     forgetLanes: [
       `delete from ${t.lane} where id in (
-        select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < :now - 604800000
+        select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < :now - ${FORGET_AFTER_MS}
           and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000)`,
       `delete from ${t.turn} where not exists (select 1 from ${t.lane} a where a.id = ${t.turn}.lane)`,
+      `delete from ${t.bell} where not exists (select 1 from ${t.lane} a where a.id = ${t.bell}.lane)`,
     ],
     whyJob: `
       select r.note, r.throttles, r.counted, :now as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,

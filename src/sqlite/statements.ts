@@ -397,10 +397,11 @@ export function statements(t: Tables): Statements {
       update ${t.session} set stop_requested_at = :now
       where (:sessions is null or id in (select value from json_each(:sessions))) and kind = 'worker' and lease_until > :now and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, lanes from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, lanes, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.lanes, :now)
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, seen_at = excluded.seen_at`,
+      insert into ${t.kind} (name, has_unique, has_lane, lanes, budget, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.lanes, :rows.budget, :now)
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, budget = excluded.budget,
+        seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)

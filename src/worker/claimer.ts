@@ -24,9 +24,10 @@ import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./pool.ts";
 import { troubleOf } from "./trouble.ts";
 import type { WorkerBreakers } from "./breakers.ts";
+import type { WorkerBudgets } from "./budgets.ts";
 
 export interface ClaimerDeps {
-  readonly store: Pick<Store, "claim" | "peek" | "listening">;
+  readonly store: Pick<Store, "claim" | "claimBudgeted" | "peek" | "listening">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -44,6 +45,8 @@ export interface ClaimerDeps {
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
   /** What keeps queues and kinds out of the claim while they fail. */
   readonly breakers?: Pick<WorkerBreakers, "any" | "refresh" | "closed" | "probe" | "assign" | "giveBack">;
+  /** Which kinds have a budget. */
+  readonly budgets?: WorkerBudgets;
   /** Before each look: a chance to read what changes seldom. */
   readonly onLook: () => void;
   /** Takes over what dead sessions held; gives how many. */
@@ -52,6 +55,13 @@ export interface ClaimerDeps {
 }
 
 type Todo = "claim" | "look";
+
+/** A claim's scope, as a worker asks. */
+interface WorkerScope extends ClaimScope {
+  readonly queues: ReadonlyMap<string, number>;
+  readonly names: readonly string[];
+  readonly free: ReadonlyMap<string, number>;
+}
 
 const listeningPollMs = 5_000;
 const outageMs = 1_000;
@@ -70,6 +80,7 @@ export class Claimer {
   readonly #stop = new AbortController();
 
   #heldBack = false;
+  #budgetsFirst = false;
   #lookedAt = -Infinity;
   #reapNotBefore = -Infinity;
   /** The claim that comes next was promised work by a look. */
@@ -204,7 +215,10 @@ export class Claimer {
     const promised = this.#promised;
     this.#promised = false;
     const scope = { queues, names, limit, order, free: freeSlots(pools) };
-    const jobs = await store.claim(session, scope, this.#cursor);
+    const { budgets } = this.#deps;
+    const jobs = await (budgets?.any === true
+      ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
+      : store.claim(session, scope, this.#cursor));
     this.#finished = number;
     this.#claimed += jobs.length;
     if (jobs.length > 0) {
@@ -215,6 +229,7 @@ export class Claimer {
       this.#claimNotBefore =
         this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.#fruitless - 1));
     }
+    this.#armBudgets();
     if (this.#mayHaveMore(queues, jobs)) this.#todo = "claim";
     else if (jobs.length === 0) this.lookSoon();
     // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
@@ -223,9 +238,64 @@ export class Claimer {
     else if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
   }
 
+  /** Kinds with a budget and kinds without take turns in having the first choice of the slots. */
+  async #claimWithBudgets(
+    session: number,
+    scope: WorkerScope,
+    cursor: ClaimCursor,
+    budgets: WorkerBudgets,
+  ): Promise<ClaimedJob[]> {
+    const names = budgets.free(scope.names);
+    const plain = (rest: WorkerScope): Promise<ClaimedJob[]> =>
+      names.length === 0 || rest.limit === 0
+        ? Promise.resolve([])
+        : this.#deps.store.claim(session, { ...rest, names }, cursor);
+    const budgeted = (rest: WorkerScope) => this.#claimBudgets(session, rest, budgets);
+    this.#budgetsFirst = !this.#budgetsFirst;
+    const [first, second] = this.#budgetsFirst ? [budgeted, plain] : [plain, budgeted];
+    const jobs = await first(scope);
+    try {
+      return [...jobs, ...(await second(without(scope, jobs)))];
+    } catch (error) {
+      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
+      if (jobs.length === 0) throw error;
+      return jobs;
+    }
+  }
+
+  /** Nothing is claimed ahead of need: its tokens would be gone from those who could use them now. */
+  async #claimBudgets(session: number, scope: WorkerScope, budgets: WorkerBudgets): Promise<ClaimedJob[]> {
+    const jobs: ClaimedJob[] = [];
+    for (const budget of budgets.toAsk(scope.names)) {
+      const { free, queues: asked } = without(scope, jobs);
+      const queues = new Map([...free].filter(([queue, slots]) => slots > 0 && asked.has(queue)));
+      const limit = [...queues.values()].reduce((sum, slots) => sum + slots, 0);
+      if (limit === 0) break;
+      try {
+        const claim = await this.#deps.store.claimBudgeted(
+          session,
+          { queues, limit, order: scope.order },
+          budget,
+        );
+        budgets.learn(budget, claim);
+        jobs.push(...claim.jobs);
+      } catch (error) {
+        if (jobs.length === 0) throw error; // as above
+        return jobs;
+      }
+    }
+    return jobs;
+  }
+
+  /** A claim is due when the first empty budget has a token. */
+  #armBudgets(): void {
+    const inMs = this.#deps.budgets?.askInMs ?? null;
+    if (inMs !== null) this.#arm(inMs, "claim");
+  }
+
   /** The kinds that may be claimed. Tries a breaker that may be tried, with one job, before anything else. */
   async #beforeBreakers(session: number): Promise<readonly string[]> {
-    const { breakers, store, pools, order } = this.#deps;
+    const { breakers, pools } = this.#deps;
     if (breakers === undefined || !breakers.any) return this.#deps.names;
     await breakers.refresh();
     const { tryInMs } = breakers.closed();
@@ -235,10 +305,9 @@ export class Claimer {
     if (probe !== null) {
       const queues = probe.queue === null ? free : free.filter((queue) => queue === probe.queue);
       const names = probe.name === null ? this.#openNames() : [probe.name];
-      const scope = { queues, names, limit: 1, order };
       let job: ClaimedJob | undefined;
       try {
-        if (queues.length > 0) [job] = await store.claim(session, scope, freshCursor());
+        if (queues.length > 0) job = await this.#claimOne(session, queues, names);
       } finally {
         if (job === undefined) await breakers.giveBack(session, probe.key);
       }
@@ -250,6 +319,28 @@ export class Claimer {
     }
     this.#armProbe();
     return this.#openNames();
+  }
+
+  async #claimOne(
+    session: number,
+    queues: readonly string[],
+    names: readonly string[],
+  ): Promise<ClaimedJob | undefined> {
+    const { store, budgets, order } = this.#deps;
+    const open = budgets?.any === true ? budgets.free(names) : names;
+    const scope = { queues, names: open, limit: 1, order };
+    const [job] = open.length === 0 ? [] : await store.claim(session, scope, freshCursor());
+    if (job !== undefined || budgets?.any !== true) return job;
+    for (const queue of queues) {
+      const free = new Map([[queue, 1]]);
+      const [found] = await this.#claimBudgets(
+        session,
+        { queues: free, names, limit: 1, order, free },
+        budgets,
+      );
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** A claim is due when the first breaker may be tried. */
@@ -296,11 +387,13 @@ export class Claimer {
     for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
     const open = this.#openNames();
     this.#withoutBroken(queues, open);
-    const peek = await store.peek({ queues, names: open, limit: queues.size, order });
+    const names = this.#deps.budgets?.any === true ? this.#deps.budgets.open(open) : open;
+    const peek = await store.peek({ queues, names, limit: queues.size, order });
     this.#lookedAt = clock.monotonic();
     this.#disarm();
     this.#arm(this.#pollMs(), "look");
     this.#armProbe();
+    this.#armBudgets();
     if (peek.expiresAt !== null) {
       // A moment later than the lease's end, and not all workers at the same one.
       const inMs = peek.expiresAt - peek.now + 20 + random() * 180;
@@ -390,6 +483,15 @@ export class Claimer {
     this.#waiters = this.#waiters.filter(({ asked }) => asked >= this.#finished);
     for (const { resolve, claimed } of told) resolve(this.#claimed - claimed);
   }
+}
+
+/** What is left of a worker's scope after these were claimed from it. */
+function without(scope: WorkerScope, jobs: readonly ClaimedJob[]): WorkerScope {
+  const queues = new Map(scope.queues);
+  const free = new Map(scope.free);
+  for (const { queue } of jobs)
+    for (const left of [queues, free]) left.set(queue, Math.max(0, (left.get(queue) ?? 0) - 1));
+  return { ...scope, queues, free, limit: Math.max(0, scope.limit - jobs.length) };
 }
 
 function freshCursor(): ClaimCursor {

@@ -259,8 +259,8 @@ export class Runner {
       );
       return;
     }
-    if (job.startBy !== undefined && this.#deps.clock.monotonic() > job.startBy) {
-      this.#release(job, "its claim was answered too late for its rate");
+    if (this.#isLate(job)) {
+      this.#release(job, "it came too late for its rate");
       return;
     }
     const { breakers } = this.#deps;
@@ -274,10 +274,16 @@ export class Runner {
       pool.running -= 1;
       this.#asking -= 1;
       if (this.#draining) this.#release(job, "shutdown");
+      else if (answer.go && this.#isLate(job)) this.#release(job, "it came too late for its rate");
       else this.#pass(job, definition, pool, answer);
       this.#dispatch(pool);
       this.#tellIfCalm();
     });
+  }
+
+  /** Its claim counts as a start until then: one that comes later could be one too many in a window. */
+  #isLate(job: ClaimedJob): boolean {
+    return job.startBy !== undefined && this.#deps.clock.monotonic() > job.startBy;
   }
 
   #pass(job: ClaimedJob, definition: AnyJob, pool: Pool, passage: Passage): void {

@@ -1,7 +1,6 @@
 // Budgets: tokens for the whole cluster, one row each.
 import { expect, test } from "vitest";
 import { type Clock, defineJob } from "../../src/index.ts";
-import { takeNow } from "../../src/sql/budgets.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";
@@ -176,30 +175,5 @@ onEveryStore((target) => {
     await world.advance("65s");
     expect(runs).toHaveLength(3);
     expect(await it.hf.jobs.get(waiting!.id)).toMatchObject({ state: "done", output: 1 });
-  });
-
-  test("a budget can be taken inside another script's transaction", async () => {
-    // What a claim does: the same generator, here in a script of its own.
-    const calls: string[] = [];
-    const row = {
-      name: "b",
-      amount: 2,
-      per_ms: 1_000,
-      burst: 2,
-      tuned: 1,
-      standard: null,
-      tokens: 1,
-      filled_at: 0,
-      chunks: null,
-      now: 0,
-    };
-    const script = takeNow("b", 1, null);
-    let step = script.next();
-    while (!step.done) {
-      calls.push(step.value.name);
-      step = script.next(step.value.name === "lockBudget" ? [row] : []);
-    }
-    expect(step.value).toEqual({ granted: true, retryAfterMs: 0 });
-    expect(calls).toEqual(["lockBudget", "setBudget"]);
   });
 });

@@ -139,6 +139,65 @@ const reasons: readonly Reason[] = [
     text: /Queue "default" has used up its rate/,
   },
   {
+    what: "a budget that is empty",
+    set: async (world, client) => {
+      const { job, runs } = quickJob(world, "quick", { budget: { name: "api", tokens: 2 } });
+      await client.hf.budgets.set("api", { limit: 3, per: "1h" });
+      await client.work([job], { queues: { default: 5 } });
+      await client.hf.enqueue(job, { n: 1 });
+      await world.until("the first to run", () => runs.length === 1);
+      return (await client.hf.enqueue(job, { n: 2 })).id;
+    },
+    why: { reason: "budget-empty", budget: "api" },
+    text: /^The budget "api" has 1 of the 2 tokens that it takes; the rest comes by .*Z, unless another job takes it\.$/,
+  },
+  {
+    what: "a budget that is too small for it",
+    set: async (world, client) => {
+      const { job } = quickJob(world, "quick", { budget: { name: "api", tokens: 2 } });
+      await client.hf.budgets.set("api", { limit: 3, per: "1h", burst: 1 });
+      await client.work([job], { queues: { default: 5 } });
+      return (await client.hf.enqueue(job, { n: 2 })).id;
+    },
+    why: { reason: "budget-empty", budget: "api", until: null },
+    text: /never holds the 2 tokens that it takes, but 1 at the most: raise its burst/,
+  },
+  {
+    what: "a budget that nobody has set",
+    set: async (world, client) => {
+      const { job } = quickJob(world, "quick", { budget: "apl" });
+      await client.work([job], { queues: { default: 5 } });
+      return (await client.hf.enqueue(job, { n: 2 })).id;
+    },
+    why: { reason: "budget-unknown", budget: "apl" },
+    text: /^There is no budget "apl": set it with hf\.budgets\.set\.$/,
+  },
+  {
+    what: "a breaker of a key that is open",
+    set: async (world, client) => {
+      const breaker = { after: 1, cooldown: "1h", key: () => "acme" } as const;
+      await failing(world, client, () => new Error("boom"), { breaker });
+      await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
+      const { id } = await client.hf.enqueue("held", { n: 2 });
+      await world.until(
+        "it to be turned away",
+        async () => (await client.hf.jobs.get(id))!.state === "scheduled",
+      );
+      return id;
+    },
+    why: { reason: "breaker-open", breaker: "kind:held/acme" },
+    text: /^It waits until .*: the breaker .* is open\.$/,
+  },
+  {
+    what: "a queue that only workers without its kind serve",
+    set: async (world, client) => {
+      await client.work([quickJob(world).job], { queues: { default: 5 } });
+      return (await client.hf.enqueue("misspelt", { n: 1 })).id;
+    },
+    why: { reason: "unserved" },
+    text: /^No live worker of queue "default" has a handler for "misspelt"\.$/,
+  },
+  {
     what: "a breaker that is open",
     set: async (world, client) => {
       await failing(world, client, () => new Error("boom"), { breaker: { after: 1, cooldown: "1h" } });

@@ -28,8 +28,13 @@ class Lab {
     return new Lab(hf, fresh);
   }
 
-  async start(workers: number, queues: Record<string, number>): Promise<NodeProcess> {
+  async start(
+    workers: number,
+    queues: Record<string, number>,
+    budget?: LimitedSpec["budget"],
+  ): Promise<NodeProcess> {
     const spec: LimitedSpec = {
+      ...(budget === undefined ? null : { budget }),
       url: this.fresh.url,
       options: this.fresh.options,
       log: this.log,
@@ -54,8 +59,8 @@ class Lab {
     return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as Entry);
   }
 
-  /** The most that ran at once, by what the limit is of. A killed process's runs end with it. */
-  mostAtOnce(): Map<string, number> {
+  /** The most that ran at once (from then on), by what the limit is of. A killed process's runs end with it. */
+  mostAtOnce(since = -Infinity): Map<string, number> {
     const entries = this.entries();
     const ends = new Map(entries.filter(({ event }) => event === "end").map(({ run, at }) => [run, at]));
     const edges: { at: number; of: string; by: number }[] = [];
@@ -67,10 +72,10 @@ class Lab {
     edges.sort((a, b) => a.at - b.at || a.by - b.by);
     const running = new Map<string, number>();
     const most = new Map<string, number>();
-    for (const { of, by } of edges) {
+    for (const { at, of, by } of edges) {
       const now = (running.get(of) ?? 0) + by;
       running.set(of, now);
-      most.set(of, Math.max(most.get(of) ?? 0, now));
+      if (at >= since) most.set(of, Math.max(most.get(of) ?? 0, now));
     }
     return most;
   }
@@ -90,6 +95,17 @@ class Lab {
       everyMs: 100,
     });
   }
+}
+
+/** Everything that lanes and queues count, and what was given back of it. */
+async function counted({ fresh }: Lab): Promise<number[]> {
+  const lanes = await fresh.query(
+    `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a`,
+  );
+  const gates = await fresh.query(
+    `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
+  );
+  return [...lanes, ...gates].map((row) => Number(row["n"]));
 }
 
 const limits = [1, 3, 10];
@@ -129,17 +145,7 @@ onEveryStore((target) => {
     // And the limits are used: nothing is counted that does not run.
     expect(most.get("q3")).toBe(3);
     expect(most.get("l3")).toBe(3);
-    const { fresh } = lab;
-    const counted = async (): Promise<number[]> => {
-      const lanes = await fresh.query(
-        `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a`,
-      );
-      const gates = await fresh.query(
-        `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
-      );
-      return [...lanes, ...gates].map((row) => Number(row["n"]));
-    };
-    await waitFor(async () => (await counted()).every((n) => n === 0), {
+    await waitFor(async () => (await counted(lab)).every((n) => n === 0), {
       what: "the counts to be back at 0",
       deadlineMs: 15_000,
     });
@@ -166,6 +172,82 @@ onEveryStore((target) => {
       Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + perMs).length));
     expect(most(starts("q"), 1_000)).toBeLessThanOrEqual(10);
     expect(most(starts("l"), 500)).toBeLessThanOrEqual(5);
+  });
+
+  test("[H1] with 8 workers in 4 processes, of which some are killed, no window has more starts than a job's budget allows", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    // 0.5 tokens a start: 12 at once, and 20 a second.
+    await hf.budgets.set("api", { limit: 10, per: "1s", burst: 6 });
+    const budget = { name: "api", tokens: 0.5 };
+    const input = { ms: 5, of: "call" };
+    await hf.queues.set("q", { concurrency: 6 });
+    const jobs = Array.from({ length: 100 }, (_, n) => ({
+      job: "call",
+      input,
+      ...(n % 3 === 0 ? { queue: "lanes", lane: `l${n % 2}` } : { queue: n % 3 === 1 ? "q" : "plain" }),
+    }));
+    await hf.enqueueMany(jobs);
+    const queues = { q: 4, lanes: 4, plain: 4 };
+    const children = await Promise.all([1, 2, 3, 4].map(() => lab.start(2, queues, budget)));
+    for (const victim of [0, 1]) {
+      await sleep(300); // anywhere in the middle: what is checked holds in every window
+      await lab.kill(children[victim]!);
+      children[victim] = await lab.start(2, queues, budget);
+    }
+    await lab.allDone(jobs.length);
+    const starts = lab
+      .entries()
+      .filter(({ event }) => event === "start")
+      .map(({ at }) => at)
+      .sort((a, b) => a - b);
+    const tooMany: string[] = [];
+    starts.forEach((from, i) =>
+      starts.slice(i).forEach((to, n) => {
+        const allowed = (6 + (10 * (to - from)) / 1_000) / 0.5;
+        if (n + 1 > allowed + 1e-6) tooMany.push(`${n + 1} in ${to - from} ms, where ${allowed} are allowed`);
+      }),
+    );
+    expect(tooMany).toEqual([]);
+  });
+
+  test("[N5] [N11] runs that sleep in a lane keep to its limits through kills, a pause and a limit that is lowered", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    await hf.lanes.set("flows", "a", { concurrency: 4 });
+    await hf.lanes.set("flows", "b", { concurrency: 1 });
+    await hf.queues.set("flows", { concurrency: 5 });
+    const run = (of: string) => ({ job: "walk", input: { ms: 30, of }, queue: "flows", lane: of });
+    const jobs = [
+      ...Array.from({ length: 40 }, () => run("a")),
+      ...Array.from({ length: 12 }, () => run("b")),
+    ];
+    await hf.enqueueMany(jobs);
+    const children = await Promise.all([1, 2, 3].map(() => lab.start(2, { flows: 4 })));
+    await sleep(400); // anywhere in the middle
+    await lab.kill(children[0]!);
+    children[0] = await lab.start(2, { flows: 4 });
+    await hf.lanes.pause("flows", "b");
+    await hf.lanes.set("flows", "a", { concurrency: 2 });
+    await sleep(2_000); // what was claimed before has started, and has come to its end
+    const pausedFrom = monotonic();
+    const more = Array.from({ length: 20 }, () => run("a"));
+    await hf.enqueueMany(more);
+    await lab.kill(children[1]!);
+    await sleep(1_000);
+    const pausedUntil = monotonic();
+    await hf.lanes.resume("flows", "b");
+    await lab.allDone(jobs.length + more.length);
+    const most = lab.mostAtOnce();
+    expect(most.get("a")).toBeLessThanOrEqual(4);
+    expect(most.get("b")).toBe(1);
+    expect(lab.mostAtOnce(pausedFrom).get("a")).toBeLessThanOrEqual(2);
+    const began = lab.entries().filter(({ event, of }) => event === "start" && of === "b");
+    expect(began.filter(({ at }) => at > pausedFrom && at < pausedUntil)).toEqual([]);
+    await waitFor(async () => (await counted(lab)).every((n) => n === 0), {
+      what: "the counts to be back at 0",
+      deadlineMs: 15_000,
+    });
   });
 
   test("[F5] a total of 10 over three processes is 4, 3, 3, and 5, 5 after one was killed", async () => {

@@ -1,7 +1,17 @@
 // The token bucket: exact in every window, with chunks, returns, crashes and clocks that go back.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Bucket, drained, refill, retryAfter, takeFrom, tuned } from "../../src/policy/budget.ts";
+import {
+  type Bucket,
+  drained,
+  refill,
+  retryAfter,
+  returned,
+  roomForJobs,
+  takeFrom,
+  takenForJobs,
+  tuned,
+} from "../../src/policy/budget.ts";
 
 const bucket = (change: Partial<Bucket> = {}): Bucket => ({
   limit: 10,
@@ -145,4 +155,72 @@ test("[H1] in any window w at most burst + limit × w / per are granted, also wi
     }),
     { numRuns: 400 },
   );
+});
+
+describe("a bucket that jobs are claimed from", () => {
+  test("[H1] no window has more starts than burst + limit × w / per, however late each of them comes", () => {
+    const step = fc.record({
+      wait: fc.nat(120),
+      want: fc.integer({ min: 1, max: 6 }),
+      // Each claimer has its own idea of how late its jobs may start; some callers take tokens directly.
+      lateMs: fc.oneof(fc.constant(0), fc.nat(200)),
+      startsAfter: fc.double({ min: 0, max: 1, noNaN: true }),
+      direct: fc.boolean(),
+      unstarted: fc.integer({ min: 0, max: 5 }),
+    });
+    const n = fc.constantFrom(0.25, 0.5, 1, 2, 2.5);
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 60 }),
+        fc.constantFrom(1, 3, 10, 40),
+        fc.constantFrom(2.5, 3, 10),
+        n,
+        (steps, limit, burst, tokens) => {
+          let b = bucket({ limit, burst, tokens: burst });
+          let now = 0;
+          const starts: { at: number; n: number }[] = [];
+          for (const { wait, want, lateMs, startsAfter, direct, unstarted } of steps) {
+            now += wait;
+            b = refill(b, now);
+            if (direct) {
+              const got = take(b, tokens, now);
+              b = got.bucket;
+              if (got.granted) starts.push({ at: now, n: tokens });
+              continue;
+            }
+            const { room, retryInMs } = roomForJobs(b, tokens, lateMs, now);
+            if (room === 0) {
+              // What it says is true: then there is room, and not a good while before.
+              expect(roomForJobs(refill(b, now + retryInMs), tokens, lateMs, now + retryInMs).room).toBe(1);
+              if (retryInMs > 2)
+                expect(
+                  roomForJobs(refill(b, now + retryInMs - 2), tokens, lateMs, now + retryInMs - 2).room,
+                ).toBe(0);
+              // Some ask at the very instant: that is when late starts would hurt.
+              if (unstarted > 2) now += retryInMs;
+              continue;
+            }
+            const jobs = Math.min(want, room);
+            b = takenForJobs(b, { jobs, n: tokens, lateMs }, now);
+            expect(b.tokens).toBeGreaterThanOrEqual(0);
+            if (unstarted === 1) b = returned(b, jobs * tokens, now);
+            else for (let i = 0; i < jobs; i++) starts.push({ at: now + lateMs * startsAfter, n: tokens });
+          }
+          const sorted = starts.toSorted((x, y) => x.at - y.at);
+          sorted.forEach((from, i) => {
+            let sum = 0;
+            for (const { at, n: taken } of sorted.slice(i)) {
+              sum += taken;
+              expect(sum).toBeLessThanOrEqual(burst + (limit * (at - from.at)) / 1_000 + 1e-6);
+            }
+          });
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("[H1] one that is too small for one job says so", () => {
+    expect(roomForJobs(bucket({ burst: 1, tokens: 1 }), 2, 0, 0)).toEqual({ room: 0, retryInMs: Infinity });
+  });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CLOSED, standingOf, tally } from "../../src/policy/breaker.ts";
 import { type Asker, shareOfTotal, shareOut, splitByWeight } from "../../src/policy/fair.ts";
 import { checkBreaker, checkLaneLimits, checkRate } from "../../src/policy/limits.ts";
-import { givenBack, parseStarts, roomIn, started, type Starts } from "../../src/policy/window.ts";
+import { givenBack, lateness, parseStarts, roomIn, started, type Starts } from "../../src/policy/window.ts";
 
 describe("rates", () => {
   test("no window has more starts than the limit, whatever comes when, and none is refused without need", () => {
@@ -29,6 +29,42 @@ describe("rates", () => {
             const n = Math.min(want, room);
             starts = started(starts, rate, now, n);
             for (let i = 0; i < n; i++) times.push(now);
+          }
+          for (const from of times)
+            expect(times.filter((at) => at >= from && at < from + perMs).length).toBeLessThanOrEqual(limit);
+        },
+      ),
+    );
+  });
+
+  test("no window has more starts than the limit, however late after its claim each of them comes", () => {
+    const steps = fc.array(
+      fc.record({
+        wait: fc.nat(400),
+        want: fc.integer({ min: 1, max: 5 }),
+        took: fc.nat(300),
+        late: fc.nat(1_000),
+      }),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(
+        steps,
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 900 }),
+        (all, limit, perMs) => {
+          const rate = { limit, perMs };
+          let starts: Starts = [];
+          let now = 0;
+          const times: number[] = [];
+          for (const { wait, want, took, late } of all) {
+            now += wait;
+            const n = Math.min(want, roomIn(starts, rate, now).room);
+            const { startsMs, beginsMs } = lateness(rate, took);
+            expect(beginsMs).toBeGreaterThanOrEqual(Math.min(took, 9_500));
+            expect(startsMs - beginsMs).toBeGreaterThanOrEqual(10);
+            starts = started(starts, rate, now, n, now + startsMs);
+            for (let i = 0; i < n; i++) times.push(now + ((late * (i + 1)) % (startsMs + 1)));
           }
           for (const from of times)
             expect(times.filter((at) => at >= from && at < from + perMs).length).toBeLessThanOrEqual(limit);

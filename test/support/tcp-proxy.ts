@@ -5,6 +5,7 @@
 //   reset()            RST on every connection
 //   pause(), resume()  nothing moves, nothing is lost; new connections wait too
 //   refuse(), accept() new connections are reset at once; existing ones stay
+//   delay(ms)          every byte comes that much later: a server that is far away
 import { createServer, connect, type Server, type Socket } from "node:net";
 
 interface Pair {
@@ -19,6 +20,7 @@ export class TcpProxy implements AsyncDisposable {
   #pairs = new Set<Pair>();
   #paused = false;
   #refusing = false;
+  #delayMs = 0;
 
   private constructor(server: Server, port: number) {
     this.#server = server;
@@ -87,6 +89,10 @@ export class TcpProxy implements AsyncDisposable {
     this.#refusing = false;
   }
 
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const { client, upstream } of this.#pairs) {
@@ -116,7 +122,7 @@ export class TcpProxy implements AsyncDisposable {
 
   #pass(pair: Pair, from: Socket, to: Socket): void {
     from.setNoDelay(true);
-    from.on("data", (chunk) => {
+    const send = (chunk: Buffer): void => {
       if (pair.silent || to.destroyed) return;
       if (!to.write(chunk)) {
         from.pause();
@@ -124,6 +130,10 @@ export class TcpProxy implements AsyncDisposable {
           if (!this.#paused) from.resume();
         });
       }
+    };
+    from.on("data", (chunk) => {
+      if (this.#delayMs === 0) send(chunk);
+      else setTimeout(send, this.#delayMs, chunk); // timers of one length fire in order
     });
     from.on("end", () => {
       if (!pair.silent) to.end();

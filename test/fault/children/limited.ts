@@ -12,6 +12,8 @@ export interface LimitedSpec {
   readonly log: string;
   readonly workers: number;
   readonly queues: Readonly<Record<string, number>>;
+  /** Of the kind "call". */
+  readonly budget?: { readonly name: string; readonly tokens?: number };
 }
 
 export interface Entry {
@@ -42,9 +44,38 @@ const nap = defineJob({
   },
 });
 
+const call = defineJob({
+  name: "call",
+  maxCrashes: 100,
+  ...(spec.budget === undefined ? null : { budget: spec.budget }),
+  run: async (input: { ms: number; of: string }, ctx) => {
+    const run = `${ctx.id}:${ctx.token}`;
+    note("start", input.of, run);
+    await sleep(input.ms);
+    note("end", input.of, run);
+  },
+});
+
+/** A run that sleeps between two steps: it holds its place in the lane only while it is awake. */
+const walk = defineJob({
+  name: "walk",
+  maxCrashes: 100,
+  timeout: "1m",
+  run: async (input: { ms: number; of: string }, ctx) => {
+    const run = `${ctx.id}:${ctx.token}`;
+    note("start", input.of, run);
+    await ctx.step("first", () => sleep(input.ms));
+    note("end", input.of, run);
+    await ctx.sleep("rest", input.ms * 5);
+    note("start", input.of, `${run}:2`);
+    await ctx.step("second", () => sleep(input.ms));
+    note("end", input.of, `${run}:2`);
+  },
+});
+
 const hf = await open(spec.url, { ...spec.options, logger: silentLogger });
 const workers = Array.from({ length: spec.workers }, (_, n) =>
-  hf.work([nap], { queues: spec.queues, lease: "3s", heartbeat: "750ms", name: `w${n}` }),
+  hf.work([nap, call, walk], { queues: spec.queues, lease: "3s", heartbeat: "750ms", name: `w${n}` }),
 );
 await Promise.all(workers.map((worker) => worker.ready));
 console.log(JSON.stringify({ type: "ready" }));

@@ -1,0 +1,158 @@
+/**
+ * Claiming jobs whose kind has a budget: as many as its tokens are for, in one transaction with the taking of the tokens.
+ *
+ *   lock the budget's row ──no token──▶ nothing is claimed, and nothing written
+ *          └── room for n ──▶ claim at most n (under limits, and without) ──▶ take the tokens of what was really claimed
+ *
+ * Invariants: tokens are taken under the row's lock before anything of the claim can start, so at most
+ * burst + limit × w / per are started in any window w, over all processes, whoever dies when; what a dead process had
+ * claimed and not started is lost to the budget, never granted twice. A batch is the chunk: busy workers meet at the row
+ * once for each claim, not once for each job.
+ * Not here: the arithmetic (policy/budget.ts), the row (budgets.ts), limits (gates.ts), when to ask again (worker/budgets.ts).
+ */
+import { roomForJobs, takenForJobs } from "../policy/budget.ts";
+import { lateness } from "../policy/window.ts";
+import type { BudgetScope, ClaimScope } from "../store.ts";
+import { lockBucket } from "./budgets.ts";
+import type { Row, Script } from "./catalogue.ts";
+import { scopeParams } from "./claim.ts";
+import { type GatedAsk, gatedClaim, type Rated } from "./gates.ts";
+
+export interface BudgetAsk {
+  readonly budget: BudgetScope;
+  /** With a limit for each queue; the names are the budget's. */
+  readonly scope: Omit<ClaimScope, "queues"> & { readonly queues: ReadonlyMap<string, number> };
+  /** What lanes and limits concern a scope; null: none. */
+  readonly concern: (scope: ClaimScope) => Concern | null;
+  readonly session: number;
+  /** For the statements: null where the database's own clock counts. */
+  readonly now: () => number | null;
+  readonly monotonic: () => number;
+  readonly claimsTakeMs: number | null;
+  readonly lanesFirst: boolean;
+}
+
+type Concern = { readonly laned: boolean; readonly limited: boolean };
+
+export interface BudgetClaim {
+  /** False: there is no such budget. */
+  readonly known: boolean;
+  /** When it may have room again; null: it may have room now. Infinity: it is too small for one job. */
+  readonly retryInMs: number | null;
+  readonly rows: Row[];
+  readonly rated: ReadonlyMap<string, Rated>;
+  readonly broken: readonly string[];
+  /** When the tokens were taken, at the latest, by the monotonic clock; and how late workers may set about what was claimed. */
+  readonly takenAt: number;
+  readonly beginsMs: number;
+}
+
+/** A wait for the lock that is worth a second look at the clock: what passed of it is no lateness of the jobs. */
+const noticedMs = 5;
+
+export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
+  const { name, tokens: n } = ask.budget;
+  let takenAt = ask.monotonic();
+  const nothing = { rows: [], rated: new Map<string, Rated>(), broken: [], takenAt, beginsMs: 0 };
+  let row = yield* lockBucket(name, ask.now());
+  if (row !== null && ask.monotonic() - takenAt > noticedMs) {
+    takenAt = ask.monotonic();
+    row = yield* lockBucket(name, ask.now());
+  }
+  if (row === null) return { ...nothing, known: false, retryInMs: null };
+  const { bucket, now } = row;
+  // One job's tokens come in this time: what of it may pass between a claim and its start.
+  const late =
+    ask.claimsTakeMs === null
+      ? { startsMs: 0, beginsMs: 0 }
+      : lateness({ limit: 1, perMs: (bucket.perMs * n) / bucket.limit }, ask.claimsTakeMs);
+  const { room, retryInMs } = roomForJobs(bucket, n, late.startsMs, now);
+  if (room === 0) return { ...nothing, known: true, retryInMs };
+  const taken = new Taking(ask, room);
+  for (const batch of batchesOf(ask, room)) yield* taken.from(batch);
+  const { rows, rated, broken } = taken;
+  if (rows.length === 0) return { ...nothing, broken, known: true, retryInMs: null };
+  const after = takenForJobs(bucket, { jobs: rows.length, n, lateMs: late.startsMs }, now);
+  yield row.save(after);
+  const next = rows.length < room ? null : roomForJobs(after, n, late.startsMs, now).retryInMs;
+  return { known: true, retryInMs: next, rows, rated, broken, takenAt, beginsMs: late.beginsMs };
+}
+
+interface Batch {
+  readonly queues: ReadonlyMap<string, number>;
+  /** With limits, it is one queue. */
+  readonly gates: Concern | null;
+}
+
+/** Queues without limits all at once, where there are tokens for all their slots; else one after the other. */
+function batchesOf({ scope, concern }: BudgetAsk, room: number): Batch[] {
+  const batches = [...scope.queues]
+    .filter(([, limit]) => limit > 0)
+    .map((limit) => {
+      const queues = new Map([limit]);
+      return { queues, gates: concern({ ...scope, queues }) };
+    });
+  const free = batches.filter(({ gates }) => gates === null).flatMap(({ queues }) => [...queues]);
+  if (free.length < 2 || free.reduce((sum, [, limit]) => sum + limit, 0) > room) return batches;
+  return [{ queues: new Map(free), gates: null }, ...batches.filter(({ gates }) => gates !== null)];
+}
+
+class Taking {
+  readonly rows: Row[] = [];
+  readonly rated = new Map<string, Rated>();
+  readonly broken: string[] = [];
+  readonly #ask: BudgetAsk;
+  #room: number;
+
+  constructor(ask: BudgetAsk, room: number) {
+    this.#ask = ask;
+    this.#room = room;
+  }
+
+  *from({ queues, gates }: Batch): Script<void> {
+    if (gates === null) return yield* this.#plain(queues);
+    // A queue with limits gives all its jobs under them.
+    if (gates.limited) return yield* this.#gated(queues, gates);
+    const before = this.rows.length;
+    const { lanesFirst } = this.#ask;
+    if (lanesFirst) yield* this.#gated(queues, gates);
+    else yield* this.#plain(queues);
+    const taken = this.rows.length - before;
+    const rest = new Map([...queues].map(([queue, limit]) => [queue, limit - taken]));
+    if (lanesFirst) yield* this.#plain(rest);
+    else yield* this.#gated(rest, gates);
+  }
+
+  *#gated(queues: ReadonlyMap<string, number>, gates: Concern): Script<void> {
+    const scope = this.#narrowed(queues);
+    if (scope === null) return;
+    const { session, claimsTakeMs, lanesFirst } = this.#ask;
+    const ask: GatedAsk = { ...gates, session, scope, now: this.#ask.now(), claimsTakeMs, lanesFirst };
+    const claim = yield* gatedClaim(ask);
+    for (const [id, rate] of claim.rated) this.rated.set(id, rate);
+    this.broken.push(...claim.broken);
+    this.#took(claim.rows);
+  }
+
+  *#plain(given: ReadonlyMap<string, number>): Script<void> {
+    const scope = this.#narrowed(given);
+    if (scope === null) return;
+    const { session } = this.#ask;
+    const now = this.#ask.now();
+    const { queues, names, direction, most } = scopeParams(scope);
+    this.#took(yield { name: "sweep", params: { now, session, queues, names, direction, most } });
+  }
+
+  #took(rows: readonly Row[]): void {
+    this.rows.push(...rows);
+    this.#room -= rows.length;
+  }
+
+  #narrowed(given: ReadonlyMap<string, number>): ClaimScope | null {
+    const queues = new Map(
+      [...given].map(([queue, limit]) => [queue, Math.max(0, Math.min(limit, this.#room))]),
+    );
+    const limit = [...queues.values()].reduce((sum, each) => sum + each, 0);
+    return limit === 0 ? null : { ...this.#ask.scope, queues, limit, free: queues };
+  }
+}
