@@ -17,6 +17,7 @@ import {
 } from "./contract.ts";
 import { Throttled } from "./decision.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
+import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
 import { FlowRun, type StepInfo, type StepSettings } from "./flow/run.ts";
 import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
@@ -231,6 +232,8 @@ export interface ContextAttempt {
   readonly signal: AbortSignal;
   /** Machines have steps of their own, and nothing else of a flow. */
   readonly machine?: boolean;
+  /** Of the definition that runs. */
+  readonly version?: number;
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
@@ -424,12 +427,16 @@ export class AttemptContext implements JobContext {
   get [machinePort](): MachinePort {
     const { store, writer, clock } = this.#flowDeps;
     const attempt = this.#attempt;
+    const patiently = <T>(call: () => Promise<T>): Promise<T> =>
+      writer.patiently(call, () => attempt.signal.aborted);
+    const advance = new Advance(attempt.job, attempt.version ?? 1, store, patiently);
     return {
       job: attempt.job,
       store,
+      advance: () => advance.keep(),
       maxBytes: this.#deps.maxPayloadBytes,
       monotonic: () => clock.monotonic(),
-      patiently: (call) => writer.patiently(call, () => attempt.signal.aborted),
+      patiently,
       stand: (place) => attempt.stand?.(place),
       lost: () => attempt.loseFlow?.(),
     };
@@ -455,6 +462,7 @@ export class AttemptContext implements JobContext {
       onEnd: (outcome) => attempt.endFlow?.(outcome),
       onLost: () => attempt.loseFlow?.(),
       dry: dry ?? null,
+      version: attempt.version ?? 1,
     });
     return attempt.flow;
   }

@@ -25,6 +25,7 @@ import { appendFailure, decodeFailures, describeFailure, type Failure } from "..
 import { decodeJson, encodeJson } from "../policy/json.ts";
 import type { StepKind, StepRecord, Store } from "../store.ts";
 import type { Outcome, Wait } from "../transition.ts";
+import { Advance } from "./advance.ts";
 import type { StepWriter } from "./writer.ts";
 
 /** What a step may be given. */
@@ -46,7 +47,7 @@ export interface StepInfo {
 
 /** What a run needs of its attempt and its worker. */
 export interface RunDeps {
-  readonly store: Pick<Store, "steps" | "takeSignal" | "startCall" | "userTx" | "recordSteps">;
+  readonly store: Pick<Store, "steps" | "takeSignal" | "startCall" | "userTx" | "recordSteps" | "advance">;
   readonly writer: Pick<StepWriter, "record" | "patiently">;
   readonly clock: Clock;
   readonly random: () => number;
@@ -58,6 +59,8 @@ export interface RunDeps {
   readonly onLost: () => void;
   /** Only replays: nothing is done or written; told at the first thing that the history does not have. */
   readonly dry: ((name: string) => void) | null;
+  /** Of the code that runs. */
+  readonly version: number;
 }
 
 type Doing =
@@ -97,6 +100,7 @@ const undoGraceMs = 200;
 export class FlowRun {
   readonly #job: ClaimedJob;
   readonly #deps: RunDeps;
+  readonly #advance: Advance;
   readonly #names = new Set<string>();
   readonly #asks = new Map<string, Ask>();
   readonly #byPromise = new WeakMap<object, Ask>();
@@ -130,6 +134,7 @@ export class FlowRun {
   constructor(job: ClaimedJob, deps: RunDeps) {
     this.#job = job;
     this.#deps = deps;
+    this.#advance = new Advance(job, deps.version, deps.store, (call) => this.#persist(call));
   }
 
   /** Whether a step that can be undone has been done. */
@@ -485,6 +490,11 @@ export class FlowRun {
 
   async #do(ask: Ask): Promise<void> {
     try {
+      if (!this.#advance.known) {
+        const tx = ask.doing.kind === "step" ? ask.doing.settings.tx : null;
+        if (!(await (tx === null ? this.#advance.keep() : this.#advance.keepIn(tx)))) return this.#lost(ask);
+        if (this.#over) return;
+      }
       switch (ask.doing.kind) {
         case "step":
           await this.#doStep(ask, ask.doing.fn, ask.doing.settings);
@@ -596,7 +606,9 @@ export class FlowRun {
 
   async #doSleep(ask: Ask, ms: number): Promise<void> {
     if (ms === 0) {
-      this.#hand(ask, () => ask.resolve(undefined));
+      // Written like a step: what is given and not remembered would have no place when the run is led through its history.
+      const done = { state: "done", output: null, tries: 1, place: this.#place++ } as const;
+      if ((await this.#write(ask, done)) !== null) this.#hand(ask, () => ask.resolve(undefined));
       return;
     }
     const written = await this.#write(ask, { state: "open", tries: 0, place: null, wakeInMs: ms });

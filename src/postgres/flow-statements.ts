@@ -178,6 +178,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
         started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
       returning s.job as id`,
+    advance: `
+      with ${held}
+      update ${t.job} j set extras = :extras::text from held h where j.id = h.id and j.id = :id::uuid returning j.id`,
     stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id

@@ -12,6 +12,7 @@ import { UsageError } from "../errors.ts";
 import type { EndState, Enqueued, JobExtras } from "../job.ts";
 import { appendFailure } from "../policy/failure.ts";
 import type {
+  AdvancedRun,
   CallStart,
   Dependency,
   DependencyPolicy,
@@ -166,6 +167,19 @@ export class Flows {
     const rows = move.steps.map(({ tookMs: took, ...step }) => ({ ...step, kind: "machine", took }));
     const params = { now: this.#driver.now(), session, id, token, attempt, rows };
     return (await this.#driver.write({ name: "saveMachine", params }, "settle")).length > 0;
+  }
+
+  async advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean> {
+    const { id, token } = run;
+    const extras = JSON.stringify(run.extras);
+    const call: Call = { name: "advance", params: { now: this.#driver.now(), session, id, token, extras } };
+    const rows =
+      tx === undefined
+        ? await this.#driver.write(call, "settle")
+        : await this.#driver.inUserTx(tx, function* (): Script<Row[]> {
+            return yield call;
+          });
+    return rows.length > 0;
   }
 
   async watch(ids: readonly string[]): Promise<void> {

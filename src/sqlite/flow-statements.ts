@@ -131,6 +131,7 @@ export function flowStatements(t: Tables, alive: string) {
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
         returning job as id`,
     ],
+    advance: `update ${t.job} set extras = :extras where id = :id and ${held(":id", ":token")} returning id`,
     stillHeld: `select r.id from ${t.ready} r where r.id = :id and r.token = :token`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
