@@ -18,7 +18,7 @@
  */
 import type { Clock, Timer } from "../clock.ts";
 import { isDead, isRelease, isRetryAfter, isThrottled } from "../decision.ts";
-import { isHoldfastError, JobError, StateError, UsageError } from "../errors.ts";
+import { type HoldfastError, isHoldfastError, JobError, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob, NewJob } from "../job.ts";
 import { type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "../policy/backoff.ts";
 import { appendFailure, decodeFailures, describeFailure, type Failure } from "../policy/failure.ts";
@@ -128,6 +128,8 @@ export class FlowRun {
   #activity = 0;
   #watching = false;
   #stall: Timer | null = null;
+  /** What was given without being remembered: a decision, a stop, a database that said no. */
+  #broken: { readonly error: unknown } | null = null;
   #undo: Undo | null = null;
   #undoable = false;
 
@@ -224,6 +226,10 @@ export class FlowRun {
       resolve,
       reject,
     };
+    if (this.#broken !== null) {
+      reject(this.#broken.error);
+      return promise;
+    }
     this.#byPromise.set(promise, ask);
     this.#activity += 1;
     this.#incoming.push(ask);
@@ -451,13 +457,14 @@ export class FlowRun {
     this.#pump();
   }
 
-  #fail(ask: Ask, error: JobError): void {
+  #fail(ask: Ask, error: HoldfastError): void {
     this.#fails += 1;
     ask.reject(error);
   }
 
-  #recordedError(record: StepRecord): JobError {
+  #recordedError(record: StepRecord): HoldfastError {
     if (record.kind !== "call") return stepError(record.name, decodeFailure(record.error), undefined);
+    if (record.child === null) return callError(record.name, decodeFailure(record.error));
     const message = decodeFailures(record.error).at(-1)?.message ?? "no error was kept";
     return new JobError(
       "CALL_FAILED",
@@ -517,7 +524,33 @@ export class FlowRun {
         }
       }
     } catch (error) {
-      this.#hand(ask, () => ask.reject(error));
+      if (ask.doing.kind === "call" && isUsage(error)) await this.#refuseCall(ask, error);
+      else this.#break(ask, error);
+    }
+  }
+
+  /**
+   * Ends what can be remembered of this attempt: whatever the handler asks for from here on is answered with the same error.
+   * Something that was asked for after it and written would have no place in the next life of the run, in which
+   * this comes out differently.
+   */
+  #break(ask: Ask, error: unknown): void {
+    this.#broken ??= { error };
+    this.#hand(ask, () => ask.reject(error));
+  }
+
+  /** What cannot be called will not be called the next time either: a failure like that of a step. */
+  async #refuseCall(ask: Ask, error: UsageError): Promise<void> {
+    const failed = {
+      state: "failed",
+      tries: 1,
+      error: JSON.stringify(describeFailure(error)),
+      place: this.#place++,
+    } as const;
+    try {
+      if ((await this.#write(ask, failed)) !== null) this.#hand(ask, () => this.#fail(ask, error));
+    } catch (trouble) {
+      this.#break(ask, trouble);
     }
   }
 
@@ -541,7 +574,7 @@ export class FlowRun {
     const { error } = ran;
     // A decision is about the job, and an attempt that was told to stop says nothing about the step.
     if (isDecision(error) || this.#deps.signal().aborted || isOurs(error)) {
-      this.#hand(ask, () => ask.reject(error));
+      this.#break(ask, error);
       return;
     }
     const failure = describeFailure(error);
@@ -911,6 +944,12 @@ function stepError(name: string, failure: Failure, cause: unknown): JobError {
   );
 }
 
+/** A call that never was: as it was thrown then. */
+function callError(name: string, failure: Failure): UsageError {
+  const { code, message } = failure;
+  return new UsageError((code ?? "BAD_OPTION") as UsageError["code"], message, { details: { step: name } });
+}
+
 function decodeFailure(text: string | null): Failure {
   try {
     return JSON.parse(text ?? "") as Failure;
@@ -921,6 +960,10 @@ function decodeFailure(text: string | null): Failure {
 
 function isDecision(error: unknown): boolean {
   return isDead(error) || isThrottled(error) || isRelease(error);
+}
+
+function isUsage(error: unknown): error is UsageError {
+  return isHoldfastError(error) && error instanceof UsageError;
 }
 
 /** Errors of ours that say nothing about the step's own work. */
