@@ -124,7 +124,12 @@ export class Attempt {
     this.#left = true;
     const cause = this.#cause;
     // A run that was told to stop does not go to sleep instead, or nobody would tell it again.
-    const stopped = cause !== undefined && cause.kind !== "shutdown" && outcome.kind === "suspended";
+    // One that is being undone does, between two tries: it is ending already.
+    const stopped =
+      cause !== undefined &&
+      cause.kind !== "shutdown" &&
+      outcome.kind === "suspended" &&
+      this.flow?.undoing !== true;
     this.#end(stopped || cause?.kind === "lost" ? stoppedBy(cause) : outcome);
   }
 
@@ -185,7 +190,10 @@ export class Attempt {
   /** Ends the attempt without waiting for its handler any longer. True if the handler still ran. */
   abandon(): boolean {
     if (this.#ended) return false;
-    this.#end(this.#stoppedOutcome() ?? { kind: "released", delayMs: 0, reason: "abandoned" });
+    const undoing = this.flow?.undoing === true && this.#cause?.kind !== "lost";
+    const abandoned = { kind: "released", delayMs: undoing ? 1_000 : 0, reason: "abandoned" } as const;
+    // What has yet to be undone must not be forgotten because an undo took too long.
+    this.#end((undoing ? null : this.#stoppedOutcome()) ?? abandoned);
     return true;
   }
 

@@ -19,7 +19,8 @@ import { Throttled } from "./decision.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
 import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
-import { FlowRun, type StepInfo, type StepSettings } from "./flow/run.ts";
+import type { StepInfo, StepSettings } from "./flow/ask.ts";
+import { FlowRun } from "./flow/run.ts";
 import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import type { StepWriter } from "./flow/writer.ts";
 import type { ClaimedJob, NewJob } from "./job.ts";
@@ -168,7 +169,7 @@ export interface StepOptions<Output = unknown> {
   /** Of each try. Default: none but the job's. */
   readonly timeout?: Duration | undefined;
   /** Runs, in reverse order, when the job ends dead or cancelled. */
-  readonly undo?: ((output: Output) => unknown) | undefined;
+  readonly undo?: ((output: Output, info: StepInfo) => unknown) | undefined;
   /** Your own transaction: the step is remembered if and only if you commit. */
   readonly tx?: object | undefined;
 }

@@ -227,7 +227,7 @@ export class Flows {
   async undoable(ids: readonly string[]): Promise<Set<string>> {
     if (ids.length === 0) return new Set();
     const rows = await this.#driver.read({ name: "undoable", params: { ids } });
-    return new Set(rows.map((row) => text(row, "id")));
+    return new Set(rows.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
   }
 
   async resolve(all: readonly Ended[]): Promise<void> {

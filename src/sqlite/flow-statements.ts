@@ -111,8 +111,10 @@ export function flowStatements(t: Tables, alive: string) {
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
     childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
-    undoable: `select distinct job as id from ${t.step} where job in (select value from json_each(:ids)) and undo and state = 'done'
-      and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
+    // With those that are being undone already.
+    undoable: `
+      select job as id, max(name = '$undo') as undoing from ${t.step}
+      where job in (select value from json_each(:ids)) and ((undo and state = 'done') or name = '$undo') group by job`,
     startUndo: `
       insert into ${t.step} (${columns})
       select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, :rows.output, null, :rows.state where true

@@ -121,4 +121,124 @@ onEveryStore((target) => {
     const history = await one.hf.jobs.history(id);
     expect(history?.steps.find(({ state }) => state === "failed")?.error).toMatch(/input/);
   });
+
+  test("[N22] a second cancel does not keep the steps of a run from being undone", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const undone: string[] = [];
+    let failures = 1;
+    const job = defineJob({
+      name: "trip",
+      run: async (_: null, ctx) => {
+        await ctx.step("flight", () => 1, { undo: () => undone.push("flight") });
+        await ctx.step("hotel", () => 2, {
+          undo: () => {
+            if (failures-- > 0) throw new Error("not now");
+            undone.push("hotel");
+          },
+        });
+        await ctx.waitFor("never");
+      },
+    });
+    const worker = await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
+    await world.finish(worker.stop());
+    expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
+    expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
+    await one.work([job], { queues, ...lease });
+    await world.until("first try", async () => failures === 0);
+    await world.until("asleep", async () => (await jobOf(one, id)).state === "scheduled");
+    expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
+    await world.advance("2m", "1s");
+    await world.until("ended", async () => (await jobOf(one, id)).state === "cancelled");
+    expect(undone).toEqual(["hotel", "flight"]);
+  });
+
+  test("[N22] an undo that never settles counts as failed by the job's timeout, and the rest is not forgotten", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const undone: unknown[] = [];
+    const job = defineJob({
+      name: "trip",
+      retry: { attempts: 1 },
+      timeout: "5s",
+      run: async (_: null, ctx) => {
+        await ctx.step("flight", () => 1, { undo: () => undone.push("flight") });
+        await ctx.step("hotel", () => 2, {
+          undo: (_output, { attempt }) => (attempt === 1 ? new Promise(() => {}) : undone.push("hotel")),
+        });
+        throw new Error("no car");
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.advance("3m", "1s");
+    await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
+    expect(undone).toEqual(["hotel", "flight"]);
+    expect((await jobOf(one, id)).error).toBe("no car");
+  });
+
+  test("[N22] a worker that is stopped in the middle of an undo leaves the rest to the next", async () => {
+    const world = await newWorld(target);
+    const [one, two] = [await world.client(), await world.client()];
+    const undone: unknown[] = [];
+    let stuck = false;
+    const job = (forever: boolean) =>
+      defineJob({
+        name: "trip",
+        retry: { attempts: 1 },
+        run: async (_: null, ctx) => {
+          await ctx.step("flight", () => 1, { undo: () => undone.push("flight") });
+          await ctx.step("hotel", () => 2, {
+            undo: () => {
+              if (!forever) return undone.push("hotel");
+              stuck = true;
+              return new Promise(() => {});
+            },
+          });
+          throw new Error("no car");
+        },
+      });
+    const worker = await one.work([job(true)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job(true), null);
+    await world.until("undoing", async () => stuck);
+    await world.finish(worker.stop({ timeout: 100 }));
+    expect((await jobOf(one, id)).state).toBe("ready");
+    await two.work([job(false)], { queues, ...lease });
+    await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
+    expect(undone).toEqual(["hotel", "flight"]);
+    expect((await jobOf(one, id)).error).toBe("no car");
+  });
+
+  test("[N12] a marker before the very wait that a run is in gives 0 to that run", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const before = defineJob({
+      name: "marked",
+      run: async (_: null, ctx) => {
+        await ctx.step("a", () => 1);
+        await ctx.waitFor("go");
+      },
+    });
+    const after = defineJob({
+      name: "marked",
+      run: async (_: null, ctx) => {
+        await ctx.step("a", () => 1);
+        const version = await ctx.version("new", 1);
+        if (version > 0) await ctx.step("b", () => 2);
+        await ctx.waitFor("go");
+        return version;
+      },
+    });
+    const worker = await one.work([before], { queues, ...lease });
+    const { id } = await one.hf.enqueue(before, null);
+    await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
+    await world.finish(worker.stop());
+    expect(await one.hf.check([after])).toEqual({ checked: 1, broken: [] });
+    await one.work([after], { queues, ...lease });
+    await one.hf.signal("go");
+    await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
+    expect(await jobOf(one, id)).toMatchObject({ state: "done", output: 0 });
+  });
 });
