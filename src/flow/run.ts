@@ -94,6 +94,11 @@ export class FlowRun {
     });
   }
 
+  /** Whether the history has been read. */
+  get loaded(): boolean {
+    return this.#past !== null;
+  }
+
   /** Whether a step that can be undone has been done. */
   get undoable(): boolean {
     return this.#doer.undoable;

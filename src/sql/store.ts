@@ -594,6 +594,7 @@ export class SqlStore implements Store {
   };
   stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
   saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
+  undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
   advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
   resolve: Store["resolve"] = (ended) => this.#tellEnds(ended);
   watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);

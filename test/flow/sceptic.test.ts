@@ -1,7 +1,7 @@
 // Flows as somebody uses them who does not believe in them.
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { defineJob, isHoldfastError, Throttled } from "../../src/index.ts";
+import { Dead, defineJob, isHoldfastError, Throttled } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 
@@ -240,5 +240,45 @@ onEveryStore((target) => {
     await one.hf.signal("go");
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     expect(await jobOf(one, id)).toMatchObject({ state: "done", output: 0 });
+  });
+
+  test("[N22] a run that ends before it has asked for anything is undone, also by a process that never saw its steps", async () => {
+    const world = await newWorld(target);
+    const [one, two] = [await world.client(), await world.client()];
+    const undone: string[] = [];
+    let lives = 0;
+    const job = defineJob({
+      name: "trip",
+      run: async (_: null, ctx) => {
+        // In its second life it fails before its first step; in its third it is led to them, to be undone.
+        if (++lives === 2) throw new Dead("the account is closed");
+        await ctx.step("flight", () => 1, { undo: () => undone.push("flight") });
+        await ctx.waitFor("go");
+      },
+    });
+    const worker = await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
+    await world.finish(worker.stop());
+    await two.work([job], { queues, ...lease });
+    await two.hf.signal("go");
+    await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
+    expect(undone).toEqual(["flight"]);
+    expect(await jobOf(one, id)).toMatchObject({ error: "the account is closed" });
+  });
+
+  test("[N22] a plain job that dies in its first attempt asks nothing about steps", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const job = defineJob({
+      name: "plain",
+      run: async () => {
+        throw new Dead("no");
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
+    expect(one.tap.count("undoable", "steps")).toBe(0);
   });
 });
