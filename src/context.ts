@@ -394,7 +394,7 @@ export class AttemptContext implements JobContext {
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
     const known = await store.userTx(tx);
-    const { id, token, attempt, crashes, errors, keyed, session } = job;
+    const { id, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
     this.#attempt.committed = true;
     const ended = await store.commit(known, session, {
@@ -408,6 +408,8 @@ export class AttemptContext implements JobContext {
       crashes,
       keyed,
       keep,
+      // Its place in its lane and queue is given back by the same transaction.
+      ...(counted === undefined ? null : { counted }),
     });
     if (ended) return;
     this.#attempt.committed = false;

@@ -444,7 +444,10 @@ export class SqlStore implements Store {
       move: "end";
     })[];
     const waits = sorted.filter((transition) => transition.move === "wait");
-    const committed = sorted.filter((transition) => transition.move === "none").map(({ id }) => id);
+    const theirs = sorted.filter((transition) => transition.move === "none");
+    const committed = theirs.map(({ id }) => id);
+    // Places that a user's own transaction has freed: whoever waits for one may be in another process.
+    if (theirs.some(isCounted)) this.wake({ kind: "any" });
     const again = [
       ...sorted.filter((transition) => transition.move === "again"),
       ...undone.map(onceMore),
