@@ -233,6 +233,8 @@ export interface ContextAttempt {
   readonly signal: AbortSignal;
   /** Machines have steps of their own, and nothing else of a flow. */
   readonly machine?: boolean;
+  /** Where a machine stands. */
+  readonly at?: MachinePlace | null;
   /** Of the definition that runs. */
   readonly version?: number;
   flow?: FlowRun | null;
@@ -271,11 +273,12 @@ export class AttemptContext implements JobContext {
   get queue(): string {
     return this.#attempt.job.queue;
   }
+  // Of a machine: those of the step that it is at.
   get attempt(): number {
-    return this.#attempt.job.attempt;
+    return this.#attempt.at?.attempt ?? this.#attempt.job.attempt;
   }
   get maxAttempts(): number {
-    return this.#attempt.maxAttempts;
+    return this.#attempt.at?.policy.attempts ?? this.#attempt.maxAttempts;
   }
   get context(): string | null {
     return this.#attempt.job.context;

@@ -1,7 +1,16 @@
 // Flows as somebody uses them who does not believe in them.
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { Dead, defineJob, isHoldfastError, Throttled } from "../../src/index.ts";
+import {
+  Dead,
+  defineJob,
+  defineMachine,
+  finish,
+  fixed,
+  isHoldfastError,
+  next,
+  Throttled,
+} from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 
@@ -280,5 +289,44 @@ onEveryStore((target) => {
     const { id } = await one.hf.enqueue(job, null);
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
     expect(one.tap.count("undoable", "steps")).toBe(0);
+  });
+
+  test("[D7] ctx.attempt and ctx.maxAttempts of a machine are those of the step it is at", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const seen: [string, number, number][] = [];
+    const machine = defineMachine({
+      name: "counted",
+      start: "a",
+      steps: {
+        a: {
+          retry: { attempts: 3, backoff: fixed("1s") },
+          run: async (_: null, ctx) => {
+            seen.push(["a", ctx.attempt, ctx.maxAttempts]);
+            if (ctx.attempt < 3) throw new Error("again");
+            return next("b", 1);
+          },
+        },
+        b: {
+          retry: { attempts: 2, backoff: fixed("1s") },
+          run: async (_: number, ctx) => {
+            seen.push(["b", ctx.attempt, ctx.maxAttempts]);
+            if (ctx.attempt < 2) throw new Error("again");
+            return finish();
+          },
+        },
+      },
+    });
+    await one.work([machine], { queues, ...lease });
+    const { id } = await one.hf.enqueue(machine, null);
+    await world.advance("5s");
+    await world.until("done", async () => (await jobOf(one, id)).state === "done");
+    expect(seen).toEqual([
+      ["a", 1, 3],
+      ["a", 2, 3],
+      ["a", 3, 3],
+      ["b", 1, 2],
+      ["b", 2, 2],
+    ]);
   });
 });
