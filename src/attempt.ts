@@ -15,9 +15,10 @@
  * Not here: when an attempt times out or is cancelled (worker.ts), what its outcome makes of the job (transition.ts).
  */
 import { AttemptContext, type ContextDeps } from "./context.ts";
-import { isDead, isRelease, isRetryAfter, isThrottled, Release } from "./decision.ts";
+import { isDead, isRelease, isRetryAfter, isThrottled } from "./decision.ts";
 import type { AnyJob } from "./definition.ts";
 import { type HoldfastError, isHoldfastError, JobError, StateError } from "./errors.ts";
+import { outdatedBy } from "./flow/advance.ts";
 import { isMoved, type MachinePlace } from "./flow/move.ts";
 import type { FlowRun } from "./flow/run.ts";
 import type { ClaimedJob } from "./job.ts";
@@ -54,6 +55,9 @@ export type Runnable = Pick<AnyJob, "input" | "run" | "attempts" | "timeoutMs"> 
   Partial<Pick<AnyJob, "machine" | "version" | "upcast">>;
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
+// How long a job that needs newer code stays away from a worker that has older. Long enough that a deploy of minutes costs
+// little, short enough that nobody misses the time once the new workers are there.
+const outdatedMs = 5_000;
 
 /**
  * One run of one job.
@@ -120,7 +124,12 @@ export class Attempt {
     this.#left = true;
     const cause = this.#cause;
     // A run that was told to stop does not go to sleep instead, or nobody would tell it again.
-    const stopped = cause !== undefined && cause.kind !== "shutdown" && outcome.kind === "suspended";
+    // One that is being undone does, between two tries: it is ending already.
+    const stopped =
+      cause !== undefined &&
+      cause.kind !== "shutdown" &&
+      outcome.kind === "suspended" &&
+      this.flow?.undoing !== true;
     this.#end(stopped || cause?.kind === "lost" ? stoppedBy(cause) : outcome);
   }
 
@@ -143,6 +152,11 @@ export class Attempt {
 
   /** Begins. Call it once. The outcome comes to `deps.onEnd`, which may happen before this returns. */
   start(): void {
+    const outdated = this.#outdated();
+    if (outdated !== null) {
+      this.#end(outdated);
+      return;
+    }
     let input: unknown;
     try {
       const raw = this.#upcast(decodeJson(this.job.input, "input"));
@@ -176,19 +190,35 @@ export class Attempt {
   /** Ends the attempt without waiting for its handler any longer. True if the handler still ran. */
   abandon(): boolean {
     if (this.#ended) return false;
-    this.#end(this.#stoppedOutcome() ?? { kind: "released", delayMs: 0, reason: "abandoned" });
+    const undoing = this.flow?.undoing === true && this.#cause?.kind !== "lost";
+    const abandoned = { kind: "released", delayMs: undoing ? 1_000 : 0, reason: "abandoned" } as const;
+    // What has yet to be undone must not be forgotten because an undo took too long.
+    this.#end((undoing ? null : this.#stoppedOutcome()) ?? abandoned);
     return true;
+  }
+
+  /** The version of the code that this attempt runs. */
+  get version(): number {
+    return this.#definition.version ?? 1;
+  }
+
+  /** A job that newer code has made or advanced is left to newer workers: during a deploy, that is. */
+  #outdated(): Outcome | null {
+    const reason = outdatedBy(this.job.name, this.job.extras, this.version);
+    if (reason === null) return null;
+    return {
+      kind: "released",
+      delayMs: outdatedMs,
+      reason,
+      unstarted: true,
+      outdated: true,
+    };
   }
 
   /** An input that was written by an older version of the definition is brought up to this one. */
   #upcast(raw: unknown): unknown {
     const { version = 1, upcast } = this.#definition;
     const from = this.job.extras?.version ?? 1;
-    if (from > version)
-      throw new Release(
-        `it was enqueued by version ${from} of "${this.job.name}", and this worker has version ${version}`,
-        { delay: "5s" },
-      );
     let value = raw;
     for (let at = from; at < version; at += 1) {
       const step = upcast?.[at] as ((input: unknown) => unknown) | undefined;
@@ -420,8 +450,6 @@ function timeoutText(timeoutMs: number): string {
 
 /** An input that cannot be read or does not fit is dead at once; a schema that itself broke may work next time. */
 function unfit(error: unknown): Outcome {
-  if (isRelease(error))
-    return { kind: "released", delayMs: error.delayMs, reason: error.reason, unstarted: true };
   const broke = isHoldfastError(error) && error.code === "INPUT_INVALID" && !("issues" in error.details);
   return broke ? { kind: "failed", failure: coded(error) } : { kind: "dead", failure: coded(error) };
 }

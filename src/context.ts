@@ -17,8 +17,10 @@ import {
 } from "./contract.ts";
 import { Throttled } from "./decision.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
+import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
-import { FlowRun, type StepInfo, type StepSettings } from "./flow/run.ts";
+import type { StepInfo, StepSettings } from "./flow/ask.ts";
+import { FlowRun } from "./flow/run.ts";
 import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import type { StepWriter } from "./flow/writer.ts";
 import type { ClaimedJob, NewJob } from "./job.ts";
@@ -167,7 +169,7 @@ export interface StepOptions<Output = unknown> {
   /** Of each try. Default: none but the job's. */
   readonly timeout?: Duration | undefined;
   /** Runs, in reverse order, when the job ends dead or cancelled. */
-  readonly undo?: ((output: Output) => unknown) | undefined;
+  readonly undo?: ((output: Output, info: StepInfo) => unknown) | undefined;
   /** Your own transaction: the step is remembered if and only if you commit. */
   readonly tx?: object | undefined;
 }
@@ -231,6 +233,10 @@ export interface ContextAttempt {
   readonly signal: AbortSignal;
   /** Machines have steps of their own, and nothing else of a flow. */
   readonly machine?: boolean;
+  /** Where a machine stands. */
+  readonly at?: MachinePlace | null;
+  /** Of the definition that runs. */
+  readonly version?: number;
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
@@ -267,11 +273,12 @@ export class AttemptContext implements JobContext {
   get queue(): string {
     return this.#attempt.job.queue;
   }
+  // Of a machine: those of the step that it is at.
   get attempt(): number {
-    return this.#attempt.job.attempt;
+    return this.#attempt.at?.attempt ?? this.#attempt.job.attempt;
   }
   get maxAttempts(): number {
-    return this.#attempt.maxAttempts;
+    return this.#attempt.at?.policy.attempts ?? this.#attempt.maxAttempts;
   }
   get context(): string | null {
     return this.#attempt.job.context;
@@ -390,7 +397,7 @@ export class AttemptContext implements JobContext {
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
     const known = await store.userTx(tx);
-    const { id, token, attempt, crashes, errors, keyed, session } = job;
+    const { id, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
     this.#attempt.committed = true;
     const ended = await store.commit(known, session, {
@@ -404,6 +411,8 @@ export class AttemptContext implements JobContext {
       crashes,
       keyed,
       keep,
+      // Its place in its lane and queue is given back by the same transaction.
+      ...(counted === undefined ? null : { counted }),
     });
     if (ended) return;
     this.#attempt.committed = false;
@@ -424,12 +433,16 @@ export class AttemptContext implements JobContext {
   get [machinePort](): MachinePort {
     const { store, writer, clock } = this.#flowDeps;
     const attempt = this.#attempt;
+    const patiently = <T>(call: () => Promise<T>): Promise<T> =>
+      writer.patiently(call, () => attempt.signal.aborted);
+    const advance = new Advance(attempt.job, attempt.version ?? 1, store, patiently);
     return {
       job: attempt.job,
       store,
+      advance: () => advance.keep(),
       maxBytes: this.#deps.maxPayloadBytes,
       monotonic: () => clock.monotonic(),
-      patiently: (call) => writer.patiently(call, () => attempt.signal.aborted),
+      patiently,
       stand: (place) => attempt.stand?.(place),
       lost: () => attempt.loseFlow?.(),
     };
@@ -455,6 +468,7 @@ export class AttemptContext implements JobContext {
       onEnd: (outcome) => attempt.endFlow?.(outcome),
       onLost: () => attempt.loseFlow?.(),
       dry: dry ?? null,
+      version: attempt.version ?? 1,
     });
     return attempt.flow;
   }

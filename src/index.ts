@@ -26,7 +26,7 @@ export type { Finish, MachineContext, MachineDefinition, MachineStep, Next } fro
 export { defineSignal } from "./flow/signal.ts";
 export type { SignalDefinition } from "./flow/signal.ts";
 export type { CallOptions, StepOptions, WaitForOptions } from "./context.ts";
-export type { StepInfo } from "./flow/run.ts";
+export type { StepInfo } from "./flow/ask.ts";
 export type { BatchOptions, SignalOptions } from "./holdfast.ts";
 export type { BrokenFlow, FlowReport } from "./flow/check.ts";
 export type { AttemptEntry, JobHistory, RelatedJob, SignalEntry, StepEntry } from "./flow/job-history.ts";

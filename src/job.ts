@@ -114,6 +114,8 @@ export interface JobExtras {
   readonly carrier?: Readonly<Record<string, string>>;
   /** The version of the definition that enqueued it; left out: 1. */
   readonly version?: number;
+  /** The newest version whose code has done a step of it, where that is newer than the one that enqueued it. */
+  readonly advanced?: number;
   /** Where a machine starts. */
   readonly step?: string;
 }

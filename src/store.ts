@@ -358,6 +358,10 @@ export interface Store {
   stillHeld(id: string, token: number): Promise<boolean>;
   /** Saves where a machine goes next, in one fenced write; `attempt` restarts its count for a step that runs on at once. */
   saveMachine(session: number, move: MachineMove): Promise<boolean>;
+  /** Of these runs, those with finished steps that are to be undone before they end dead or cancelled. */
+  undoable(ids: readonly string[]): Promise<Set<string>>;
+  /** Remembers that newer code than the one that enqueued it has taken a run on. False: the run is not held any more. */
+  advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean>;
   /** Lets go what waits for these jobs. Settling does it by itself; this is for ends that it did not see. */
   resolve(ended: readonly { readonly id: string; readonly state: EndState }[]): Promise<void>;
   /** Asks to be told of the end of a job (`ended` wake-up). */
@@ -782,6 +786,13 @@ export interface CallStart {
   readonly attempt: number;
   readonly fails: number;
   readonly child: NewJob;
+}
+
+/** A run that newer code than the one that enqueued it takes on. */
+export interface AdvancedRun {
+  readonly id: string;
+  readonly token: number;
+  readonly extras: JobExtras;
 }
 
 export interface MachineMove {

@@ -46,6 +46,7 @@ export type Outcome =
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
       /** A breaker kept it from running. */ readonly breaker?: true;
+      /** This worker's code is older than what it needs. */ readonly outdated?: true;
     }
   | {
       readonly kind: "cancelled";
@@ -143,7 +144,7 @@ export type Transition =
 
 /** Why a job went back to the line without having failed. */
 export interface Note {
-  readonly kind: "throttled" | "released" | "breaker";
+  readonly kind: "throttled" | "released" | "breaker" | "version";
   readonly reason: string;
 }
 
@@ -237,9 +238,7 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
       return again(job, outcome.delayMs, {
         attempt: givenBack(job),
         begun: outcome.unstarted === true ? job.begun : true,
-        ...(outcome.reason === null || (outcome.unstarted === true && outcome.breaker !== true)
-          ? null
-          : { note: noteOf(outcome.breaker === true ? "breaker" : "released", outcome.reason) }),
+        ...releaseNote(outcome),
       });
     case "cancelled":
       return end(job, "cancelled", {
@@ -350,6 +349,15 @@ function end(
 }
 
 const noteChars = 1_024;
+
+/** What a worker gives back before it has started it, because it holds too much or stops, is nobody's business. */
+function releaseNote(outcome: Outcome & { kind: "released" }): { note: string } | null {
+  const { reason } = outcome;
+  if (reason === null) return null;
+  if (outcome.breaker === true) return { note: noteOf("breaker", reason) };
+  if (outcome.outdated === true) return { note: noteOf("version", reason) };
+  return outcome.unstarted === true ? null : { note: noteOf("released", reason) };
+}
 
 function noteOf(kind: Note["kind"], reason: string): string {
   const note: Note = { kind, reason: reason.slice(0, noteChars) };

@@ -27,6 +27,7 @@ export type WhyReason =
   | "cool-down"
   | "throttled"
   | "released"
+  | "needs-newer-version"
   | "breaker-open"
   | "breaker-half-open"
   | "budget-empty"
@@ -185,6 +186,10 @@ function explainScheduled(place: JobPlace | null, job: Job, say: Say): Why {
             until,
           },
         );
+      case "version":
+        return say("needs-newer-version", `It waits for a worker with newer code: ${note.reason}.`, {
+          until,
+        });
       case "breaker": {
         const half = note.reason.endsWith("half-open");
         const breaker = /breaker (.*) is /.exec(note.reason)?.[1] ?? null;

@@ -523,6 +523,7 @@ export class Worker {
   #makeRunner(): Runner {
     const { store, clock, random, log, events, middleware, enqueueFor, budget, maxPayloadBytes, hostId } =
       this.#deps;
+    const writer = new StepWriter(store, clock);
     return new Runner({
       clock,
       random,
@@ -545,9 +546,10 @@ export class Worker {
           maxPayloadBytes,
           enqueueFor,
           budget,
-          flow: { store, clock, random, writer: new StepWriter(store, clock) },
+          flow: { store, clock, random, writer },
         },
       },
+      undoable: async (id, given) => (await writer.patiently(() => store.undoable([id]), given)).has(id),
       breakers: this.#breakers,
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),

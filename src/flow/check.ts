@@ -14,6 +14,7 @@ import { StateError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
 import { silentLogger } from "../logger.ts";
 import type { LiveFlow, Store } from "../store.ts";
+import { outdatedBy } from "./advance.ts";
 import { StepWriter } from "./writer.ts";
 
 /** A run that would not survive the deploy. */
@@ -119,6 +120,9 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
             return over(
               attempt.flow?.replayed === true ? null : { step: null, message: outcome.failure.message },
             );
+          case "released":
+            // It would not break, and not go on either, until workers with its version are there again.
+            return over(outcome.outdated === true ? { step: null, message: outcome.reason ?? "" } : null);
           default:
             return over(null);
         }
@@ -131,6 +135,8 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
 
 async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
   const { steps } = definition.machine as { readonly steps: readonly string[] };
+  const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
+  if (outdated !== null) return { step: null, message: outdated };
   const saved = await deps.store.step(flow.id, "$machine");
   if (saved === null || saved.label === null || steps.includes(saved.label)) return null;
   return {

@@ -153,7 +153,7 @@ function related(id: string, job: Job | undefined, dependencies: readonly Depend
 
 function errorOf(step: StepRecord): string | null {
   if (step.error === null) return null;
-  if (step.kind === "call") return decodeFailures(step.error).at(-1)?.message ?? null;
+  if (step.kind === "call" && step.child !== null) return decodeFailures(step.error).at(-1)?.message ?? null;
   const kept = json(step.error) as { message?: unknown } | null;
   return typeof kept?.message === "string" ? kept.message : step.error;
 }

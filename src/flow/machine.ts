@@ -12,7 +12,7 @@
  */
 import type { JobContext } from "../context.ts";
 import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
-import { type AnyJob, defineJob } from "../definition.ts";
+import { type AnyJob, defineJob, type Upcast } from "../definition.ts";
 import { JobError, shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
 import { type Backoff, type BackoffFunction, checkBackoff, fixed } from "../policy/backoff.ts";
@@ -164,10 +164,14 @@ export function defineMachine<
   /** Of each step. */
   readonly timeout?: Duration | undefined;
   readonly maxCrashes?: number | undefined;
+  /** Raise it when the steps, or their data, change: a worker with an older one leaves what newer code has moved. Default 1. */
+  readonly version?: number | undefined;
+  /** Brings the data of machines that have not begun up to the newest version, one at a time. */
+  readonly upcast?: Upcast | undefined;
 }): MachineDefinition<Name, DataOf<Steps>[Start], OutputOf<Steps>> {
   const given = checkOptions(
     options,
-    ["name", "start", "steps", "queue", "priority", "timeout", "maxCrashes"],
+    ["name", "start", "steps", "queue", "priority", "timeout", "maxCrashes", "version", "upcast"],
     "defineMachine",
   );
   const { start, steps: _steps, ...rest } = given as { start: unknown; steps: unknown; name: string };
@@ -251,18 +255,28 @@ async function runMachine(
     const at = seq;
     const target = to.step;
     const from = { label: name, tries: place.attempt };
-    const kept = await port.patiently(() =>
-      store.saveMachine(job.session, {
-        id: job.id,
-        token: job.token,
-        attempt: to.delayMs > 0 ? null : 1,
-        steps: [
-          { name: "$machine", seq: at + 1, state: "open", tries: 0, tookMs: 0, output: text, label: target },
-          // The last thousand are kept to be looked at: a machine may go round for years.
-          { name: `~${at % keptSteps}`, seq: at, state: "done", tookMs, output: null, ...from },
-        ],
-      }),
-    );
+    const kept =
+      (await port.advance()) &&
+      (await port.patiently(() =>
+        store.saveMachine(job.session, {
+          id: job.id,
+          token: job.token,
+          attempt: to.delayMs > 0 ? null : 1,
+          steps: [
+            {
+              name: "$machine",
+              seq: at + 1,
+              state: "open",
+              tries: 0,
+              tookMs: 0,
+              output: text,
+              label: target,
+            },
+            // The last thousand are kept to be looked at: a machine may go round for years.
+            { name: `~${at % keptSteps}`, seq: at, state: "done", tookMs, output: null, ...from },
+          ],
+        }),
+      ));
     if (!kept) {
       port.lost();
       throw new StateError(

@@ -40,6 +40,8 @@ export function isMove(value: unknown, kind: "next" | "finish" | "moved"): boole
 export interface MachinePort {
   readonly job: ClaimedJob;
   readonly store: Pick<Store, "step" | "saveMachine">;
+  /** Remembers, before a move is saved, that this version has taken the machine on. False: it is not ours any more. */
+  readonly advance: () => Promise<boolean>;
   readonly maxBytes: number;
   readonly monotonic: () => number;
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;

@@ -157,8 +157,10 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id::uuid order by d.on_job limit :limit::int`,
     childrenOf: `select id from ${t.job} where parent_id = any(:ids::uuid[]) order by id limit :limit::int`,
-    undoable: `select distinct job as id from ${t.step} where job = any(:ids::uuid[]) and undo and state = 'done'
-      and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
+    // With those that are being undone already.
+    undoable: `
+      select job as id, bool_or(name = '$undo') as undoing from ${t.step}
+      where job = any(:ids::uuid[]) and ((undo and state = 'done') or name = '$undo') group by job`,
     startUndo: `
       insert into ${t.step} as s (${columns})
       select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, n.output, null, n.state
@@ -178,6 +180,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
         started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
       returning s.job as id`,
+    advance: `
+      with ${held}
+      update ${t.job} j set extras = :extras::text from held h where j.id = h.id and j.id = :id::uuid returning j.id`,
     stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id

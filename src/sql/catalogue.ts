@@ -233,6 +233,7 @@ export const STATEMENTS = [
   "startUndo",
   "forgetFailed",
   "saveMachine",
+  "advance",
   "stillHeld",
   "liveFlows",
   // insight: the dashboard's bounded looks

@@ -12,6 +12,7 @@ import { UsageError } from "../errors.ts";
 import type { EndState, Enqueued, JobExtras } from "../job.ts";
 import { appendFailure } from "../policy/failure.ts";
 import type {
+  AdvancedRun,
   CallStart,
   Dependency,
   DependencyPolicy,
@@ -168,6 +169,19 @@ export class Flows {
     return (await this.#driver.write({ name: "saveMachine", params }, "settle")).length > 0;
   }
 
+  async advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean> {
+    const { id, token } = run;
+    const extras = JSON.stringify(run.extras);
+    const call: Call = { name: "advance", params: { now: this.#driver.now(), session, id, token, extras } };
+    const rows =
+      tx === undefined
+        ? await this.#driver.write(call, "settle")
+        : await this.#driver.inUserTx(tx, function* (): Script<Row[]> {
+            return yield call;
+          });
+    return rows.length > 0;
+  }
+
   async watch(ids: readonly string[]): Promise<void> {
     await this.#driver.write({ name: "watch", params: { ids: [...ids].sort() } });
   }
@@ -213,7 +227,7 @@ export class Flows {
   async undoable(ids: readonly string[]): Promise<Set<string>> {
     if (ids.length === 0) return new Set();
     const rows = await this.#driver.read({ name: "undoable", params: { ids } });
-    return new Set(rows.map((row) => text(row, "id")));
+    return new Set(rows.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
   }
 
   async resolve(all: readonly Ended[]): Promise<void> {

@@ -189,8 +189,10 @@ export function* cancelScript(
   const idle = rows.filter((row) => row["token"] === null);
   const begun = idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id"));
   const found = begun.length === 0 ? [] : yield { name: "undoable", params: { ids: begun } };
-  const undoable = new Set(found.map((row) => text(row, "id")));
-  const queued = idle.filter((row) => !undoable.has(text(row, "id")));
+  const undoable = new Set(found.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
+  // What is being undone ends by itself; to end it now would leave the rest of its steps as they are.
+  const undoing = new Set(found.filter((row) => flag(row, "undoing")).map((row) => text(row, "id")));
+  const queued = idle.filter((row) => !undoable.has(text(row, "id")) && !undoing.has(text(row, "id")));
   let watched: string[] = [];
   if (undoable.size > 0) {
     const undos = idle
@@ -221,7 +223,7 @@ export function* cancelScript(
   const live = new Map<string, CancelOutcome>();
   for (const row of queued) live.set(text(row, "id"), "cancelled");
   for (const row of running) live.set(text(row, "id"), "cancel_requested");
-  for (const id of undoable) live.set(id, "cancel_requested");
+  for (const id of [...undoable, ...undoing]) live.set(id, "cancel_requested");
   const rest = wanted.filter((id) => !live.has(id));
   const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
   for (const row of over) live.set(text(row, "id"), "ended");

@@ -502,7 +502,10 @@ export class SqlStore implements Store {
       move: "end";
     })[];
     const waits = sorted.filter((transition) => transition.move === "wait");
-    const committed = sorted.filter((transition) => transition.move === "none").map(({ id }) => id);
+    const theirs = sorted.filter((transition) => transition.move === "none");
+    const committed = theirs.map(({ id }) => id);
+    // Places that a user's own transaction has freed: whoever waits for one may be in another process.
+    if (theirs.some(isCounted)) this.wake({ kind: "any" });
     const again = [
       ...sorted.filter((transition) => transition.move === "again"),
       ...undone.map(onceMore),
@@ -652,6 +655,8 @@ export class SqlStore implements Store {
   };
   stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
   saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
+  undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
+  advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
   resolve: Store["resolve"] = (ended) => this.#tellEnds(ended);
   watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();

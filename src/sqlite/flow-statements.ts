@@ -111,8 +111,10 @@ export function flowStatements(t: Tables, alive: string) {
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
     childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
-    undoable: `select distinct job as id from ${t.step} where job in (select value from json_each(:ids)) and undo and state = 'done'
-      and not exists (select 1 from ${t.step} u where u.job = ${t.step}.job and u.name = '$undo')`,
+    // With those that are being undone already.
+    undoable: `
+      select job as id, max(name = '$undo') as undoing from ${t.step}
+      where job in (select value from json_each(:ids)) and ((undo and state = 'done') or name = '$undo') group by job`,
     startUndo: `
       insert into ${t.step} (${columns})
       select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, :rows.output, null, :rows.state where true
@@ -131,6 +133,7 @@ export function flowStatements(t: Tables, alive: string) {
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
         returning job as id`,
     ],
+    advance: `update ${t.job} set extras = :extras where id = :id and ${held(":id", ":token")} returning id`,
     stillHeld: `select r.id from ${t.ready} r where r.id = :id and r.token = :token`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id

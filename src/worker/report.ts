@@ -23,6 +23,8 @@ export interface ReportDeps {
 export class Report {
   readonly #deps: ReportDeps;
   #leasesLost = 0;
+  /** Kinds of which a job needed newer code than this worker has. */
+  readonly #outdated = new Set<string>();
 
   constructor(deps: ReportDeps) {
     this.#deps = deps;
@@ -86,6 +88,11 @@ export class Report {
       const reason = outcome.kind === "throttled" || outcome.kind === "released" ? outcome.reason : null;
       const name = outcome.kind === "throttled" ? "job.throttled" : "job.released";
       events.emit(name, { ...about, reason, delayMs });
+      if (outcome.kind === "released" && outcome.outdated === true && !this.#outdated.has(job.name)) {
+        this.#outdated.add(job.name); // one line for each kind, however many runs wait for the new workers
+        log.warn({ ...details, reason, delayMs }, "jobs of this kind need newer code: they are given back");
+        return;
+      }
       log.debug({ ...details, reason, delayMs }, `attempt was ${outcome.kind}`);
       return;
     }

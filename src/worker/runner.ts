@@ -32,6 +32,8 @@ export interface RunnerDeps {
   readonly definitions: ReadonlyMap<string, AnyJob>;
   readonly settler: Pick<Settler, "push" | "hold">;
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
+  /** Whether the database has steps of a run that are to be undone; asked until it answers, or `given` up. */
+  readonly undoable?: (id: string, given: () => boolean) => Promise<boolean>;
   /** Whether a breaker lets a job run. */
   readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
   /** A pool could take more than it has. */
@@ -58,12 +60,10 @@ export class Runner {
   #dispatching = false;
   #draining = false;
   #runaways = 0;
-  /** Jobs of which the database is asked whether their breaker may be tried. */
+  /** Jobs of which the database is asked whether their breaker may be tried, or whether there is something to undo. */
   #asking = 0;
   #suspectAt = -Infinity;
   #suspect: string | undefined;
-  /** Kinds that have been seen to do steps that can be undone. */
-  readonly #withUndo = new Set<string>();
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
@@ -389,18 +389,42 @@ export class Runner {
     const source = at === null || definition === null ? definition : { ...definition, ...at.policy };
     const policy = policyFor(job, source, pools.get(job.queue)?.backoff ?? null);
     const decided = decide(job, outcome, policy, { now: clock.now(), random });
-    const transition = this.#mustUndo(job, decided, attempt) ? { ...decided, undo: true } : decided;
-    settler.push({ job, outcome, transition, heldMs });
+    const push = (undo: boolean): void =>
+      settler.push({
+        job,
+        outcome,
+        transition: undo ? ({ ...decided, undo } as Transition) : decided,
+        heldMs,
+      });
+    const undo = this.#mustUndo(job, decided, attempt);
+    if (undo !== "ask") push(undo);
+    else void this.#askUndo(job, attempt, push);
   }
 
   /** Whether steps of it are to be undone before it ends as decided. */
-  #mustUndo(job: ClaimedJob, transition: Transition, attempt: Attempt | undefined): boolean {
+  #mustUndo(job: ClaimedJob, transition: Transition, attempt: Attempt | undefined): boolean | "ask" {
     const flow = attempt?.flow ?? null;
-    if (flow?.undoable === true) this.#withUndo.add(job.name);
     if (transition.move !== "end" || transition.state === "done") return false;
-    if (flow !== null) return flow.undoable && !flow.undoing;
-    // It ended before it had asked for anything: an earlier run of it may have done steps.
-    return job.begun && this.#withUndo.has(job.name);
+    if (flow?.loaded === true) return flow.undoable && !flow.undoing;
+    // It ended before it had asked for anything: an earlier run of it, in whichever process, may have done steps.
+    return job.begun && this.#deps.undoable !== undefined ? "ask" : false;
+  }
+
+  async #askUndo(
+    job: ClaimedJob,
+    attempt: Attempt | undefined,
+    push: (undo: boolean) => void,
+  ): Promise<void> {
+    this.#asking += 1;
+    const lost = (): boolean => attempt?.stopCause?.kind === "lost";
+    try {
+      push((await this.#deps.undoable?.(job.id, lost)) === true);
+    } catch {
+      push(false); // the database says no for good, and will say so of the settle
+    } finally {
+      this.#asking -= 1;
+      this.#tellIfCalm();
+    }
   }
 
   /** One timer for everything that is buffered. */

@@ -14,6 +14,7 @@ import { defineJob, fixed, silentLogger } from "../../../src/index.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
 import { openStore } from "../../../src/sql/open.ts";
 import type { Store } from "../../../src/store.ts";
+import { type DeathPoint, deadlyVerbs } from "./flow-points.ts";
 
 export interface FlowSpec {
   readonly url: string;
@@ -26,6 +27,10 @@ export interface FlowSpec {
   readonly effects: string;
   /** A step of the job `stuck` takes so long. */
   readonly stuckMs?: number;
+  /** Die there, for certain, the n-th time. */
+  readonly target?: { readonly point: DeathPoint; readonly visit: number };
+  /** The file that gets a line with the point of each death. */
+  readonly deaths?: string;
 }
 
 const spec = JSON.parse(process.argv[2] ?? "{}") as FlowSpec;
@@ -36,17 +41,24 @@ const random = (): number => {
   t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
 };
-const die = (): void => void process.kill(process.pid, "SIGKILL");
-const mayDie = (): void => {
-  if (random() < spec.deadly) die();
+const die = (point: DeathPoint): void => {
+  if (spec.deaths !== undefined) appendFileSync(spec.deaths, `${point}\n`);
+  process.kill(process.pid, "SIGKILL");
+};
+let visits = 0;
+/** Whether this is where the life is to end. */
+const isTarget = (point: DeathPoint): boolean =>
+  spec.target?.point === point && ++visits >= spec.target.visit;
+const mayDie = (point: DeathPoint): void => {
+  if (random() < spec.deadly || isTarget(point)) die(point);
 };
 
 /** What a step does: leaves a line that survives, and gives what is in it. */
 function effect(id: string, step: string): string {
   const nonce = randomUUID();
-  mayDie();
+  mayDie("effect: before");
   appendFileSync(spec.log, `${JSON.stringify({ job: id, step, nonce })}\n`);
-  mayDie();
+  mayDie("effect: after");
   return nonce;
 }
 
@@ -56,7 +68,7 @@ const child = defineJob({
   ...common,
   run: async (_input: null, ctx) => {
     const made = await ctx.step("made", () => effect(ctx.id, "made"));
-    mayDie();
+    mayDie("child: after step made");
     return made;
   },
 });
@@ -65,20 +77,20 @@ const flow = defineJob({
   ...common,
   run: async (input: { n: number }, ctx) => {
     const first = await ctx.step("first", () => effect(ctx.id, "first"));
-    mayDie();
+    mayDie("flow: after step first");
     await ctx.sleep("nap", 20);
-    mayDie();
+    mayDie("flow: after sleep nap");
     const [left, right] = await Promise.all([
       ctx.step("left", () => effect(ctx.id, "left")),
       ctx.step("right", () => effect(ctx.id, "right")),
     ]);
-    mayDie();
+    mayDie("flow: after steps left and right");
     const told = await ctx.waitFor<number>("told", { key: String(input.n) });
-    mayDie();
+    mayDie("flow: after signal told");
     const called = await ctx.call(child, null);
-    mayDie();
+    mayDie("flow: after call child");
     const last = await ctx.step("last", () => effect(ctx.id, "last"));
-    mayDie();
+    mayDie("flow: after step last");
     return { first, left, right, told, called, last };
   },
 });
@@ -92,11 +104,11 @@ const paid = defineJob({
       const own = new DatabaseSync(spec.url.slice("sqlite:".length), { timeout: 2_000 });
       own.exec("begin immediate");
       own.exec(insert);
-      mayDie();
+      mayDie("paid: after insert");
       await ctx.commit(own, input.n);
-      mayDie();
+      mayDie("paid: after ctx.commit");
       own.exec("commit");
-      mayDie();
+      mayDie("paid: after commit");
       own.close();
       return;
     }
@@ -104,11 +116,11 @@ const paid = defineJob({
     await own.connect();
     await own.query("begin");
     await own.query(insert);
-    mayDie();
+    mayDie("paid: after insert");
     await ctx.commit(own, input.n);
-    mayDie();
+    mayDie("paid: after ctx.commit");
     await own.query("commit");
-    mayDie();
+    mayDie("paid: after commit");
     await own.end();
   },
 });
@@ -127,28 +139,21 @@ const stuck = defineJob({
 
 const { client } = checkOpenOptions({ logger: silentLogger });
 const store = await openStore(spec.url, spec.options ?? {});
-const deadly = new Set<keyof Store>([
-  "recordSteps",
-  "takeSignal",
-  "startCall",
-  "settle",
-  "steps",
-  "claim",
-  "resolve",
-]);
+const deadly: ReadonlySet<string> = new Set(deadlyVerbs);
 const mortal = new Proxy(store, {
   get(real, called: keyof Store) {
     const value: unknown = Reflect.get(real, called, real);
     if (typeof value !== "function") return value;
     const method = value as (...args: unknown[]) => Promise<unknown>;
     if (!deadly.has(called)) return method.bind(real);
+    const verb = called as (typeof deadlyVerbs)[number];
     return async (...args: unknown[]) => {
       const chance = random() / Math.max(spec.deadly, 1e-9);
-      if (chance < 0.3) die();
+      if (chance < 0.3 || isTarget(`${verb}: before`)) die(`${verb}: before`);
       const answer = method.apply(real, args);
-      if (chance < 0.6) setImmediate(die);
+      if (chance < 0.6 || isTarget(`${verb}: under way`)) setImmediate(() => die(`${verb}: under way`));
       const result = await answer;
-      if (chance < 1) die();
+      if (chance < 1 || isTarget(`${verb}: answered`)) die(`${verb}: answered`);
       return result;
     };
   },
