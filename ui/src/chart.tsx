@@ -80,7 +80,13 @@ export function Chart({
             stroke: palette[i] ?? axis,
             width: 1.75,
             fill: i === 0 ? `${palette[0]}1a` : "transparent",
-            points: { show: false },
+            // A minute alone, between gaps, has no line: it is a dot.
+            points: {
+              show: true,
+              size: 5,
+              fill: palette[i] ?? axis,
+              filter: (plotted: uPlot, index: number) => alone(plotted.data[index] ?? []),
+            },
           })),
         ],
       },
@@ -131,4 +137,11 @@ function shownOf(value: number | null | undefined, shown: (value: number) => str
 
 function dataOf(at: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
   return [at.map((ms) => ms / 1_000), ...lines.map(({ values }) => [...values])];
+}
+
+function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  const is = (i: number): boolean => typeof values[i] === "number";
+  for (let i = 0; i < values.length; i += 1) if (is(i) && !is(i - 1) && !is(i + 1)) found.push(i);
+  return found;
 }
