@@ -6,7 +6,7 @@ import { serve } from "../src/dashboard/index.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open, silentLogger } from "../src/index.ts";
 import { launch } from "../test/browser/chromium.ts";
-import { fill } from "../test/browser/data.ts";
+import { fill, fillFeatures } from "../test/browser/data.ts";
 
 const directory = process.argv[2];
 const target = directory ?? join(import.meta.dirname, "../docs/images");
@@ -14,6 +14,9 @@ mkdirSync(target, { recursive: true });
 
 const hf = await open("sqlite::memory:", { logger: silentLogger });
 const { ids, letGo } = await fill(hf, directory === undefined ? 8 : 1);
+const { flow } = await fillFeatures(hf);
+await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
+const empty = await open("sqlite::memory:", { logger: silentLogger });
 // Something that moves, for the chart.
 const thumbnail = defineJob({
   name: "make-thumbnail",
@@ -49,6 +52,10 @@ const screens: Record<string, string> =
         limits: "/limits",
         database: "/database",
         audit: "/audit",
+        schedules: "/schedules",
+        workflow: `/jobs/${flow.waiting}`,
+        failed: `/jobs/${flow.dead}`,
+        filtered: "/jobs?state=dead&queue=billing&search=bob",
       };
 for (const colorScheme of ["light", "dark"] as const) {
   const page = await browser.newPage({

@@ -48,6 +48,24 @@ onEveryStore((target) => {
       expect(await lines({ handler }, "state=dead")).toEqual([]);
     });
 
+    test("[K2] has large inputs whole, though a list leaves them out, and in pieces", async () => {
+      const { hf, handler } = await api(target);
+      const large = "x".repeat(200_000);
+      await hf.enqueueMany(Array.from({ length: 8 }, (_, n) => ({ job: plain, input: { n, large } })));
+      const response = await ask({ handler }, "");
+      let longest = 0;
+      let text = "";
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+        longest = Math.max(longest, chunk.byteLength);
+        text += new TextDecoder().decode(chunk);
+      }
+      expect(longest).toBeLessThan(600_000);
+      const found = text.trim().split("\n");
+      expect(found).toHaveLength(8);
+      expect(JSON.parse(found[7]!)).toMatchObject({ input: { n: 0, large } });
+      expect(Object.keys(JSON.parse(found[0]!) as object)).not.toContain("errors");
+    });
+
     test("[K2] as CSV it has a head, instants as dates, and cells that no spreadsheet runs", async () => {
       const { hf, handler } = await api(target);
       await hf.enqueue(plain, '=HYPERLINK("http://evil.example","x")', {

@@ -6,7 +6,7 @@
  * jobs that are enqueued meanwhile are left out, so that it ends; a cell that a spreadsheet would take for a formula
  * begins with an apostrophe. An answer that breaks off is broken off on the wire too, never ended as if it were whole.
  */
-import type { InsightFilter, JobSummary } from "../../insight.ts";
+import type { InsightFilter, InsightPage, JobSummary } from "../../insight.ts";
 import { ApiError, SECURITY_HEADERS } from "../http.ts";
 import { bad, FILTER_PARAMS, filterOfQuery } from "../query.ts";
 import type { Redactor } from "../redact.ts";
@@ -14,6 +14,7 @@ import { fullLine } from "../shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
 
 const pageSize = 500;
+const chunkLength = 256 * 1_024;
 const mostRunning = 4;
 /** Exports under way, by server: each reads the database as fast as its reader allows. */
 const running = new WeakMap<RouteContext["operations"], number>();
@@ -63,7 +64,7 @@ interface Format {
   line(job: JobSummary, redactor: Redactor, mayPayload: boolean): string;
 }
 
-/** The input as JSON within the line, its digits as they were stored; null: too large (see inputBytes), or not yours. */
+/** The input as JSON within the line, its digits as they were stored; null: not yours to see. */
 const ndjson: Format = {
   head: "",
   line: (job, redactor, mayPayload) => {
@@ -115,41 +116,66 @@ export function quoted(text: string): string {
 
 /** The first page is read before the answer begins: what is wrong with the filter is an error, not half a file. */
 async function lines(
-  { insight, redactor, may }: RouteContext,
+  context: RouteContext,
   filter: InsightFilter,
   format: Format,
   ended: () => void,
 ): Promise<ReadableStream<Uint8Array>> {
+  const chunks = chunksOf(context, filter, format, await context.may("view:payload"));
   const encoder = new TextEncoder();
+  let first: IteratorResult<string> | null = null;
   let over = false;
   const end = (): void => {
     if (!over) ended();
     over = true;
   };
   try {
-    const mayPayload = await may("view:payload");
-    const read = (cursor: string | null) => insight.browse(filter, { limit: pageSize, cursor });
-    let page = await read(null);
-    let text = format.head;
-    return new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
-        try {
-          for (const job of page.jobs) text += format.line(job, redactor, mayPayload);
-          if (text !== "") controller.enqueue(encoder.encode(text.toWellFormed()));
-          text = "";
-          if (page.cursor === null) {
-            end();
-            controller.close();
-          } else page = await read(page.cursor);
-        } catch (error) {
-          end();
-          throw error;
-        }
-      },
-      cancel: end,
-    });
+    first = await chunks.next();
   } catch (error) {
     end();
     throw error;
   }
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const chunk: IteratorResult<string> = first ?? (await chunks.next());
+        first = null;
+        if (chunk.done !== true) {
+          controller.enqueue(encoder.encode(chunk.value.toWellFormed()));
+          return;
+        }
+        end();
+        controller.close();
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    cancel: end,
+  });
+}
+
+/** Pieces of text of about `chunkLength`, so that large inputs do not gather to a page of them. */
+async function* chunksOf(
+  { insight, redactor }: RouteContext,
+  filter: InsightFilter,
+  format: Format,
+  mayPayload: boolean,
+): AsyncGenerator<string, void> {
+  let text = format.head;
+  let cursor: string | null = null;
+  do {
+    const page: InsightPage = await insight.browse(filter, { limit: pageSize, cursor });
+    for (const job of page.jobs) {
+      // A list leaves large inputs out.
+      const large = mayPayload && job.input === null && job.inputBytes > 0;
+      text += format.line((large ? await insight.inspect(job.id) : null) ?? job, redactor, mayPayload);
+      if (text.length < chunkLength) continue;
+      yield text;
+      text = "";
+    }
+    ({ cursor } = page);
+    if (text !== "") yield text;
+    text = "";
+  } while (cursor !== null);
 }
