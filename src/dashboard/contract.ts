@@ -100,6 +100,8 @@ export interface QueueLine {
   readonly coolUntil: number | null;
   /** Names of the holds over it. */
   readonly holds: readonly string[];
+  /** Breakers that are not closed: its own, and those of kinds that have ready jobs in it. */
+  readonly breakers: readonly string[];
   readonly ready: CappedCount;
   readonly scheduled: CappedCount;
   readonly waiting: CappedCount;

@@ -71,6 +71,7 @@ const queueFields: Readonly<Record<string, Schema>> = {
   pausedAt: maybe(instant),
   coolUntil: maybe(instant),
   holds: list(text),
+  breakers: list(text),
   ready: ref("Count"),
   scheduled: ref("Count"),
   waiting: ref("Count"),

@@ -26,10 +26,13 @@ export function Chart({
   title,
   at,
   lines,
+  empty,
 }: {
   title: string;
   at: readonly number[];
   lines: readonly Line[];
+  /** Said where nothing was measured: a flat line explains nothing. */
+  empty?: string;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -119,6 +122,9 @@ export function Chart({
         ))}
       </div>
       <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+      {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
+        <p class="nothing muted small">{empty}</p>
+      )}
     </div>
   );
 }

@@ -47,7 +47,13 @@ export function Database() {
               <Tile
                 name="WAL"
                 value={bytes(health.walBytes)}
-                note={health.walBytes === null ? "not told by the server" : "not yet checkpointed"}
+                note={
+                  health.walBytes !== null
+                    ? "not yet checkpointed"
+                    : health.dialect === "sqlite"
+                      ? "in memory"
+                      : "not told by the server"
+                }
               />
               <Tile
                 name="Connections"

@@ -92,8 +92,10 @@ export function Jobs({ kind }: { kind: JobsKind }) {
         )}
       </Head>
       <SearchBar />
-      <SavedViews />
-      <Chips filter={filter} />
+      <div class="row tight filters">
+        <SavedViews />
+        <Chips filter={filter} />
+      </div>
       {kind === "jobs" && <StateTabs counts={counts.data} chosen={filter["state"] ?? null} />}
       <List key={key} kind={kind} asked={asked} total={total} filtered={Object.keys(filter).length > 0} />
     </>

@@ -9,7 +9,7 @@ import type {
 } from "../../../src/dashboard/contract.ts";
 import { Act, Do, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { duration, number } from "../format.ts";
+import { number, rate } from "../format.ts";
 import { Ago, Count, Gauge, Head, State } from "../parts.tsx";
 import { href } from "../router.ts";
 import { actionsColumn, Listing, Panel } from "../table.tsx";
@@ -223,7 +223,7 @@ function Budgets() {
             class: "nowrap",
             cell: ({ tokens, burst }) => (
               <>
-                {number(Math.floor(tokens))} <Gauge used={tokens} of={burst} label="Left" />
+                {number(Math.floor(tokens))} <Gauge used={tokens} of={burst} label="Left" left />
               </>
             ),
           },
@@ -231,7 +231,7 @@ function Budgets() {
             head: "Limit",
             num: true,
             class: "nowrap",
-            cell: ({ limit, perMs }) => `${number(limit)} per ${duration(perMs)}`,
+            cell: (budget) => rate(budget),
           },
           { head: "Burst", num: true, cell: ({ burst }) => number(burst) },
           actionsColumn((budget: BudgetLine) => (
@@ -351,7 +351,7 @@ function Lanes() {
             num: true,
             from: "medium",
             class: "nowrap",
-            cell: ({ rate }) => (rate === null ? none : `${number(rate.limit)} per ${duration(rate.perMs)}`),
+            cell: (lane) => (lane.rate === null ? none : rate(lane.rate)),
           },
           { head: "Weight", num: true, from: "medium", cell: ({ weight }) => weight },
           actionsColumn(({ queue, lane, paused }: LaneLine) => (

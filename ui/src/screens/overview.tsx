@@ -153,13 +153,10 @@ function Trends() {
     <Loaded query={query}>
       {(series) => (
         <div class="grid two">
-          <section class="panel" aria-label="Throughput">
-            <header>
-              <h2>Throughput</h2>
-              <span class="muted small">jobs a minute, last hour</span>
-            </header>
+          <Panel title="Throughput" note="jobs a minute, last hour">
             <Chart
               title="Throughput"
+              empty="No job ended in the last hour; a minute shows when it is over."
               at={series.at}
               lines={[
                 { name: "Done", values: series.done, shown: number },
@@ -167,14 +164,11 @@ function Trends() {
                 { name: "Dead", values: series.dead, shown: number },
               ]}
             />
-          </section>
-          <section class="panel" aria-label="Latency">
-            <header>
-              <h2>Waiting time</h2>
-              <span class="muted small">from due to start, last hour</span>
-            </header>
+          </Panel>
+          <Panel title="Waiting time" note="from due to start, last hour">
             <Chart
               title="Waiting time"
+              empty="No job started in the last hour; a minute shows when it is over."
               at={series.at}
               lines={[
                 { name: "p50", values: series.waitMs.p50, shown: duration },
@@ -182,7 +176,7 @@ function Trends() {
                 { name: "p99", values: series.waitMs.p99, shown: duration },
               ]}
             />
-          </section>
+          </Panel>
         </div>
       )}
     </Loaded>
@@ -218,6 +212,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
                   </a>{" "}
                   {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
                   {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
+                  {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
                   {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
                 </>
               ),

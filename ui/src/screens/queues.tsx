@@ -3,7 +3,7 @@ import type { QueueDetail, QueueLine } from "../../../src/dashboard/contract.ts"
 import { Act, Do, Field, openForm } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { startBulk } from "../bulk.tsx";
-import { duration, instant, number, plural } from "../format.ts";
+import { duration, instant, number, plural, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Count, Empty, Gauge, Head, Loaded, State } from "../parts.tsx";
 import { href } from "../router.ts";
@@ -98,6 +98,7 @@ export function Queues() {
 function QueueState({ queue }: { queue: QueueLine }) {
   if (queue.pausedAt !== null) return <State state="paused" />;
   if (queue.holds.length > 0) return <span class="tag warn">held by {queue.holds.join(", ")}</span>;
+  if (queue.breakers.length > 0) return <span class="tag bad">breaker open</span>;
   if (queue.coolUntil !== null) return <span class="tag warn">cooling down</span>;
   if (queue.unserved.length > 0)
     return <span class="tag bad">no worker for {queue.unserved.slice(0, 2).join(", ")}</span>;
@@ -163,11 +164,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         <Tile name="Scheduled" value={<Count of={queue.scheduled} quiet={false} />} note="due later" />
         <Tile name="Waiting" value={<Count of={queue.waiting} quiet={false} />} note="for jobs or signals" />
         <Tile name="Workers" value={number(queue.workers)} note="serve it" />
-        <Tile
-          name="State"
-          value={queue.pausedAt === null ? "Open" : "Paused"}
-          note={queue.pausedAt === null ? "may be claimed from" : `since ${instant(queue.pausedAt)}`}
-        />
+        <Tile name="State" {...stateOf(queue)} />
       </div>
       <div class="grid aside">
         <Panel title="Kinds">
@@ -198,6 +195,14 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
   );
 }
 
+function stateOf({ pausedAt, holds, breakers, coolUntil }: QueueDetail): { value: string; note: string } {
+  if (pausedAt !== null) return { value: "Paused", note: `since ${instant(pausedAt)}` };
+  if (holds.length > 0) return { value: "Held", note: `by ${holds.join(", ")}` };
+  if (breakers.length > 0) return { value: "Broken", note: `breaker ${breakers.join(", ")}` };
+  if (coolUntil !== null) return { value: "Cooling", note: `until ${instant(coolUntil)}` };
+  return { value: "Open", note: "may be claimed from" };
+}
+
 function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
   return [
     {
@@ -219,11 +224,11 @@ function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
 }
 
 function settingsOf({ settings }: QueueDetail): [string, string | number][] {
-  const { rate, cooldown, retention } = settings;
+  const { cooldown, retention } = settings;
   return [
     ["Slots of each worker", settings.slots ?? "as started"],
     ["Concurrency", settings.concurrency ?? "unlimited"],
-    ["Rate", rate === null ? "unlimited" : `${number(rate.limit)} per ${duration(rate.perMs)}`],
+    ["Rate", settings.rate === null ? "unlimited" : rate(settings.rate)],
     ["Done kept", kept(retention?.doneMs)],
     ["Dead kept", kept(retention?.deadMs)],
     ["Cool-down", cooldown === null ? "off" : `${duration(cooldown.baseMs)} to ${duration(cooldown.maxMs)}`],
@@ -236,7 +241,7 @@ function kept(ms: number | undefined): string {
 }
 
 function settingsForm(queue: QueueDetail, again: () => void): void {
-  const { slots, concurrency, rate, retention } = queue.settings;
+  const { slots, concurrency, rate: known, retention } = queue.settings;
   const seconds = (ms: number | undefined): string =>
     ms === undefined ? "" : ms === 0 ? "0" : `${ms / 1_000}s`;
   openForm({
@@ -264,7 +269,7 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
           <Field
             label="Rate"
             name="rate"
-            defaultValue={rate === null ? "" : `${rate.limit} per ${rate.perMs / 1_000}s`}
+            defaultValue={known === null ? "" : `${known.limit} per ${known.perMs / 1_000}s`}
             placeholder="100 per 1m"
           />
           <span />
