@@ -7,7 +7,7 @@ import { sleep, systemClock } from "../clock.ts";
 import { defineJob, fixed, type Holdfast, type Worker } from "../index.ts";
 
 /** How long after the start the bank opens: time enough to see that retrying too early helps nobody. */
-const bankOpensMs = 20_000;
+const bankOpensMs = 10_000;
 const beatMs = 500;
 
 export interface Shop {
