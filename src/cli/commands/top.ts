@@ -33,6 +33,7 @@ export const top: Command = {
   },
   details: "q ends it. With --json one picture a line.",
   json: "{ at, place, queues, workers, minutes, trouble } a line",
+  examples: [{ line: "top --every 5s", says: "A picture every five seconds" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const everyMs = Math.max(100, durationMs(ctx.string("every") ?? "1s", "--every"));
