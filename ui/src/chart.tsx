@@ -52,7 +52,7 @@ export function Chart({
         height: 180,
         legend: { show: false },
         cursor: { y: false, points: { size: 6 } },
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         scales: {
           x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
           y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
