@@ -31,7 +31,7 @@ export default defineConfig({
           name: "core",
           globalSetup: [],
           include: ["test/**/*.test.ts"],
-          exclude: ["test/fault/**", "test/browser/**"],
+          exclude: ["test/fault/**", "test/browser/**", "**/node_modules/**"],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

@@ -6,7 +6,7 @@ import { serve } from "../src/dashboard/index.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open, silentLogger } from "../src/index.ts";
 import { launch } from "../test/browser/chromium.ts";
-import { fill } from "../test/browser/data.ts";
+import { fill, fillFeatures } from "../test/browser/data.ts";
 
 const directory = process.argv[2];
 const target = directory ?? join(import.meta.dirname, "../docs/images");
@@ -14,6 +14,10 @@ mkdirSync(target, { recursive: true });
 
 const hf = await open("sqlite::memory:", { logger: silentLogger });
 const { ids, letGo } = await fill(hf, directory === undefined ? 8 : 1);
+// The README shows a system at work; whoever looks at every screen wants everything that can be the matter.
+const flow = directory === undefined ? null : (await fillFeatures(hf)).flow;
+if (flow !== null) await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
+const empty = await open("sqlite::memory:", { logger: silentLogger });
 // Something that moves, for the chart.
 const thumbnail = defineJob({
   name: "make-thumbnail",
@@ -49,26 +53,43 @@ const screens: Record<string, string> =
         limits: "/limits",
         database: "/database",
         audit: "/audit",
+        schedules: "/schedules",
+        workflow: `/jobs/${flow?.waiting}`,
+        failed: `/jobs/${flow?.dead}`,
+        filtered: "/jobs?state=dead&queue=billing&search=bob",
       };
-for (const colorScheme of ["light", "dark"] as const) {
+const bare = await serve(empty, { port: 0 });
+const looks: { name: string; dark?: true; width?: number; from?: typeof server }[] =
+  directory === undefined
+    ? [{ name: "light" }, { name: "dark", dark: true }]
+    : [
+        { name: "light" },
+        { name: "dark", dark: true },
+        { name: "narrow", width: 390 },
+        { name: "empty", from: bare },
+      ];
+for (const { name: look, dark, width = 1_440, from = server } of looks) {
   const page = await browser.newPage({
     locale: "en-US",
-    viewport: { width: 1360, height: 900 },
-    colorScheme,
+    viewport: { width, height: 900 },
+    colorScheme: dark === true ? "dark" : "light",
     deviceScaleFactor: directory === undefined ? 2 : 1,
   });
   for (const [name, path] of Object.entries(screens)) {
-    await page.goto(`${server.url.replace(/\/$/, "")}${path}#token=${server.token}`);
-    await page.waitForSelector(".panel");
+    await page.goto(`${from.url.replace(/\/$/, "")}${path}#token=${from.token}`);
+    await page.waitForSelector("main h1, main .empty");
     await page.waitForTimeout(directory === undefined ? 25_000 : 900);
-    await page.screenshot({ path: join(target, `${name}-${colorScheme}.png`) });
-    console.log(`${name}-${colorScheme}.png`);
+    const file = join(target, `${name}-${look}.png`);
+    await page.screenshot({ path: file, fullPage: directory !== undefined });
+    console.log(file);
   }
   await page.close();
 }
 await browser.close();
 await server.close();
+await bare.close();
 clearInterval(moving);
 letGo();
 await mover.stop();
 await hf.close();
+await empty.close();

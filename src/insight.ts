@@ -88,6 +88,12 @@ export interface CappedCount {
   readonly more: boolean;
 }
 
+/** How many match, in all and by state. */
+export interface StateTally {
+  readonly total: CappedCount;
+  readonly states: Partial<Record<JobState, CappedCount>>;
+}
+
 /** Jobs of one queue and kind that have not ended. */
 export interface LineTally {
   readonly queue: string;
@@ -120,6 +126,14 @@ export interface ErrorGroup {
   readonly message: string | null;
 }
 
+/** The groups, and how far was looked. */
+export interface ErrorGroups {
+  readonly groups: readonly ErrorGroup[];
+  /** Ended jobs that were looked at, newest first. */
+  readonly searched: number;
+  readonly cut: boolean;
+}
+
 /** What an operator did. */
 export interface AuditEntry {
   readonly actor: string;
@@ -128,6 +142,12 @@ export interface AuditEntry {
   readonly outcome: string;
   /** JSON text. */
   readonly details: string | null;
+}
+
+/** An entry on the trail. */
+export interface AuditLine extends AuditEntry {
+  readonly id: number;
+  readonly at: number;
 }
 
 /** How the database is. */
@@ -162,23 +182,16 @@ export interface Insight {
     page: { limit: number; cursor: string | null; order?: "newest" | "due" },
   ): Promise<InsightPage>;
   /** How many jobs of each state match. States that the filter leaves out are absent. */
-  tally(
-    filter: InsightFilter,
-  ): Promise<{ states: Partial<Record<JobState, CappedCount>>; total: CappedCount }>;
+  tally(filter: InsightFilter): Promise<StateTally>;
   inspect(id: string): Promise<JobDetail | null>;
   /** Live jobs by queue and kind. */
   lines(): Promise<{ now: number; lines: readonly LineTally[] }>;
-  errorGroups(
-    filter: Pick<InsightFilter, "queues" | "names">,
-  ): Promise<{ groups: readonly ErrorGroup[]; searched: number; cut: boolean }>;
+  errorGroups(filter: Pick<InsightFilter, "queues" | "names">): Promise<ErrorGroups>;
   /** The queues that have a row of their own: paused, cooled down, or with settings. */
   queueRows(): Promise<
     readonly { name: string; pausedAt: number | null; coolUntil: number | null; settings: QueueSettings }[]
   >;
   addAudit(entry: AuditEntry): Promise<void>;
-  audit(page: {
-    limit: number;
-    before: number | null;
-  }): Promise<readonly (AuditEntry & { id: number; at: number })[]>;
+  audit(page: { limit: number; before: number | null }): Promise<readonly AuditLine[]>;
   health(): Promise<DatabaseHealth>;
 }

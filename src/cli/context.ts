@@ -158,7 +158,7 @@ export class Context {
     if (file === null || existsSync(file)) return;
     throw new StoreError(
       "SCHEMA_MISSING",
-      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate --url ${target.place}`,
+      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}`,
     );
   }
 

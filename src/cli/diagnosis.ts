@@ -44,7 +44,8 @@ export function diagnose(facts: Facts): Check[] {
     ...schema(facts),
     ...(facts.inspection === null ? [] : database(facts.inspection)),
     clocks(facts.clock),
-    ...work(facts),
+    // What a moved database still holds is a copy: nobody should work on it.
+    ...(facts.movedTo === null ? work(facts) : []),
   ];
 }
 
@@ -110,7 +111,9 @@ function database(found: Inspection): Check[] {
           `${found.durability}: a power cut can lose jobs that were accepted`,
           found.dialect === "sqlite"
             ? 'Open with durability: "full", the default.'
-            : "Set synchronous_commit (and fsync) to on for Holdfast's role: alter role … set synchronous_commit = on.",
+            : found.durability.startsWith("fsync")
+              ? "Set fsync = on in the server's postgresql.conf, and restart it."
+              : "Set it for Holdfast's role: alter role … set synchronous_commit = on.",
         ),
   );
   if (found.invalidIndexes.length > 0)

@@ -3,6 +3,7 @@
  */
 import { UsageError } from "../errors.ts";
 import type { Holdfast, Job, JobQuery, JobState } from "../index.ts";
+import type { CappedCount, InsightFilter } from "../insight.ts";
 import { durationMs } from "../policy/duration.ts";
 import type { Option } from "./command.ts";
 import type { Context } from "./context.ts";
@@ -20,6 +21,8 @@ export const FILTER: Readonly<Record<string, Option>> = {
   name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
   lane: { type: "string", value: "text", help: "Of this lane" },
   key: { type: "string", value: "text", help: "With this unique key" },
+  error: { type: "string", value: "group", help: "With this error, as `jobs errors` names it" },
+  retrying: { type: "boolean", help: "That failed and will try again" },
   search: { type: "string", value: "text", help: "Whose input, context or latest error contains this" },
   since: {
     type: "string",
@@ -29,9 +32,16 @@ export const FILTER: Readonly<Record<string, Option>> = {
   until: { type: "string", value: "when", help: "Created before" },
 };
 
+/** Which jobs: what `hf.jobs` knows, and what only the looks of the dashboard do. */
+export interface Wanted extends JobQuery {
+  /** The fingerprint of the latest failure. */
+  readonly error?: string;
+  readonly retrying?: true;
+}
+
 /** The filter that the options say. */
-export function filterOf(ctx: Context): JobQuery {
-  const filter: { -readonly [K in keyof JobQuery]: JobQuery[K] } = {};
+export function filterOf(ctx: Context): Wanted {
+  const filter: { -readonly [K in keyof Wanted]: Wanted[K] } = {};
   const states = ctx.list("state");
   if (states !== undefined) filter.state = states as JobState[];
   const queues = ctx.list("queue");
@@ -46,7 +56,80 @@ export function filterOf(ctx: Context): JobQuery {
     const value = ctx.string(option);
     if (value !== undefined) filter[option] = instant(value, option);
   }
+  const error = ctx.string("error");
+  if (error !== undefined) {
+    if (!/^[0-9a-f]{16}$/.test(error))
+      throw new UsageError(
+        "BAD_OPTION",
+        "--error takes a group as `holdfast jobs errors` names it: 16 hex digits.",
+      );
+    filter.error = error;
+  }
+  if (ctx.flag("retrying")) filter.retrying = true;
   return filter;
+}
+
+interface Page {
+  readonly jobs: readonly Job[];
+  readonly cursor: string | null;
+}
+
+/** The jobs that are wanted, newest first, page by page. */
+export class Search {
+  readonly #hf: Holdfast;
+  readonly #wanted: JobQuery;
+  /** Set where the wish is one that only the dashboard's looks can answer. */
+  readonly #look: InsightFilter | null;
+
+  constructor(hf: Holdfast, wanted: Wanted) {
+    const { error, retrying, ...query } = wanted;
+    this.#hf = hf;
+    this.#wanted = query;
+    this.#look =
+      error === undefined && retrying === undefined
+        ? null
+        : { ...lookOf(query), ...troubled(error, retrying) };
+  }
+
+  async count(): Promise<CappedCount> {
+    if (this.#look !== null) return (await this.#hf.internals.store.insight.tally(this.#look)).total;
+    return { count: await this.#hf.jobs.count(this.#wanted), more: false };
+  }
+
+  async page(limit: number, cursor: string | null): Promise<Page> {
+    if (this.#look === null) return this.#hf.jobs.list({ ...this.#wanted, limit, cursor });
+    const found = await this.#hf.internals.store.insight.browse(this.#look, { limit, cursor });
+    const ids = found.jobs.map(({ id }) => id);
+    const { jobs } = ids.length === 0 ? { jobs: [] } : await this.#hf.jobs.list({ ids, limit: ids.length });
+    return { jobs, cursor: found.cursor };
+  }
+}
+
+function troubled(error: string | undefined, retrying: true | undefined): InsightFilter {
+  return {
+    ...(error === undefined ? {} : { errorGroup: error }),
+    ...(retrying === undefined ? {} : { retrying }),
+  };
+}
+
+function lookOf({ state, queue, name, since, until, lane, key, search }: JobQuery): InsightFilter {
+  const list = <T extends string>(value: T | readonly T[]): readonly T[] =>
+    typeof value === "string" ? [value] : value;
+  return {
+    ...(state === undefined ? {} : { states: list(state) }),
+    ...(queue === undefined ? {} : { queues: list(queue) }),
+    ...(name === undefined ? {} : { names: list(name) }),
+    ...(lane === undefined ? {} : { lane }),
+    ...(key === undefined ? {} : { key }),
+    ...(search === undefined ? {} : { search }),
+    ...(since === undefined ? {} : { since: Number(since) }),
+    ...(until === undefined ? {} : { until: Number(until) }),
+  };
+}
+
+/** "1,234", and "10,000+" where counting stopped. */
+function shownCount({ count, more }: CappedCount): string {
+  return `${grouped(count)}${more ? "+" : ""}`;
 }
 
 /** A date, or how long ago. */
@@ -120,32 +203,37 @@ export async function bulk(
       "BAD_OPTION",
       `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. With a filter, --dry-run tells how many.`,
     );
-  const wanted: JobQuery = {
-    ...(filter.state === undefined && defaults.states !== undefined ? { state: defaults.states } : {}),
+  const search = new Search(hf, {
+    ...(filter.state === undefined && filter.retrying === undefined && defaults.states !== undefined
+      ? { state: defaults.states }
+      : {}),
     ...filter,
     until: filter.until ?? new Date(Date.now() + 1_000),
-  };
-  const matched = await hf.jobs.count(wanted);
-  const first = matched === 0 ? [] : (await hf.jobs.list({ ...wanted, limit: samples })).jobs;
+  });
+  const total = await search.count();
+  const matched = total.count;
+  const none = matched === 0 && !total.more;
+  const first = none ? [] : (await search.page(samples, null)).jobs;
+  const told = { matched, ...(total.more ? { more: true } : {}) };
   if (ctx.flag("dry-run")) {
-    ctx.result({ dryRun: true, matched, samples: first }, () => dryRunText(ctx, verb, matched, first));
+    ctx.result({ dryRun: true, ...told, samples: first }, () => dryRunText(ctx, verb, total, first));
     return 0;
   }
-  if (matched === 0) {
+  if (none) {
     ctx.result({ matched: 0 }, () => "No job matches.");
     return 0;
   }
-  if (!(await ctx.confirm(`${capital(verb)} ${grouped(matched)} ${matched === 1 ? "job" : "jobs"}?`)))
+  if (!(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`)))
     return 1;
-  const counts = await inBatches(ctx, hf, wanted, matched, verb, act);
-  ctx.result({ matched, ...counts }, () => countsText(counts));
+  const counts = await inBatches(ctx, hf, search, matched, verb, act);
+  ctx.result({ ...told, ...counts }, () => countsText(counts));
   return 0;
 }
 
 async function inBatches(
   ctx: Context,
   hf: Holdfast,
-  wanted: JobQuery,
+  search: Search,
   matched: number,
   verb: string,
   act: Act,
@@ -156,11 +244,7 @@ async function inBatches(
   let cursor: string | null = null;
   do {
     // Newest first and by id, so that what an action does to a job does not move the page.
-    const page: Awaited<ReturnType<typeof hf.jobs.list>> = await hf.jobs.list({
-      ...wanted,
-      limit: batch,
-      cursor,
-    });
+    const page: Page = await search.page(batch, cursor);
     const ids = page.jobs.map(({ id }) => id);
     if (ids.length > 0) add(counts, await act(hf, ids));
     seen += ids.length;
@@ -182,7 +266,7 @@ async function byIds(
   if (ctx.flag("dry-run")) {
     const { jobs } = await hf.jobs.list({ ids: args, limit: Math.min(1_000, Math.max(1, args.length)) });
     ctx.result({ dryRun: true, matched: jobs.length, samples: jobs.slice(0, samples) }, () =>
-      dryRunText(ctx, verb, jobs.length, jobs.slice(0, samples)),
+      dryRunText(ctx, verb, { count: jobs.length, more: false }, jobs.slice(0, samples)),
     );
     return 0;
   }
@@ -201,10 +285,12 @@ function add(counts: Record<string, number>, more: Readonly<Record<string, numbe
     if (outcome !== "matched" && count > 0) counts[outcome] = (counts[outcome] ?? 0) + count;
 }
 
-function dryRunText(ctx: Context, verb: string, matched: number, first: readonly Job[]): string {
-  const head = `${verb} would meet ${grouped(matched)} ${matched === 1 ? "job" : "jobs"}. Nothing was done.`;
+function dryRunText(ctx: Context, verb: string, total: CappedCount, first: readonly Job[]): string {
+  const { count, more } = total;
+  const head = `${verb} would meet ${shownCount(total)} ${count === 1 && !more ? "job" : "jobs"}. Nothing was done.`;
   if (first.length === 0) return head;
-  return `${head}\n\n${jobTable(ctx, first, Date.now())}${matched > first.length ? `\n… and ${grouped(matched - first.length)} more` : ""}`;
+  const rest = { count: count - first.length, more };
+  return `${head}\n\n${jobTable(ctx, first, Date.now())}${rest.count > 0 || more ? `\n… and ${shownCount(rest)} more` : ""}`;
 }
 
 function countsText(counts: Readonly<Record<string, number>>): string {

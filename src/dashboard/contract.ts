@@ -5,16 +5,35 @@
  * Instants are epoch milliseconds. Counts stop at 10,000 and say so (`more`). JSON values of jobs travel as text, already
  * redacted, so that numbers keep all their digits. Fields are added, never renamed; a break would be /api/v2.
  */
-import type { CappedCount, DatabaseHealth, QueueSettings } from "../insight.ts";
+import type {
+  AuditLine,
+  CappedCount,
+  DatabaseHealth,
+  ErrorGroup,
+  ErrorGroups,
+  InsightFilter,
+  InsightPage,
+  JobDetail as StoredDetail,
+  JobSummary,
+  QueueSettings,
+  StateTally,
+} from "../insight.ts";
 import type { JobState } from "../job.ts";
+import type { BreakerState, Hold, WorkerState } from "../store.ts";
 
-export type { CappedCount, DatabaseHealth, JobState, QueueSettings };
+export type { AuditLine, CappedCount, DatabaseHealth, ErrorGroup, ErrorGroups, JobState, QueueSettings };
+
+/** A thing of the client's as it travels: its instants are numbers. */
+type Json<T> = {
+  readonly [K in keyof T]: T[K] extends Date ? number : T[K] extends Date | null ? number | null : T[K];
+};
 
 /** What one may do. `view` and `view:payload` are reads; the rest are actions. */
 export const PERMISSIONS = [
   "view",
   "view:payload",
   "jobs:search",
+  "jobs:export",
   "jobs:retry",
   "jobs:run",
   "jobs:cancel",
@@ -81,6 +100,8 @@ export interface QueueLine {
   readonly coolUntil: number | null;
   /** Names of the holds over it. */
   readonly holds: readonly string[];
+  /** Breakers that are not closed: its own, and those of kinds that have ready jobs in it. */
+  readonly breakers: readonly string[];
   readonly ready: CappedCount;
   readonly scheduled: CappedCount;
   readonly waiting: CappedCount;
@@ -124,71 +145,31 @@ export interface Recent {
 
 // --- Jobs -----------------------------------------------------------------------------------------------------
 
-export interface JobLine {
-  readonly id: string;
-  readonly name: string;
-  readonly queue: string;
-  readonly state: JobState;
-  readonly priority: number;
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly crashes: number;
+/** A job in a list: its input is a preview. */
+export interface JobLine extends Omit<JobSummary, "input"> {
   /** The input on one line, redacted and cut; null: too large, or not yours to see. */
   readonly preview: string | null;
-  readonly inputBytes: number;
-  readonly error: string | null;
-  readonly errorGroup: string | null;
-  readonly key: string | null;
-  readonly lane: string | null;
-  readonly context: string | null;
-  readonly parentId: string | null;
-  readonly workerId: string | null;
-  readonly createdAt: number;
-  readonly runAt: number | null;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
 }
 
-export interface JobList {
+export interface JobList extends Omit<InsightPage, "jobs"> {
   readonly jobs: readonly JobLine[];
-  readonly cursor: string | null;
-  /** The search stopped at its bound before the page was full: go on from the cursor. */
-  readonly cut: boolean;
 }
 
-export interface JobCount {
-  readonly total: CappedCount;
-  /** Each state's count under the other filters. */
-  readonly states: Partial<Record<JobState, CappedCount>>;
-}
+/** `states`: each state's count under the other filters. */
+export type JobCount = StateTally;
 
-export interface JobDetail extends Omit<JobLine, "preview"> {
-  /** JSON text, redacted; null: not yours to see. */
+export interface JobDetail extends Omit<StoredDetail, "input"> {
+  /** JSON text, redacted like `output` and `progress`; null: not yours to see. */
   readonly input: string | null;
-  readonly output: string | null;
-  readonly progress: string | null;
-  readonly errors: readonly { at: number; attempt: number; message: string; stack: string | null }[];
-  readonly throttles: number;
-  readonly leaseUntil: number | null;
-  readonly timeoutMs: number | null;
-  readonly deadlineAt: number | null;
   readonly payloadHidden: boolean;
   readonly why: { readonly reason: string; readonly text: string; readonly until: number | null };
 }
 
 /** Which jobs, in a query string or a bulk action's `filter`. */
-export interface FilterJson {
-  readonly ids?: readonly string[];
+export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "names"> {
   readonly state?: readonly JobState[];
   readonly queue?: readonly string[];
   readonly name?: readonly string[];
-  readonly lane?: string;
-  readonly key?: string;
-  readonly since?: number;
-  readonly until?: number;
-  readonly errorGroup?: string;
-  readonly retrying?: boolean;
-  readonly search?: string;
 }
 
 export type BulkAction = "retry" | "run-now" | "cancel" | "delete";
@@ -217,26 +198,6 @@ export interface Operation {
   readonly error: string | null;
 }
 
-export interface ErrorGroupLine {
-  readonly group: string;
-  readonly queue: string;
-  readonly name: string;
-  readonly message: string | null;
-  readonly dead: number;
-  readonly retrying: number;
-  readonly lastHour: number;
-  readonly lastDay: number;
-  readonly firstAt: number | null;
-  readonly lastAt: number | null;
-  readonly sample: string;
-}
-export interface ErrorGroups {
-  readonly groups: readonly ErrorGroupLine[];
-  /** Ended jobs that were looked at, newest first. */
-  readonly searched: number;
-  readonly cut: boolean;
-}
-
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------
 
 export interface QueueDetail extends QueueLine {
@@ -260,41 +221,13 @@ export interface QueueDetail extends QueueLine {
   readonly obstacles: readonly string[];
 }
 
-export interface HoldLine {
-  readonly name: string;
-  readonly queues: readonly string[] | null;
-  readonly reason: string | null;
-  readonly setAt: number;
-}
+export type HoldLine = Json<Hold>;
 
-export interface WorkerLine {
-  readonly id: string;
-  readonly session: number;
-  readonly kind: "worker" | "lease";
-  readonly name: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly queues: Readonly<Record<string, number>>;
-  readonly names: readonly string[];
+export interface WorkerLine extends Json<WorkerState> {
   readonly slots: number;
-  readonly startedAt: number;
-  readonly beatAt: number;
-  readonly leaseUntil: number;
-  readonly stopping: boolean;
   readonly running: number;
   /** At most 50. */
   readonly jobs: readonly string[];
-}
-
-export interface AuditLine {
-  readonly id: number;
-  readonly at: number;
-  readonly actor: string;
-  readonly action: string;
-  readonly target: string | null;
-  readonly outcome: string;
-  readonly details: string | null;
 }
 
 // --- Schedules, flows, limits, series ---------------------------------------------------------------------------------
@@ -415,16 +348,7 @@ export interface BudgetLine {
   readonly tuned: boolean;
 }
 
-export interface BreakerLine {
-  readonly key: string;
-  readonly state: "closed" | "open" | "half-open";
-  readonly failures: number;
-  readonly openedAt: number | null;
-  /** When the next probe may run. */
-  readonly openUntil: number | null;
-  readonly probing: boolean;
-  readonly error: string | null;
-}
+export type BreakerLine = Json<BreakerState>;
 
 /** Roll-ups of whole minutes. Each list has one value for each of `at`; null: nothing was measured. */
 export interface Series {

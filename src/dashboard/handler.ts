@@ -228,7 +228,10 @@ export function dashboardWith(
     } catch (error) {
       response = failed(error);
     }
-    return request.method === "HEAD" ? new Response(null, response) : response;
+    if (request.method !== "HEAD") return response;
+    // Nobody will read it: a stream or an export must not stay open behind it.
+    void response.body?.cancel();
+    return new Response(null, response);
   };
 
   function failed(error: unknown): Response {

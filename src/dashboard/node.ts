@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { DashboardHandler } from "./handler.ts";
+import { ApiError, errorResponse } from "./http.ts";
 
 /** What a framework may add to Node's request. */
 export type NodeRequest = IncomingMessage & { originalUrl?: string; body?: unknown };
@@ -41,7 +42,9 @@ async function run(
   try {
     request = toRequest(incoming, gone.signal);
   } catch {
-    outgoing.writeHead(400, { "content-type": "text/plain" }).end("Bad request\n");
+    // A method or an address that no Request can have (TRACE, *).
+    const refused = errorResponse(new ApiError("BAD_REQUEST", "This is no request that is answered here."));
+    outgoing.writeHead(refused.status, Object.fromEntries(refused.headers)).end(await refused.text());
     return;
   }
   const response = await handler(request, { address: incoming.socket.remoteAddress });

@@ -71,6 +71,7 @@ const queueFields: Readonly<Record<string, Schema>> = {
   pausedAt: maybe(instant),
   coolUntil: maybe(instant),
   holds: list(text),
+  breakers: list(text),
   ready: ref("Count"),
   scheduled: ref("Count"),
   waiting: ref("Count"),
@@ -110,6 +111,10 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Stream: {
     type: "string",
     description: "text/event-stream; data is { overview } or, for `trouble`, { message }.",
+  },
+  Export: {
+    type: "string",
+    description: "One job on each line, its input in it; with format=csv comma-separated values with a head.",
   },
   Done: object({ ok: flag }),
   Overview: object({
@@ -465,6 +470,12 @@ const errors: Readonly<Record<string, string>> = {
   "500": "A fault of the server's; the log has it under `requestId`.",
 };
 
+/** Of answers that are not JSON. */
+const types: Readonly<Record<string, string>> = {
+  Stream: "text/event-stream",
+  Export: "application/x-ndjson",
+};
+
 /** The whole document. */
 export function openapi(basePath: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -495,7 +506,7 @@ function operation(route: Route): object {
     schema: text,
   }));
   const inQuery = (route.query ?? []).map((name) => ({ name, in: "query", required: false, schema: text }));
-  const type = route.answer === "Stream" ? "text/event-stream" : "application/json";
+  const type = types[route.answer] ?? "application/json";
   return {
     operationId: route.id,
     summary: route.summary,

@@ -1,7 +1,7 @@
 /**
  * The state of everything in a few hundred bytes: read by one sampler for all viewers, however many there are.
  *
- * Pure except for `readOverview`, which makes six bounded reads. The verdict is one sentence that an operator can act on;
+ * Pure except for `readOverview`, which makes seven bounded reads. The verdict is one sentence that an operator can act on;
  * what is not known is null, never 0.
  */
 import type { CappedCount, LineTally } from "../insight.ts";
@@ -20,6 +20,8 @@ export interface Cluster {
   readonly rows: Awaited<ReturnType<Store["insight"]["queueRows"]>>;
   readonly workers: readonly WorkerState[];
   readonly holds: readonly Hold[];
+  /** Breakers of queues and kinds that are not closed. */
+  readonly breakers: readonly string[];
 }
 
 export async function readCluster(store: Store): Promise<Cluster> {
@@ -29,7 +31,14 @@ export async function readCluster(store: Store): Promise<Cluster> {
     store.workers(),
     store.holds(),
   ]);
-  return { now, lines, rows, workers, holds };
+  // Those of keys are not asked for: there may be any number.
+  const keys = [
+    ...rows.map(({ name }) => `queue:${name}`),
+    ...new Set(lines.filter(({ ready }) => ready.count > 0).map(({ name }) => `kind:${name}`)),
+  ];
+  const known = keys.length === 0 ? [] : await store.breakers(keys);
+  const breakers = known.filter(({ state }) => state !== "closed").map(({ key }) => key);
+  return { now, lines, rows, workers, holds, breakers };
 }
 
 export async function readOverview(store: Store): Promise<Overview> {
@@ -74,7 +83,7 @@ export function overview(cluster: Cluster, dead: CappedCount, retrying: CappedCo
 }
 
 export function queueLines(cluster: Cluster): QueueLine[] {
-  const { lines, rows, workers, holds, now } = cluster;
+  const { lines, rows, workers, holds, breakers, now } = cluster;
   const byName = new Map<string, LineTally[]>();
   for (const line of lines) {
     const known = byName.get(line.queue);
@@ -94,6 +103,10 @@ export function queueLines(cluster: Cluster): QueueLine[] {
       pausedAt: row?.pausedAt ?? null,
       coolUntil: (row?.coolUntil ?? 0) > now ? (row?.coolUntil ?? null) : null,
       holds: holds.filter((hold) => covers(hold, name)).map((hold) => hold.name),
+      breakers: breakers.filter(
+        (key) =>
+          key === `queue:${name}` || own.some((line) => line.ready.count > 0 && key === `kind:${line.name}`),
+      ),
       ready: own.map(({ ready }) => ready).reduce(plus, zero),
       scheduled: own.map(({ scheduled }) => scheduled).reduce(plus, zero),
       waiting: own.map(({ waiting }) => waiting).reduce(plus, zero),
@@ -141,6 +154,7 @@ function obstacles(queue: QueueLine): string[] {
   const found: string[] = [];
   if (queue.pausedAt !== null) found.push("It is paused.");
   for (const hold of queue.holds) found.push(`The hold "${hold}" is set.`);
+  for (const key of queue.breakers) found.push(`The breaker ${key} is open after failures in a row.`);
   if (queue.coolUntil !== null) found.push("It cools down after it was throttled.");
   if (queue.workers === 0) found.push("No live worker serves it.");
   else if (queue.unserved.length > 0)
@@ -183,6 +197,12 @@ export function verdict(
         .join(
           ", ",
         )} ${stopped.length === 1 ? "is" : "are"} ${holds.length > 0 ? "held" : "paused"} with jobs waiting.`,
+    };
+  const broken = queues.filter((queue) => queue.ready.count > 0 && queue.breakers.length > 0);
+  if (broken.length > 0)
+    return {
+      level: "warn",
+      text: `The breaker ${broken[0]?.breakers[0]} is open, and jobs of ${broken[0]?.name} wait${broken.length > 1 ? ` (and ${broken.length - 1} more)` : ""}.`,
     };
   if (oldestMs !== null && oldestMs > lateMs)
     return { level: "warn", text: `Jobs wait: the oldest ready one for ${duration(oldestMs)}.` };

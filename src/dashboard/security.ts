@@ -43,6 +43,7 @@ const viewer: readonly Permission[] = ["view", "view:payload"];
 const operator: readonly Permission[] = [
   ...viewer,
   "jobs:search",
+  "jobs:export",
   "jobs:retry",
   "jobs:run",
   "jobs:cancel",

@@ -15,8 +15,22 @@ export function jobLine(job: JobSummary, redactor: Redactor, mayPayload: boolean
   return {
     ...rest,
     preview: preview === null ? null : cut(preview, previewLength),
-    error: mayPayload ? cutMaybe(redactor.text(job.error), errorLength) : errorHead(job.error),
+    error: mayPayload ? cutMaybe(redactor.text(job.error), errorLength) : errorKind(job.error),
     context: mayPayload ? redactor.text(job.context) : null,
+  };
+}
+
+/** A line of a file: like a line of a list, with the whole of what may be shown. */
+export function fullLine(job: JobSummary, redactor: Redactor, mayPayload: boolean): JobSummary {
+  // A job may come whole, with more fields than a line has.
+  const { id, name, queue, state, priority, attempt, maxAttempts, crashes, inputBytes, errorGroup } = job;
+  const { key, lane, parentId, workerId, createdAt, runAt, startedAt, endedAt } = job;
+  return {
+    ...{ id, name, queue, state, priority, attempt, maxAttempts, crashes, inputBytes, errorGroup },
+    ...{ key, lane, parentId, workerId, createdAt, runAt, startedAt, endedAt },
+    error: mayPayload ? redactor.text(job.error) : errorKind(job.error),
+    context: mayPayload ? redactor.text(job.context) : null,
+    input: mayPayload ? redactor.json(job.input, job) : null,
   };
 }
 
@@ -28,18 +42,17 @@ export function jobDetail(job: StoredDetail, why: Why, redactor: Redactor, mayPa
     output: text(job.output),
     progress: text(job.progress),
     context: mayPayload ? redactor.text(job.context) : null,
-    error: mayPayload ? redactor.text(job.error) : errorHead(job.error),
+    error: mayPayload ? redactor.text(job.error) : errorKind(job.error),
     errors: job.errors.map(({ at, attempt, message, stack }) => ({
       at,
       attempt,
-      message: mayPayload ? redactor.text(message) : (errorHead(message) ?? ""),
+      message: mayPayload ? redactor.text(message) : (errorKind(message) ?? ""),
       stack: mayPayload ? redactor.text(stack) : null,
     })),
     payloadHidden: !mayPayload,
     why: {
       reason: why.reason,
-      // It may quote the error.
-      text: mayPayload ? redactor.text(why.text) : (errorHead(why.text) ?? ""),
+      text: mayPayload ? redactor.text(why.text) : without(why.text, job.error),
       until: why.until?.getTime() ?? null,
     },
   };
@@ -62,9 +75,19 @@ export function workerLine(worker: WorkerState): WorkerLine {
   };
 }
 
-/** Error texts quote payloads ("no user ann@example.org"): who may not see those gets the words before the first value. */
-function errorHead(error: string | null): string | null {
-  return error === null ? null : `${/^[A-Za-z _-]{0,60}/.exec(error)?.[0].trim() ?? ""}…`;
+/**
+ * Error texts quote payloads ("no user ann"): who may not see those gets the kind of error and no more. Cutting at the first
+ * sign that is no letter is not enough: values are made of letters too.
+ */
+function errorKind(error: string | null): string | null {
+  return error === null
+    ? null
+    : `${/^(?:[A-Za-z]{0,40}(?:Error|Exception)|E[A-Z]{3,20})\b/.exec(error)?.[0] ?? ""}…`;
+}
+
+/** The sentence without the error that it quotes. */
+function without(text: string, error: string | null): string {
+  return error === null || error === "" ? text : text.replaceAll(error, () => errorKind(error) ?? "");
 }
 
 function cutMaybe(text: string | null, length: number): string | null {

@@ -12,15 +12,18 @@
 import { statSync } from "node:fs";
 import type {
   AuditEntry,
+  AuditLine,
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
+  ErrorGroups,
   Insight,
   InsightFilter,
   InsightPage,
   JobDetail,
   JobSummary,
   LineTally,
+  StateTally,
 } from "../insight.ts";
 import { JOB_STATES, type JobState, WAITING_AT } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
@@ -154,9 +157,7 @@ export class SqlInsight implements Insight {
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
-  async tally(
-    filter: InsightFilter,
-  ): Promise<{ states: Partial<Record<JobState, CappedCount>>; total: CappedCount }> {
+  async tally(filter: InsightFilter): Promise<StateTally> {
     if (filter.ids !== undefined) {
       const count = (await this.#byIds(filter.ids, COUNT_CAP)).jobs.length;
       return { states: {}, total: { count, more: false } };
@@ -253,9 +254,7 @@ export class SqlInsight implements Insight {
     return { now: first === undefined ? Date.now() : number(first, "now"), lines };
   }
 
-  async errorGroups(
-    filter: Pick<InsightFilter, "queues" | "names">,
-  ): Promise<{ groups: readonly ErrorGroup[]; searched: number; cut: boolean }> {
+  async errorGroups(filter: Pick<InsightFilter, "queues" | "names">): Promise<ErrorGroups> {
     const params = {
       now: this.#driver.now(),
       queues: filter.queues ?? null,
@@ -317,10 +316,7 @@ export class SqlInsight implements Insight {
     });
   }
 
-  async audit(page: {
-    limit: number;
-    before: number | null;
-  }): Promise<readonly (AuditEntry & { id: number; at: number })[]> {
+  async audit(page: { limit: number; before: number | null }): Promise<readonly AuditLine[]> {
     const rows = await this.#driver.read({
       name: "listAudit",
       params: { before: page.before ?? Number.MAX_SAFE_INTEGER, limit: page.limit },

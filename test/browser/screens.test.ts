@@ -178,7 +178,7 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("every 1 min 30 s").waitFor();
   expect(await schedules.get("sweep")).toMatchObject({ every: 90_000, missed: "skip" });
-  await page.getByRole("button", { name: "Run now: sweep" }).click();
+  await page.getByRole("button", { name: "Run now sweep" }).click();
   await page.getByText("Facts").waitFor();
   expect((await jobs.get(page.url().split("/").at(-1)!))?.name).toBe("weekly-digest");
   await page.goBack();

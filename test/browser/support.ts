@@ -36,6 +36,8 @@ export interface PageOptions {
   readonly height?: number;
   /** Errors on the console are the test's own. */
   readonly noisy?: boolean;
+  /** Default: that of `site`. */
+  readonly token?: string;
 }
 
 export async function site(
@@ -65,11 +67,12 @@ export function closeSites(): void {
   afterAll(() => Promise.all(sites.splice(0).map((close) => close())));
 }
 
-async function openPage(
+/** A page on a server of any making. */
+export async function openPage(
   url: string,
   path: string,
   given: PageOptions,
-  contexts: BrowserContext[],
+  contexts: BrowserContext[] = [],
 ): Promise<Page> {
   const context = await browser!.newContext({
     locale: "en-US",
@@ -99,7 +102,7 @@ async function openPage(
     expect(trouble).toEqual([]);
   });
   const [address, query = ""] = path.split("?");
-  await page.goto(`${url}${address}${query === "" ? "" : `?${query}`}#token=${TOKEN}`);
+  await page.goto(`${url}${address}${query === "" ? "" : `?${query}`}#token=${given.token ?? TOKEN}`);
   await page.waitForSelector("main h1, main .panel, main.gate");
   return page;
 }

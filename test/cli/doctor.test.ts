@@ -64,6 +64,12 @@ test("a healthy database has nothing wrong", () => {
   expect(wrongs(well)).toEqual([]);
 });
 
+test("of a database that has moved it does not say to start workers on it", () => {
+  expect(wrongs({ ...well, movedTo: "postgres://host/db", queues: [queue], stuck: 3, workers: [] })).toEqual([
+    "moved",
+  ]);
+});
+
 const cases: readonly (readonly [string, Partial<Facts>])[] = [
   ["node", { node: "v22.17.1" }],
   ["schema", { applied: [] }],

@@ -21,11 +21,14 @@ test.each(paths.map((path) => [path.join(" "), path] as const))("holdfast %s --h
   await expect(out).toMatchFileSnapshot(`snapshots/${name.replaceAll(" ", "-")}.txt`);
 });
 
-test("every command and subcommand says what it prints as JSON, and top-level ones have examples or subcommands", () => {
-  for (const command of allCommands) {
-    for (const one of command.subcommands ?? [command])
-      expect(one.json, `${command.name} ${one.name}`).toBeDefined();
-  }
+test("[K4] every command says what it prints as JSON and has an example that is one of its own lines", () => {
+  for (const command of allCommands)
+    for (const one of command.subcommands ?? [command]) {
+      const path = one === command ? command.name : `${command.name} ${one.name}`;
+      expect(one.json, path).toBeDefined();
+      expect(one.examples?.length ?? 0, path).toBeGreaterThan(0);
+      expect(one.examples?.[0]?.line, path).toContain(path.split(" ")[0]);
+    }
 });
 
 test("[K4] an unknown command names the nearest and exits with 2", async () => {

@@ -160,6 +160,42 @@ onEveryStore((target) => {
     expect(await hf.jobs.count()).toBe(0);
   });
 
+  test("[K4] dead jobs are told by what they failed of, and one cause is listed, counted and retried alone", async () => {
+    const { hf, store, ids } = await deadJobs(target, 40);
+    const holdfast = on(store);
+    await hf.enqueue("other", 1, { queue: "mail" });
+    const [lease] = await hf.lease({ queues: ["mail"], limit: 1, for: "1m" });
+    await lease!.dead("disk full");
+    const { groups } = (await holdfast(["jobs", "errors", "--json"])).json<{
+      groups: { group: string; dead: number; message: string }[];
+    }>();
+    expect(groups.map(({ dead }) => dead)).toEqual([40, 1]);
+    const group = groups[0]!.group;
+    const shown = await holdfast(["jobs", "errors"]);
+    expect(shown.out).toMatch(new RegExp(`${group} +40 +0 +unkind +mail .* refused \\d+`));
+    expect(shown.out).toContain(`holdfast jobs retry --error ${group} --dry-run`);
+    expect((await holdfast(["jobs", "errors", "--queue", "nowhere"])).out).toContain("Nothing is dead");
+    expect((await holdfast(["jobs", "list", "--error", group, "--count", "--json"])).json()).toEqual({
+      count: 40,
+    });
+    const listed = (await holdfast(["jobs", "list", "--error", group, "--json", "--limit", "30"])).json<{
+      jobs: Job[];
+      cursor: string;
+    }>();
+    expect(listed.jobs.map(({ id }) => id)).toEqual([...ids].reverse().slice(0, 30));
+    const rest = ["jobs", "list", "--error", group, "--cursor", listed.cursor, "--json"];
+    expect((await holdfast(rest)).json<{ jobs: Job[] }>().jobs).toHaveLength(10);
+    const dry = ["jobs", "retry", "--error", group, "--dry-run", "--json"];
+    expect((await holdfast(dry)).json()).toMatchObject({ matched: 40, samples: { length: 5 } });
+    expect((await holdfast(["jobs", "retry", "--error", group, "--force", "--json"])).json()).toEqual({
+      matched: 40,
+      retried: 40,
+    });
+    expect(await hf.jobs.count({ state: "dead" })).toBe(1);
+    expect((await holdfast(["jobs", "retry", "--error", "disk full"])).code).toBe(2);
+    expect((await holdfast(["jobs", "list", "--retrying", "--count"])).out).toBe("0\n");
+  });
+
   test("[E1] cancelling and deleting say what became of each: cancelled, asked, deleted, not found", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);

@@ -288,7 +288,7 @@ export default defineConfig({ jobs: [flow, child] });
       expect(await on(store)(["dashboard", "--host", "0.0.0.0", "--port", "0", ...args])).toMatchObject({
         code: 2,
         out: "",
-        err: expect.stringContaining("without auth") as string,
+        err: expect.stringContaining("HOLDFAST_TOKEN") as string,
       });
     expect((await on(store)(["dashboard", "--port", "lots"])).code).toBe(2);
   });

@@ -49,8 +49,8 @@ const state: TopState = {
       jobs: ["a", "b"],
     },
   ],
-  minutes: [0, 5, 10].map((done) => ({
-    at,
+  minutes: [0, 5, 10].map((done, i) => ({
+    at: new Date(at.getTime() - (2 - i) * 60_000),
     done,
     failed: 0,
     dead: 0,
@@ -63,6 +63,13 @@ const state: TopState = {
   })),
 };
 const plain = (_tone: string, text: string): string => text;
+
+test("a quiet quarter of an hour is told as such: the minutes that were measured do not move up to now", () => {
+  const later = { ...state, at: new Date(at.getTime() + 5 * 60_000) };
+  expect(frame(later, (_tone, text) => text, 160, 40)).toContain(
+    "last 15 min ▁▁▁▁▁▁▁▁▄█▁▁▁▁▁  nothing ended in the last minute",
+  );
+});
 
 test("the picture of queues, workers and minutes", async () => {
   await expect(frame(state, plain, 120, 40)).toMatchFileSnapshot("snapshots/top-frame.txt");

@@ -7,6 +7,8 @@ import type {
   BudgetLine,
   FlowHistory,
   LaneList,
+  Overview,
+  QueueDetail,
   ScheduleLine,
   Series,
 } from "../../src/dashboard/contract.ts";
@@ -169,6 +171,16 @@ onEveryStore((target) => {
         (await get<{ breakers: BreakerLine[] }>("/breakers")).body.breakers;
       await expect.poll(async () => (await breakers())[0]?.state, { timeout: 20_000 }).toBe("open");
       const [open] = await breakers();
+      await hf.enqueue(bank, 2);
+      const shown = (await get<QueueDetail>("/queues/bank")).body;
+      expect(shown).toMatchObject({
+        breakers: ["queue:bank"],
+        obstacles: ["The breaker queue:bank is open after failures in a row."],
+      });
+      expect((await get<Overview>("/overview")).body.verdict).toEqual({
+        level: "warn",
+        text: "The breaker queue:bank is open, and jobs of bank wait.",
+      });
       expect(open).toMatchObject({ key: "queue:bank", failures: 1, probing: false });
       expect(open!.error).toContain("503");
       expect(open!.openUntil! - open!.openedAt!).toBe(3_600_000);

@@ -1,6 +1,6 @@
 // The handler in real frameworks, each with its own body parsing in the way: reads, changes, and a live stream that ends
 // when its reader goes.
-import { createServer, type Server } from "node:http";
+import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve as serveHono } from "@hono/node-server";
 import express from "express";
@@ -66,8 +66,8 @@ const mounts: Record<string, (hf: Holdfast) => Promise<string>> = {
     });
     return `http://127.0.0.1:${portOf(server)}`;
   },
-  // Next's route handlers are functions from Request to Response: `export const GET = handler, POST = handler …`.
-  "a fetch handler (Next.js, Bun, Deno)": async (hf) => {
+  // Next.js has a test of its own (next.test.ts).
+  "a fetch handler (Bun, Deno)": async (hf) => {
     const handler = handlerOf(hf);
     const server = createServer(
       toNodeHandler(Object.assign((request: Request) => handler(request), { close: () => {} })),
@@ -124,4 +124,33 @@ describe.each(Object.keys(mounts))("mounted in %s", (name) => {
     while (!text.includes("event: change")) text += new TextDecoder().decode((await reader.read()).value);
     leave.abort();
   });
+});
+
+test("[K1] what no Request can be is refused with a typed error and the security headers too", async () => {
+  const origin = await mounts["node:http"]!(await client());
+  const asked = (method: string, path: string) =>
+    new Promise<{ status: number | undefined; body: string; policy: unknown }>((resolve, reject) => {
+      const { hostname, port } = new URL(origin);
+      const sent = httpRequest({ hostname, port, method, path }, (response) => {
+        let body = "";
+        response.on("data", (text: Buffer) => (body += text.toString()));
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode,
+            body,
+            policy: response.headers["content-security-policy"],
+          }),
+        );
+      });
+      sent.on("error", reject).end();
+    });
+  for (const [method, path] of [
+    ["TRACE", "/"],
+    ["OPTIONS", "*"],
+  ] as const) {
+    const { status, body, policy } = await asked(method, path);
+    expect(status, method).toBe(400);
+    expect(JSON.parse(body)).toMatchObject({ error: { code: "BAD_REQUEST" } });
+    expect(policy).toContain("default-src 'none'");
+  }
 });

@@ -4,8 +4,10 @@ import { useEffect, useRef } from "preact/hooks";
 import type { BulkAction, DryRun, FilterJson, Operation, Permission } from "../../src/dashboard/contract.ts";
 import { get, send } from "./api.ts";
 import { count, number, plural, shortId } from "./format.ts";
+import { Icon } from "./icons.tsx";
+import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
-import { Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
+import { copy, Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
 
 export const actions: Readonly<
   Record<BulkAction, { verb: string; done: string; permission: Permission; danger: boolean; key: string }>
@@ -184,6 +186,14 @@ function Bulk({
           disabled={dry.value === null || running.value !== null || (matched?.count === 0 && !matched.more)}
         >
           {matched === undefined ? verb : `${verb} ${count(matched)}`}
+        </button>
+        <button
+          type="button"
+          class="button quiet aside"
+          title="The same in a terminal"
+          onClick={() => void copy(commandOf(action, filter))}
+        >
+          <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>

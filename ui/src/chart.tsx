@@ -26,10 +26,13 @@ export function Chart({
   title,
   at,
   lines,
+  empty,
 }: {
   title: string;
   at: readonly number[];
   lines: readonly Line[];
+  /** Said where nothing was measured: a flat line explains nothing. */
+  empty?: string;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -49,7 +52,7 @@ export function Chart({
         height: 180,
         legend: { show: false },
         cursor: { y: false, points: { size: 6 } },
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         scales: {
           x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
           y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
@@ -80,7 +83,13 @@ export function Chart({
             stroke: palette[i] ?? axis,
             width: 1.75,
             fill: i === 0 ? `${palette[0]}1a` : "transparent",
-            points: { show: false },
+            // A minute alone, between gaps, has no line: it is a dot.
+            points: {
+              show: true,
+              size: 5,
+              fill: palette[i] ?? axis,
+              filter: (plotted: uPlot, index: number) => alone(plotted.data[index] ?? []),
+            },
           })),
         ],
       },
@@ -113,6 +122,9 @@ export function Chart({
         ))}
       </div>
       <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+      {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
+        <p class="nothing muted small">{empty}</p>
+      )}
     </div>
   );
 }
@@ -131,4 +143,11 @@ function shownOf(value: number | null | undefined, shown: (value: number) => str
 
 function dataOf(at: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
   return [at.map((ms) => ms / 1_000), ...lines.map(({ values }) => [...values])];
+}
+
+function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  const is = (i: number): boolean => typeof values[i] === "number";
+  for (let i = 0; i < values.length; i += 1) if (is(i) && !is(i - 1) && !is(i + 1)) found.push(i);
+  return found;
 }

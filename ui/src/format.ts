@@ -29,6 +29,12 @@ function parts(ms: number, large: number, largeName: string, small: number, smal
   return `${Math.floor(ms / large)} ${largeName}${rest === 0 ? "" : ` ${pad(rest)} ${smallName}`}`;
 }
 
+/** "50 per min", "1,000 per 10 s". */
+export function rate({ limit, perMs }: { limit: number; perMs: number }): string {
+  const unit = perMs % 1_000 === 0 && perMs < 60_000 ? `${perMs / 1_000} s` : duration(perMs);
+  return `${number(limit)} per ${unit.replace(/^1 (?=\S+$)/, "")}`;
+}
+
 function pad(n: number): string {
   return String(n).padStart(2, "0");
 }

@@ -32,6 +32,9 @@ const paths = {
   step: "M3 3h4v4H3zM9 9h4v4H9zM7 5h2.5v4",
   next: "M6 3l5 5-5 5",
   gear: "M8 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5zM8 1.5v2M8 12.5v2M1.5 8h2M12.5 8h2M3.4 3.4l1.4 1.4M11.2 11.2l1.4 1.4M12.6 3.4l-1.4 1.4M4.8 11.2l-1.4 1.4",
+  star: "M8 2l1.8 3.8 4.2.5-3.1 2.9.8 4.1L8 11.3l-3.7 2 .8-4.1L2 6.3l4.2-.5z",
+  download: "M8 2v8M4.8 7 8 10.2 11.2 7M2.5 13.5h11",
+  columns: "M2.5 3h11v10h-11zM6.2 3v10M9.8 3v10",
 } as const;
 export type IconName = keyof typeof paths;
 

@@ -2,12 +2,12 @@
 // language tag such as en-US@posix) still has everything else, and the chart's sentence.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Chart as ChartOf, Line } from "./chart.tsx";
+import type { Chart as ChartOf } from "./chart.tsx";
 
 const loaded = signal<typeof ChartOf | "failed" | null>(null);
 let asked = false;
 
-export function Chart(props: { title: string; at: readonly number[]; lines: readonly Line[] }) {
+export function Chart(props: Parameters<typeof ChartOf>[0]) {
   useEffect(() => {
     if (asked) return;
     asked = true;

@@ -100,6 +100,6 @@ export function connect(): void {
 export function may(permission: Permission): boolean {
   const who = me.value;
   if (who === null) return false;
-  const reads: readonly Permission[] = ["view", "view:payload", "jobs:search", "audit:view"];
+  const reads: readonly Permission[] = ["view", "view:payload", "jobs:search", "jobs:export", "audit:view"];
   return who.permissions.includes(permission) && (!who.readOnly || reads.includes(permission));
 }

@@ -22,6 +22,7 @@ import { Queues, QueueScreen } from "./screens/queues.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { Workers } from "./screens/workers.tsx";
 import { clock, nextTheme, page, shortcuts, theme } from "./settings.ts";
+import { views } from "./views.tsx";
 
 interface Place {
   readonly path: string;
@@ -338,6 +339,9 @@ function Palette({ close }: { close: () => void }) {
   for (const place of places)
     if (place.shown?.() !== false && place.name.toLowerCase().includes(wanted))
       options.push({ name: place.name, icon: place.icon, hint: `g ${place.key}`, run: () => go(place.path) });
+  for (const { name, to } of views.value)
+    if (wanted !== "" && name.toLowerCase().includes(wanted))
+      options.push({ name, icon: "star", hint: "saved view", run: () => go(to) });
   for (const queue of overview.value?.queues ?? [])
     if (wanted !== "" && queue.name.toLowerCase().includes(wanted) && options.length < 12)
       options.push({
@@ -408,7 +412,7 @@ function Palette({ close }: { close: () => void }) {
 // Help
 
 const keys: readonly [string, string][] = [
-  ["Ctrl K", "Go to a screen, a queue or a job"],
+  ["Ctrl K", "Go to a screen, a saved view, a queue or a job"],
   [
     "g then o j s r d q c w l b a",
     "Overview, jobs, scheduled, retries, dead, queues, schedules, workers, limits, database, audit",

@@ -127,11 +127,23 @@ export function Failure({ error, again }: { error: Error; again: () => void }) {
   );
 }
 
-export function Gauge({ used, of, label }: { used: number; of: number; label: string }) {
-  const share = of === 0 ? 0 : Math.min(1, used / of);
+/** `left`: what remains of a stock, where empty is the news; else what is used of a limit, where full is. */
+export function Gauge({
+  used,
+  of,
+  label,
+  left = false,
+}: {
+  used: number;
+  of: number;
+  label: string;
+  left?: boolean;
+}) {
+  const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
+  const news = left ? share < 0.1 : share >= 1;
   return (
-    <span class="gauge" role="img" aria-label={`${label}: ${used} of ${of}`}>
-      <i class={share >= 1 ? "full" : ""} style={{ width: `${share * 100}%` }} />
+    <span class="gauge" role="img" aria-label={`${label}: ${Math.floor(used)} of ${of}`}>
+      <i class={news ? "full" : ""} style={{ width: `${share * 100}%` }} />
     </span>
   );
 }

@@ -34,6 +34,28 @@ function kept<T extends string>(key: string, fallback: T, allowed: readonly T[])
   return value;
 }
 
+/** A list that is kept in this browser, for this dashboard; what is not one of ours any more is left out. */
+export function keptList<T>(key: string, is: (value: unknown) => value is T) {
+  const name = `holdfast.${key} ${page.basePath}`;
+  let stored: readonly T[] = [];
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(name) ?? "[]");
+    if (Array.isArray(found)) stored = (found as unknown[]).filter(is);
+  } catch {
+    stored = [];
+  }
+  const value = signal<readonly T[]>(stored);
+  value.subscribe((next) => {
+    try {
+      if (next.length === 0) localStorage.removeItem(name);
+      else localStorage.setItem(name, JSON.stringify(next));
+    } catch {
+      // Not kept, then.
+    }
+  });
+  return value;
+}
+
 export const theme = kept("theme", "system", ["system", "light", "dark"]);
 export const clock = kept("clock", "local", ["local", "utc"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);

@@ -57,6 +57,12 @@ async function listen(start: () => Promise<DashboardServer>): Promise<DashboardS
   try {
     return await start();
   } catch (error) {
+    if (error instanceof UsageError && error.details["option"] === "auth")
+      throw new UsageError(
+        "BAD_OPTION",
+        "On another address than loopback everybody who can reach it could read and delete jobs: set HOLDFAST_TOKEN to a token of at least 16 characters. Or leave --host away, and use a tunnel.",
+        { details: { option: "host" } },
+      );
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
     throw new UsageError(

@@ -1,7 +1,7 @@
 /**
  * `holdfast demo`: two worker processes on a fresh file, one of them killed in the middle; then everything is counted.
  *
- * Exits with 0 when every accepted job ended once, which is the promise.
+ * With `--dashboard` a small shop instead, to look into and to mend. Exits with 0 when every accepted job ended once, which is the promise.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,6 +11,7 @@ import { sleep, systemClock } from "../../clock.ts";
 import { defineJob, Dead, fixed, type Holdfast, open, silentLogger } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { openShop } from "../demo-shop.ts";
 import { bar, grouped } from "../text.ts";
 
 const resize = defineJob({
@@ -35,19 +36,60 @@ export const demo: Command = {
   name: "demo",
   summary: "see two workers share a file, one of them killed, and nothing lost",
   maxArgs: 2,
-  options: { jobs: { type: "string", value: "n", help: "How many; default 400" } },
+  options: {
+    jobs: { type: "string", value: "n", help: "How many; default 400" },
+    dashboard: { type: "boolean", help: "Instead: a small shop to look into and to mend, in the browser" },
+    port: { type: "string", value: "n", help: "With --dashboard: default 8787, 0 for any" },
+  },
   details: "On a new SQLite file in the temporary folder, removed at the end.",
-  json: "{ accepted, done, dead, crashes, lost, ok }",
+  json: "{ accepted, done, dead, crashes, lost, ok }; with --dashboard { url, address, database } once it listens",
+  examples: [
+    { line: "demo", says: "What becomes of jobs whose worker is killed?" },
+    {
+      line: "demo --dashboard",
+      says: "A thousand dead jobs, a paused queue, a job that nobody serves: mend them",
+    },
+  ],
   run: async (ctx) => {
     if (ctx.args[0] === "worker") return worker(ctx.args[1] as string);
     const folder = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
     try {
-      return await story(ctx, `sqlite:${join(folder, "jobs.db")}`);
+      const url = `sqlite:${join(folder, "jobs.db")}`;
+      return ctx.flag("dashboard") ? await shop(ctx, url) : await story(ctx, url);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   },
 };
+
+/** A database that lives, and its dashboard, until Ctrl-C. */
+async function shop(ctx: Context, url: string): Promise<number> {
+  const { serve } = await import("../../dashboard/index.ts");
+  const hf = await open(url, { logger: silentLogger, metrics: true });
+  const shopping = await openShop(hf);
+  try {
+    const port = ctx.integer("port");
+    const server = await serve(hf, { label: "demo", ...(port === undefined ? {} : { port }) });
+    ctx.result({ url: server.url, address: server.address, database: url }, () =>
+      [
+        `Dashboard: ${server.address}`,
+        `Terminal:  npx holdfast top --url ${url}`,
+        "",
+        "Why do the jobs of media not run? Retry the thousand dead jobs of billing; those that die again met a closed bank, which",
+        "opens soon. Resume the queue reports, and see it empty. Send the signal packed to the order that waits. Ctrl-C ends it.",
+      ].join("\n"),
+    );
+    await new Promise<void>((resolve) => {
+      if (ctx.io.signal.aborted) resolve();
+      ctx.io.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await server.close();
+    return 0;
+  } finally {
+    await shopping.stop();
+    await hf.close();
+  }
+}
 
 /** The child: a worker with a short lease, so that the takeover is soon seen. */
 async function worker(url: string): Promise<number> {

@@ -43,6 +43,7 @@ export const init: Command = {
         "  npm run work                        # runs jobs until Ctrl-C",
         `  npx holdfast enqueue hello '{"name":"Ada"}'   # in another terminal`,
         "  npx holdfast top",
+        "  npx holdfast dashboard              # the same in the browser",
       ].join("\n"),
     );
   },
@@ -69,6 +70,7 @@ function files(name: string, postgres: boolean): Readonly<Record<string, string>
           dev: "holdfast work --watch",
           "enqueue-hello": "node enqueue.ts",
           doctor: "holdfast doctor",
+          dashboard: "holdfast dashboard",
         },
         dependencies: { holdfast: `^${VERSION}`, ...(postgres ? { pg: "^8.23.0" } : {}) },
         engines: { node: ">=22.18" },

@@ -14,6 +14,7 @@ const budgetList: Command = {
   name: "list",
   summary: "budgets and what is left of them",
   json: "An array of budgets",
+  examples: [{ line: "budgets list", says: "What is left of each" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).budgets.list();
     ctx.result(found, () =>
@@ -66,6 +67,7 @@ function onBudget(
     maxArgs: 1,
     ...(words.ask === undefined ? {} : { options: force }),
     json: "{ name, changed: boolean }",
+    examples: [{ line: `budgets ${name} slack${words.ask === undefined ? "" : " --force"}`, says: summary }],
     run: async (ctx) => {
       const which = ctx.argument(0, "the name of a budget");
       if (words.ask !== undefined && !(await ctx.confirm(`${words.ask} ${which}?`))) return 1;
@@ -142,6 +144,7 @@ const laneList: Command = {
     cursor: { type: "string", value: "cursor", help: "The page behind this one (its cursor)" },
   },
   json: "{ lanes, cursor }",
+  examples: [{ line: "lanes list --queue mail", says: "What waits and runs in each lane of a queue" }],
   run: async (ctx) => {
     const page = await (
       await ctx.client()
@@ -205,6 +208,7 @@ function onLane(name: "pause" | "resume", summary: string, done: string): Comman
     args: "<queue> <lane>",
     maxArgs: 2,
     json: "{ queue, lane, paused: boolean }",
+    examples: [{ line: `lanes ${name} mail tenant-7`, says: summary }],
     run: async (ctx) => {
       const [queue, lane] = laneOf(ctx);
       await (await ctx.client()).lanes[name](queue, lane);
@@ -231,6 +235,7 @@ const breakerList: Command = {
   name: "list",
   summary: "breakers that have counted failures",
   json: "An array of breakers",
+  examples: [{ line: "breakers list", says: "Which are open, and of what" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).breakers.list();
     const now = Date.now();

@@ -191,6 +191,7 @@ const holdList: Command = {
   name: "list",
   summary: "named stops in force",
   json: "An array of holds",
+  examples: [{ line: "holds list", says: "What is held, and why" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).holds.list();
     ctx.result(found, () =>
@@ -252,6 +253,7 @@ const holdClear: Command = {
   args: "<name>",
   maxArgs: 1,
   json: "{ cleared: boolean }",
+  examples: [{ line: "holds clear session-expired", says: "Let the jobs go on" }],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a hold");
     const cleared = await (await ctx.client()).holds.clear(name);

@@ -47,6 +47,7 @@ const list: Command = {
   name: "list",
   summary: "schedules with their next instants",
   json: "An array of schedules",
+  examples: [{ line: "schedules list", says: "Every schedule, with its next run" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).schedules.list();
     ctx.result(found, () => scheduleTable(ctx, found));
@@ -67,6 +68,7 @@ function changing(
     maxArgs: 1,
     details,
     json: "The schedule",
+    examples: [{ line: `schedules ${name} nightly`, says: summary }],
     run: async (ctx) => {
       const which = ctx.argument(0, "the name of a schedule");
       const state = await (await ctx.client()).schedules[name](which);
@@ -135,6 +137,7 @@ const trigger: Command = {
   maxArgs: 1,
   details: "Beside its slots, in the same queue and with the same input; also while it is paused.",
   json: "{ status, id }",
+  examples: [{ line: "schedules trigger nightly", says: "A job now, beside its slots" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const made = await (await ctx.client()).schedules.trigger(which);
@@ -149,6 +152,7 @@ const preview: Command = {
   maxArgs: 1,
   options: { count: { type: "string", short: "n", value: "n", help: "How many; default 5" } },
   json: "An array of instants",
+  examples: [{ line: "schedules preview nightly", says: "When it fires next" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const instants = await (await ctx.client()).schedules.preview(which, ctx.integer("count") ?? 5);
@@ -164,6 +168,7 @@ const remove: Command = {
   options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
   details: "Jobs that it made stay. A worker that defines it brings it back when it starts.",
   json: "{ removed: boolean }",
+  examples: [{ line: "schedules remove nightly --force", says: "Without asking" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     if (!(await ctx.confirm(`Remove the schedule ${which}?`))) return 1;

@@ -25,6 +25,7 @@ export const create: Command = {
   details:
     "Postgres: makes the database of the URL where there is none. Harmless where everything is there already.",
   json: "{ created, place, schema }",
+  examples: [{ line: "create --url sqlite:jobs.db", says: "A new file with its tables" }],
   run: async (ctx) => {
     const target = await ctx.target();
     const created = await createDatabase(target.url);
@@ -95,6 +96,7 @@ export const status: Command = {
   name: "status",
   summary: "where the database is, its version, and what is in it",
   json: "{ place, from, config, schema, applied, pending, movedTo, totals, workers }",
+  examples: [{ line: "status --json", says: "Which database, where its address came from, how many jobs" }],
   run: async (ctx) => {
     const target = await ctx.target();
     const { path } = await ctx.config();
@@ -163,6 +165,7 @@ export const reset: Command = {
   summary: "drop everything and make the tables anew",
   options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
   json: "{ reset: place }",
+  examples: [{ line: "reset --force", says: "Every job is deleted, without asking" }],
   run: async (ctx) => {
     const target = await ctx.target();
     await ctx.mustExist();

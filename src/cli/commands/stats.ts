@@ -169,6 +169,7 @@ export const prune: Command = {
   options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
   details: "Workers do this every 5 minutes by themselves.",
   json: "{ done, dead, cancelled, partitions }",
+  examples: [{ line: "prune", says: "Now, instead of when a worker gets to it" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     if (!(await ctx.confirm("Delete every ended job that is older than its queue keeps it?"))) return 1;

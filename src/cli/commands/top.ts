@@ -24,6 +24,8 @@ export interface TopState {
   readonly trouble: string | null;
 }
 
+const minuteMs = 60_000;
+
 export const top: Command = {
   name: "top",
   summary: "live view of queues, workers and throughput",
@@ -33,6 +35,7 @@ export const top: Command = {
   },
   details: "q ends it. With --json one picture a line.",
   json: "{ at, place, queues, workers, minutes, trouble } a line",
+  examples: [{ line: "top --every 5s", says: "A picture every five seconds" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const everyMs = Math.max(100, durationMs(ctx.string("every") ?? "1s", "--every"));
@@ -102,19 +105,13 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
     state.queues.reduce((total, queue) => total + count(queue), 0);
   const counts = `ready ${grouped(sum(({ counts }) => counts.ready))}   running ${grouped(sum(({ counts }) => counts.running))}   scheduled ${grouped(sum(({ counts }) => counts.scheduled))}   waiting ${grouped(sum(({ counts }) => counts.waiting))}`;
   const lag = Math.max(0, ...state.queues.map(({ lagMs }) => lagMs));
-  const last = state.minutes.at(-1);
   const lines = [
     `${paint("bold", "holdfast top")}  ${oneLine(state.place, 60)}  ${paint("dim", state.at.toISOString().slice(0, 19).replace("T", " "))}  q ends`,
     `${counts}   lag ${duration(lag)}   workers ${state.workers.filter(({ kind }) => kind === "worker").length}`,
   ];
   if (state.trouble !== null)
     lines.push(paint("bad", `the database does not answer: ${oneLine(state.trouble, columns - 32)}`));
-  if (last !== undefined) {
-    const ms = (value: number | null): string => (value === null ? "–" : duration(value));
-    lines.push(
-      `last 15 min ${paint("accent", sparkline(state.minutes.map(({ done }) => done)))}  ${grouped(last.done)} done in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}${last.dead > 0 ? paint("bad", `, ${last.dead} dead`) : ""}`,
-    );
-  }
+  if (state.minutes.length > 0) lines.push(minutesText(state.minutes, now, paint));
   const busy = state.queues.toSorted(
     (a, b) => b.counts.running + b.counts.ready - a.counts.running - a.counts.ready,
   );
@@ -131,4 +128,18 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
 export function sparkline(values: readonly number[]): string {
   const most = Math.max(1, ...values);
   return values.map((value) => "▁▂▃▄▅▆▇█"[Math.min(7, Math.floor((value / most) * 7.999))]).join("");
+}
+
+/** The last quarter of an hour. Only minutes in which something was measured are stored: the others are gaps, not gone. */
+function minutesText(minutes: readonly MetricPoint[], now: number, paint: Paint): string {
+  const ms = (value: number | null): string => (value === null ? "–" : duration(value));
+  const byMinute = new Map(minutes.map((point) => [Math.floor(point.at.getTime() / minuteMs), point]));
+  const current = Math.floor(now / minuteMs);
+  const done = Array.from({ length: 15 }, (_, i) => byMinute.get(current - 14 + i)?.done ?? 0);
+  const last = byMinute.get(current) ?? byMinute.get(current - 1);
+  const said =
+    last === undefined
+      ? "nothing ended in the last minute"
+      : `${grouped(last.done)} done in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}${last.dead > 0 ? paint("bad", `, ${last.dead} dead`) : ""}`;
+  return `last 15 min ${paint("accent", sparkline(done))}  ${said}`;
 }

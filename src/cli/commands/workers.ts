@@ -43,6 +43,7 @@ const list: Command = {
   name: "list",
   summary: "live workers of all processes",
   json: "An array of workers",
+  examples: [{ line: "workers list", says: "Who is alive, and what they run" }],
   run: async (ctx) => {
     const workers = await (await ctx.client()).workers.list();
     ctx.result(workers, () =>

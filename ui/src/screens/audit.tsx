@@ -1,8 +1,35 @@
+// What was done on the dashboard, and by whom.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AuditLine } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { Ago, Empty, Failure, Head, JobLink } from "../parts.tsx";
+import { type Column, Table } from "../table.tsx";
+
+const columns: Column<AuditLine>[] = [
+  { head: "When", class: "muted", cell: ({ at }) => <Ago at={at} /> },
+  { head: "Who", cell: ({ actor }) => actor },
+  { head: "What", cell: ({ action }) => <b>{action}</b> },
+  {
+    head: "On",
+    class: "mono clip",
+    style: { maxWidth: "280px" },
+    cell: ({ target, action }) =>
+      target !== null && /^[0-9a-f-]{36}$/.test(target) && action.startsWith("jobs.") ? (
+        <JobLink id={target}>{target}</JobLink>
+      ) : (
+        target
+      ),
+  },
+  { head: "Outcome", cell: ({ outcome }) => outcome },
+  {
+    head: "Details",
+    from: "wide",
+    class: "mono clip muted",
+    style: { maxWidth: "320px" },
+    cell: ({ details }) => details,
+  },
+];
 
 interface Page {
   readonly entries: AuditLine[];
@@ -40,48 +67,7 @@ export function Audit() {
             <p>Every retry, cancel, pause and change made here leaves a line.</p>
           </Empty>
         ) : (
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">When</th>
-                  <th scope="col">Who</th>
-                  <th scope="col">What</th>
-                  <th scope="col">On</th>
-                  <th scope="col">Outcome</th>
-                  <th scope="col" class="wide-only">
-                    Details
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {entries.value.map((entry) => (
-                  <tr key={entry.id}>
-                    <td class="muted">
-                      <Ago at={entry.at} />
-                    </td>
-                    <td>{entry.actor}</td>
-                    <td>
-                      <b>{entry.action}</b>
-                    </td>
-                    <td class="mono clip" style={{ maxWidth: "280px" }}>
-                      {entry.target !== null &&
-                      /^[0-9a-f-]{36}$/.test(entry.target) &&
-                      entry.action.startsWith("jobs.") ? (
-                        <JobLink id={entry.target}>{entry.target}</JobLink>
-                      ) : (
-                        entry.target
-                      )}
-                    </td>
-                    <td>{entry.outcome}</td>
-                    <td class="mono clip muted wide-only" style={{ maxWidth: "320px" }}>
-                      {entry.details}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table rows={entries.value} rowKey={({ id }) => String(id)} columns={columns} />
         )}
         {before.value !== null && (
           <footer>

@@ -1,10 +1,20 @@
+// How the database is: size, connections, the oldest transaction, tables.
 import type { DatabaseHealth } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { bytes, duration, number } from "../format.ts";
 import { Ago, Head, Loaded } from "../parts.tsx";
+import { type Column, Panel, Table, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 const longTransactionMs = 60_000;
+
+const columns: Column<DatabaseHealth["tables"][number]>[] = [
+  { head: "Table", class: "mono", cell: ({ name }) => name },
+  { head: "Size", num: true, cell: ({ bytes: size }) => bytes(size) },
+  { head: "Rows", num: true, cell: ({ rows }) => (rows === null ? "—" : number(rows)) },
+  { head: "Dead rows", num: true, cell: ({ deadRows }) => (deadRows === null ? "—" : number(deadRows)) },
+  { head: "Vacuumed", num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
+];
 
 export function Database() {
   const query = useQuery("database", (signal) => get<DatabaseHealth>("/database", {}, signal), {
@@ -37,7 +47,13 @@ export function Database() {
               <Tile
                 name="WAL"
                 value={bytes(health.walBytes)}
-                note={health.walBytes === null ? "not told by the server" : "not yet checkpointed"}
+                note={
+                  health.walBytes !== null
+                    ? "not yet checkpointed"
+                    : health.dialect === "sqlite"
+                      ? "in memory"
+                      : "not told by the server"
+                }
               />
               <Tile
                 name="Connections"
@@ -55,62 +71,16 @@ export function Database() {
               />
             </div>
             {health.tables.some(({ bytes: size }) => size !== null) && (
-              <section class="panel" aria-label="Tables">
-                <header>
-                  <h2>Tables</h2>
-                  {health.dialect === "postgres" && (
-                    <span class="muted small">rows as the server last counted them</span>
-                  )}
-                </header>
-                <div class="scroll">
-                  <table>
-                    <thead>
-                      <tr>
-                        <th scope="col">Table</th>
-                        <th scope="col" class="num">
-                          Size
-                        </th>
-                        <th scope="col" class="num">
-                          Rows
-                        </th>
-                        <th scope="col" class="num">
-                          Dead rows
-                        </th>
-                        <th scope="col" class="num">
-                          Vacuumed
-                        </th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {health.tables.map((table) => (
-                        <tr key={table.name}>
-                          <td class="mono">{table.name}</td>
-                          <td class="num">{bytes(table.bytes)}</td>
-                          <td class="num">{table.rows === null ? "—" : number(table.rows)}</td>
-                          <td class="num">{table.deadRows === null ? "—" : number(table.deadRows)}</td>
-                          <td class="num muted">
-                            <Ago at={table.vacuumedAt} />
-                          </td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
-              </section>
+              <Panel
+                title="Tables"
+                note={health.dialect === "postgres" ? "rows as the server last counted them" : undefined}
+              >
+                <Table rows={health.tables} rowKey={({ name }) => name} columns={columns} />
+              </Panel>
             )}
           </>
         )}
       </Loaded>
     </>
-  );
-}
-
-function Tile({ name, value, note }: { name: string; value: string; note: string }) {
-  return (
-    <div class="tile">
-      <span class="name">{name}</span>
-      <span class="value">{value}</span>
-      <span class="note">{note}</span>
-    </div>
   );
 }

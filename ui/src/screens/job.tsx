@@ -1,13 +1,15 @@
 // One job: where it stands and why, what happened to it, what it was given and what it gave.
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
+import { Act, openForm } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { actions } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
-import { bytes, duration, instant, number, plural } from "../format.ts";
+import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
 import { GraphView } from "../graph-view.tsx";
 import { Icon, type IconName } from "../icons.tsx";
+import { commandOf } from "../job-filter.ts";
 import { onKey } from "../keys.ts";
 import { may } from "../live.ts";
 import {
@@ -20,11 +22,11 @@ import {
   JobStateOf,
   Json,
   Loaded,
-  showDialog,
   Stack,
   State,
 } from "../parts.tsx";
 import { go, href } from "../router.ts";
+import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 export function Job({ id }: { id: string }) {
@@ -111,6 +113,14 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
             >
               <Icon name="copy" size={13} />
             </button>
+            <button
+              type="button"
+              class="button quiet small"
+              title="The same in a terminal"
+              onClick={() => void copy(commandOf("list", { ids: [job.id] }))}
+            >
+              Copy as command
+            </button>
           </p>
         </div>
         <span class="spring" />
@@ -153,7 +163,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
           <Flow id={job.id} />
           <Payload job={job} />
         </div>
-        <Facts job={job} />
+        <FactsOf job={job} />
       </div>
     </>
   );
@@ -199,7 +209,8 @@ function moments(job: JobDetail): Moment[] {
   if (started !== null && (started > lastFailure || job.state === "done" || job.state === "running"))
     list.push({
       at: started,
-      what: `Attempt ${job.attempt} started`,
+      // A step or a sleep gives the attempt back: the run has used none yet.
+      what: job.attempt === 0 ? "Started" : `Attempt ${job.attempt} started`,
       kind: "info",
       icon: "play",
       ...(job.workerId === null ? {} : { why: `on ${job.workerId}` }),
@@ -234,10 +245,7 @@ function moments(job: JobDetail): Moment[] {
 function Timeline({ job }: { job: JobDetail }) {
   const list = moments(job);
   return (
-    <section class="panel" aria-label="Timeline">
-      <header>
-        <h2>Timeline</h2>
-      </header>
+    <Panel title="Timeline">
       <ol class="timeline">
         {list.map((moment, i) => (
           <li key={i}>
@@ -259,7 +267,7 @@ function Timeline({ job }: { job: JobDetail }) {
           </li>
         ))}
       </ol>
-    </section>
+    </Panel>
   );
 }
 
@@ -282,17 +290,17 @@ function Attempts({ job }: { job: JobDetail }) {
   const newest = [...job.errors].reverse();
   const open = useSignal(0);
   return (
-    <section class="panel" aria-label="Failures">
-      <header>
-        <h2>Failures</h2>
-        <span class="muted small">{number(newest.length)}, newest first</span>
-        <span class="spring" />
-        {job.errorGroup !== null && (
+    <Panel
+      title="Failures"
+      note={`${number(newest.length)}, newest first`}
+      tools={
+        job.errorGroup !== null && (
           <a class="link small" href={href(`/jobs?errorGroup=${job.errorGroup}`)}>
             Jobs with this error
           </a>
-        )}
-      </header>
+        )
+      }
+    >
       <div class="body stack">
         {newest.map((failure, i) => (
           <div key={failure.at + failure.attempt} class="stack" style={{ gap: "8px" }}>
@@ -323,7 +331,7 @@ function Attempts({ job }: { job: JobDetail }) {
           </div>
         ))}
       </div>
-    </section>
+    </Panel>
   );
 }
 
@@ -347,23 +355,23 @@ function Payload({ job }: { job: JobDetail }) {
 
 function Part({ title, text, note }: { title: string; text: string | null; note: string }) {
   return (
-    <section class="panel" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        <span class="muted small">{note}</span>
-        <span class="spring" />
+    <Panel
+      title={title}
+      note={note}
+      tools={
         <button type="button" class="button quiet small" onClick={() => void copy(text ?? "")}>
           <Icon name="copy" size={13} /> Copy
         </button>
-      </header>
+      }
+    >
       <div class="body">
         <Json text={text ?? "null"} label={title} />
       </div>
-    </section>
+    </Panel>
   );
 }
 
-function Facts({ job }: { job: JobDetail }) {
+function FactsOf({ job }: { job: JobDetail }) {
   const facts: [string, preact.ComponentChildren][] = [
     [
       "Queue",
@@ -400,21 +408,11 @@ function Facts({ job }: { job: JobDetail }) {
     ]);
   if (job.context !== null) facts.push(["Context", job.context]);
   if (job.parentId !== null)
-    facts.push(["Parent", <JobLink id={job.parentId}>{job.parentId.slice(-12)}</JobLink>]);
+    facts.push(["Parent", <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
   return (
-    <section class="panel" aria-label="Facts">
-      <header>
-        <h2>Facts</h2>
-      </header>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <>
-            <dt key={`${name} name`}>{name}</dt>
-            <dd key={name}>{value}</dd>
-          </>
-        ))}
-      </dl>
-    </section>
+    <Panel title="Facts">
+      <Facts of={facts} />
+    </Panel>
   );
 }
 
@@ -431,238 +429,131 @@ function Flow({ id }: { id: string }) {
   return (
     <>
       {history.graph.nodes.length > 1 && (
-        <section class="panel" aria-label="Graph">
-          <header>
-            <h2>Graph</h2>
-            <span class="muted small">{plural(history.graph.nodes.length, "node")}</span>
-          </header>
+        <Panel title="Graph" note={plural(history.graph.nodes.length, "node")}>
           <GraphView graph={history.graph} />
-        </section>
+        </Panel>
       )}
       {history.steps.length > 0 && (
-        <section class="panel" aria-label="Steps">
-          <header>
-            <h2>Steps</h2>
-            <span class="muted small">{number(history.steps.length)}</span>
-          </header>
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Step</th>
-                  <th scope="col">State</th>
-                  <th scope="col" class="num">
-                    Tries
-                  </th>
-                  <th scope="col" class="num">
-                    Took
-                  </th>
-                  <th scope="col">Result</th>
-                </tr>
-              </thead>
-              <tbody>
-                {history.steps.slice(0, 500).map((step, i) => (
-                  <tr key={`${step.name} ${i}`}>
-                    <td>
-                      <b>{step.name}</b> <span class="muted small">{step.kind}</span>
-                    </td>
-                    <td>
-                      <State state={step.state} />
-                    </td>
-                    <td class="num">{step.tries}</td>
-                    <td class="num nowrap">
-                      {step.endedAt !== null ? (
-                        duration(step.endedAt - step.startedAt)
-                      ) : step.until === null ? (
-                        "—"
-                      ) : (
-                        <Ago at={step.until} />
-                      )}
-                    </td>
-                    <td class="mono clip" style={{ maxWidth: "260px" }}>
-                      {step.jobId !== null ? (
-                        <JobLink id={step.jobId}>{step.jobId.slice(-12)}</JobLink>
-                      ) : (
-                        (step.error ?? step.output ?? "")
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        </section>
+        <Panel title="Steps" note={number(history.steps.length)}>
+          <Table
+            rows={history.steps.slice(0, 500)}
+            rowKey={({ name }, i) => `${name} ${i}`}
+            columns={stepColumns}
+          />
+        </Panel>
       )}
       {history.signals.length > 0 && (
-        <section class="panel" aria-label="Signals">
-          <header>
-            <h2>Signals</h2>
-            <span class="muted small">{number(history.signals.length)}</span>
-          </header>
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Signal</th>
-                  <th scope="col">State</th>
-                  <th scope="col" class="num">
-                    Waited since
-                  </th>
-                  <th scope="col">Data</th>
-                  <th scope="col">
-                    <span class="hidden-text">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {history.signals.map((signal) => (
-                  <tr key={signal.step}>
-                    <td>
-                      <b>{signal.name}</b>
-                      <span class="sub">
-                        {signal.key === null ? "without a key" : `key ${signal.key}`}, step {signal.step}
-                      </span>
-                    </td>
-                    <td>
-                      <State state={signal.state} />
-                    </td>
-                    <td class="num muted">
-                      <Ago at={signal.since} />
-                    </td>
-                    <td class="mono clip" style={{ maxWidth: "260px" }}>
-                      {signal.data ?? ""}
-                    </td>
-                    <td class="right">
-                      {signal.state === "waiting" && may("flows:signal") && (
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`Send ${signal.name}`}
-                          onClick={() =>
-                            showDialog(`Send ${signal.name}`, (close) => (
-                              <SendSignal
-                                name={signal.name}
-                                topicKey={signal.key}
-                                close={close}
-                                again={query.again}
-                              />
-                            ))
-                          }
-                        >
-                          Send
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        </section>
+        <Panel title="Signals" note={number(history.signals.length)}>
+          <Table rows={history.signals} rowKey={({ step }) => step} columns={signalColumns(query.again)} />
+        </Panel>
       )}
       {history.children.length > 0 && (
-        <section class="panel" aria-label="Related jobs">
-          <header>
-            <h2>Related jobs</h2>
-            <span class="muted small">{number(history.children.length)}</span>
-          </header>
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Job</th>
-                  <th scope="col">Relation</th>
-                  <th scope="col">State</th>
-                </tr>
-              </thead>
-              <tbody>
-                {history.children.slice(0, 200).map((child) => (
-                  <tr key={child.id}>
-                    <td>
-                      {child.name === null ? (
-                        <span class="muted mono">{child.id.slice(-12)}, not kept any more</span>
-                      ) : (
-                        <JobLink id={child.id}>{child.name}</JobLink>
-                      )}
-                      {child.error !== null && <span class="sub clip">{child.error}</span>}
-                    </td>
-                    <td class="muted">
-                      {child.relation === "after"
-                        ? "this job runs after it"
-                        : child.relation === "called"
-                          ? `called in step ${child.step ?? ""}`
-                          : "enqueued by this job"}
-                    </td>
-                    <td>{child.state === null ? "—" : <State state={child.state} />}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        </section>
+        <Panel title="Related jobs" note={number(history.children.length)}>
+          <Table
+            rows={history.children.slice(0, 200)}
+            rowKey={({ id: child }) => child}
+            columns={childColumns}
+          />
+        </Panel>
       )}
     </>
   );
 }
 
-function SendSignal({
-  name,
-  topicKey: key,
-  close,
-  again,
-}: {
-  name: string;
-  topicKey: string | null;
-  close: () => void;
-  again: () => void;
-}) {
-  const form = useRef<HTMLFormElement>(null);
-  const wrong = useSignal<string | null>(null);
-  return (
-    <form
-      ref={form}
-      method="dialog"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const text = String(new FormData(form.current ?? undefined).get("data") ?? "").trim();
-        let data: unknown = null;
-        try {
-          data = text === "" ? null : JSON.parse(text);
-        } catch (error) {
-          wrong.value = (error as Error).message;
-          return;
-        }
-        void attempt("Sent: the run goes on.", () => send("POST", "/signals", { name, key, data })).then(
-          (ok) => {
-            if (!ok) return;
-            close();
-            again();
-          },
-        );
-      }}
-    >
-      <header>
-        <h2>Send {name}</h2>
-      </header>
-      <div class="content">
-        <label class="field">
-          <span>Data (JSON)</span>
-          <textarea class="input mono" name="data" rows={5} placeholder="null" spellcheck={false} />
-        </label>
-        {wrong.value !== null && (
-          <p class="small" role="alert">
-            {wrong.value}
-          </p>
+const value = { class: "mono clip", style: { maxWidth: "260px" } } as const;
+
+const stepColumns: Column<FlowHistory["steps"][number]>[] = [
+  {
+    head: "Step",
+    cell: ({ name, kind }) => (
+      <>
+        <b>{name}</b> <span class="muted small">{kind}</span>
+      </>
+    ),
+  },
+  { head: "State", cell: ({ state }) => <State state={state} /> },
+  { head: "Tries", num: true, cell: ({ tries }) => tries },
+  {
+    head: "Took",
+    num: true,
+    class: "nowrap",
+    cell: ({ startedAt, endedAt, until }) =>
+      endedAt !== null ? duration(endedAt - startedAt) : until === null ? "—" : <Ago at={until} />,
+  },
+  {
+    head: "Result",
+    ...value,
+    cell: ({ jobId, error, output }) =>
+      jobId === null ? (error ?? output ?? "") : <JobLink id={jobId}>{shortId(jobId)}</JobLink>,
+  },
+];
+
+function signalColumns(again: () => void): Column<FlowHistory["signals"][number]>[] {
+  return [
+    {
+      head: "Signal",
+      cell: ({ name, key, step }) => (
+        <>
+          <b>{name}</b>
+          <span class="sub">
+            {key === null ? "without a key" : `key ${key}`}, step {step}
+          </span>
+        </>
+      ),
+    },
+    { head: "State", cell: ({ state }) => <State state={state} /> },
+    { head: "Waited since", num: true, class: "muted", cell: ({ since }) => <Ago at={since} /> },
+    { head: "Data", ...value, cell: ({ data }) => data ?? "" },
+    actionsColumn(
+      ({ name, key, state }) =>
+        state === "waiting" && (
+          <Act verb="Send" on={name} needs="flows:signal" press={() => sendSignal(name, key, again)} />
+        ),
+    ),
+  ];
+}
+
+const childColumns: Column<FlowHistory["children"][number]>[] = [
+  {
+    head: "Job",
+    cell: ({ id, name, error }) => (
+      <>
+        {name === null ? (
+          <span class="muted mono">{shortId(id)}, not kept any more</span>
+        ) : (
+          <JobLink id={id}>{name}</JobLink>
         )}
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Not now
-        </button>
-        <button type="submit" class="button primary">
-          Send
-        </button>
-      </footer>
-    </form>
-  );
+        {error !== null && <span class="sub clip">{error}</span>}
+      </>
+    ),
+  },
+  {
+    head: "Relation",
+    class: "muted",
+    cell: ({ relation, step }) =>
+      relation === "after"
+        ? "this job runs after it"
+        : relation === "called"
+          ? `called in step ${step ?? ""}`
+          : "enqueued by this job",
+  },
+  { head: "State", cell: ({ state }) => (state === null ? "—" : <State state={state} />) },
+];
+
+function sendSignal(name: string, key: string | null, again: () => void): void {
+  openForm({
+    title: `Send ${name}`,
+    verb: "Send",
+    then: again,
+    body: (
+      <label class="field">
+        <span>Data (JSON)</span>
+        <textarea class="input mono" name="data" rows={5} placeholder="null" spellcheck={false} />
+      </label>
+    ),
+    run: async (fields) => {
+      await send("POST", "/signals", { name, key, data: fields.json("data", "data") });
+      return "Sent: the run goes on.";
+    },
+  });
 }

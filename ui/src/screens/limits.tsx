@@ -1,13 +1,18 @@
-// Holds, breakers, budgets, lanes.
+// Holds, breakers, budgets, lanes: what keeps jobs from running on purpose.
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import type { BreakerLine, BudgetLine, HoldLine, LaneList } from "../../../src/dashboard/contract.ts";
+import type {
+  BreakerLine,
+  BudgetLine,
+  HoldLine,
+  LaneLine,
+  LaneList,
+} from "../../../src/dashboard/contract.ts";
+import { Act, Do, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { duration, number } from "../format.ts";
-import { Icon } from "../icons.tsx";
-import { may } from "../live.ts";
-import { Ago, attempt, confirm, Count, Empty, Gauge, Head, Loaded, showDialog, State } from "../parts.tsx";
+import { number, rate } from "../format.ts";
+import { Ago, Count, Gauge, Head, State } from "../parts.tsx";
 import { href } from "../router.ts";
+import { actionsColumn, Listing, Panel } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 export function Limits() {
@@ -22,158 +27,95 @@ export function Limits() {
   );
 }
 
+const none = <span class="muted">—</span>;
+
 function Holds() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
     live: true,
   });
   return (
-    <section class="panel" aria-label="Holds">
-      <header>
-        <h2>Holds</h2>
-        <span class="muted small">a named stop over some queues, or all</span>
-        <span class="spring" />
-        {may("limits:set") && (
-          <button
-            type="button"
-            class="button small"
-            onClick={() => showDialog("New hold", (close) => <NewHold close={close} again={query.again} />)}
-          >
-            <Icon name="plus" size={13} /> New hold
-          </button>
-        )}
-      </header>
-      <Loaded query={query}>
-        {({ holds }) =>
-          holds.length === 0 ? (
-            <Empty icon="check" title="Nothing is held">
-              <p>
-                Set a hold when something outside is broken (“session expired”): jobs wait, and keep their
-                attempts.
-              </p>
-            </Empty>
-          ) : (
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Hold</th>
-                    <th scope="col">Queues</th>
-                    <th scope="col" class="num">
-                      Set
-                    </th>
-                    <th scope="col">
-                      <span class="hidden-text">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {holds.map((hold) => (
-                    <tr key={hold.name}>
-                      <td>
-                        <b>{hold.name}</b>
-                        {hold.reason !== null && <span class="sub">{hold.reason}</span>}
-                      </td>
-                      <td>
-                        {hold.queues === null ? (
-                          <span class="tag warn">every queue</span>
-                        ) : (
-                          hold.queues.map((queue) => (
-                            <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
-                              {queue}
-                            </a>
-                          ))
-                        )}
-                      </td>
-                      <td class="num muted">
-                        <Ago at={hold.setAt} />
-                      </td>
-                      <td class="right">
-                        {may("limits:set") && (
-                          <button
-                            type="button"
-                            class="button small"
-                            aria-label={`Clear ${hold.name}`}
-                            onClick={() =>
-                              void attempt("Cleared.", () => send("DELETE", `/holds/${seg(hold.name)}`)).then(
-                                query.again,
-                              )
-                            }
-                          >
-                            Clear
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
-    </section>
+    <Panel
+      title="Holds"
+      note="a named stop over some queues, or all"
+      tools={<Act verb="New hold" on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />}
+    >
+      <Listing
+        query={query}
+        rows={({ holds }) => holds}
+        rowKey={({ name }: HoldLine) => name}
+        empty={{
+          icon: "check",
+          title: "Nothing is held",
+          text: (
+            <p>
+              Set a hold when something outside is broken (“session expired”): jobs wait, and keep their
+              attempts.
+            </p>
+          ),
+        }}
+        columns={[
+          {
+            head: "Hold",
+            cell: (hold) => (
+              <>
+                <b>{hold.name}</b>
+                {hold.reason !== null && <span class="sub">{hold.reason}</span>}
+              </>
+            ),
+          },
+          {
+            head: "Queues",
+            cell: ({ queues }) =>
+              queues === null ? (
+                <span class="tag warn">every queue</span>
+              ) : (
+                queues.map((queue) => (
+                  <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
+                    {queue}
+                  </a>
+                ))
+              ),
+          },
+          { head: "Set", num: true, class: "muted", cell: ({ setAt }) => <Ago at={setAt} /> },
+          actionsColumn(({ name }: HoldLine) => (
+            <Do
+              verb="Clear"
+              on={name}
+              needs="limits:set"
+              run={() => send("DELETE", `/holds/${seg(name)}`)}
+              done="Cleared."
+              then={query.again}
+            />
+          )),
+        ]}
+      />
+    </Panel>
   );
 }
 
-function NewHold({ close, again }: { close: () => void; again: () => void }) {
-  const form = useRef<HTMLFormElement>(null);
-  return (
-    <form
-      ref={form}
-      method="dialog"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const data = new FormData(form.current ?? undefined);
-        const text = (name: string): string => String(data.get(name) ?? "").trim();
-        const queues = text("queues")
-          .split(/[\s,]+/)
-          .filter((one) => one !== "");
-        void attempt("The hold is set.", () =>
-          send("PUT", `/holds/${seg(text("name"))}`, {
-            ...(queues.length === 0 ? {} : { queues }),
-            ...(text("reason") === "" ? {} : { reason: text("reason") }),
-          }),
-        ).then((ok) => {
-          if (!ok) return;
-          close();
-          again();
-        });
-      }}
-    >
-      <header>
-        <h2>New hold</h2>
-      </header>
-      <div class="content">
-        <label class="field">
-          <span>Name</span>
-          <input
-            class="input"
-            name="name"
-            required
-            placeholder="session-expired"
-            spellcheck={false}
-            autocomplete="off"
-          />
-        </label>
-        <label class="field">
-          <span>Queues</span>
-          <input class="input" name="queues" placeholder="every queue; or mail, crawl" spellcheck={false} />
-        </label>
-        <label class="field">
-          <span>Reason</span>
-          <input class="input" name="reason" placeholder="shown to whoever asks why" />
-        </label>
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Not now
-        </button>
-        <button type="submit" class="button danger fill">
-          Hold
-        </button>
-      </footer>
-    </form>
-  );
+function newHold(again: () => void): void {
+  openForm({
+    title: "New hold",
+    verb: "Hold",
+    danger: true,
+    then: again,
+    body: (
+      <>
+        <Field label="Name" name="name" required placeholder="session-expired" />
+        <Field label="Queues" name="queues" placeholder="every queue; or mail, crawl" />
+        <Field label="Reason" name="reason" placeholder="shown to whoever asks why" />
+      </>
+    ),
+    run: async (fields) => {
+      const queues = fields.text("queues")?.split(/[\s,]+/);
+      const reason = fields.text("reason");
+      await send("PUT", `/holds/${seg(fields.text("name") ?? "")}`, {
+        ...(queues === undefined ? {} : { queues }),
+        ...(reason === undefined ? {} : { reason }),
+      });
+      return "The hold is set.";
+    },
+  });
 }
 
 function Breakers() {
@@ -181,72 +123,56 @@ function Breakers() {
     live: true,
   });
   return (
-    <section class="panel" aria-label="Breakers">
-      <header>
-        <h2>Breakers</h2>
-        <span class="muted small">open after failures in a row; one probe at a time closes them</span>
-      </header>
-      <Loaded query={query}>
-        {({ breakers }) =>
-          breakers.length === 0 ? (
-            <Empty icon="check" title="No breaker has tripped" />
-          ) : (
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Breaker</th>
-                    <th scope="col">State</th>
-                    <th scope="col" class="num">
-                      Failures in a row
-                    </th>
-                    <th scope="col" class="num">
-                      Next probe
-                    </th>
-                    <th scope="col">
-                      <span class="hidden-text">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {breakers.map((breaker) => (
-                    <tr key={breaker.key}>
-                      <td>
-                        <b>{breaker.key}</b>
-                        {breaker.error !== null && <span class="sub clip">{breaker.error}</span>}
-                      </td>
-                      <td>
-                        <State state={breaker.state} />
-                      </td>
-                      <td class="num">{number(breaker.failures)}</td>
-                      <td class="num muted">
-                        {breaker.probing ? "running" : <Ago at={breaker.openUntil} />}
-                      </td>
-                      <td class="right">
-                        {breaker.state !== "closed" && may("limits:set") && (
-                          <button
-                            type="button"
-                            class="button small"
-                            aria-label={`Reset ${breaker.key}`}
-                            onClick={() =>
-                              void attempt("Closed.", () =>
-                                send("POST", `/breakers/${seg(breaker.key)}/reset`),
-                              ).then(query.again)
-                            }
-                          >
-                            Reset
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
-    </section>
+    <Panel title="Breakers" note="open after failures in a row; one probe at a time closes them">
+      <Listing
+        query={query}
+        rows={({ breakers }) => breakers}
+        rowKey={({ key }: BreakerLine) => key}
+        empty={{
+          icon: "check",
+          title: "No breaker has tripped",
+          text: (
+            <p>
+              Give a queue one in its settings, or a job in its definition: after so many failures in a row
+              its jobs wait, and keep their attempts.
+            </p>
+          ),
+        }}
+        columns={[
+          {
+            head: "Breaker",
+            style: { maxWidth: "460px" },
+            cell: (breaker) => (
+              <>
+                <b>{breaker.key}</b>
+                {breaker.error !== null && <span class="sub clip">{breaker.error}</span>}
+              </>
+            ),
+          },
+          { head: "State", cell: ({ state }) => <State state={state} /> },
+          { head: "Failures in a row", num: true, cell: ({ failures }) => number(failures) },
+          {
+            head: "Next probe",
+            num: true,
+            class: "muted",
+            cell: ({ probing, openUntil }) => (probing ? "running" : <Ago at={openUntil} />),
+          },
+          actionsColumn(
+            ({ key, state }: BreakerLine) =>
+              state !== "closed" && (
+                <Do
+                  verb="Reset"
+                  on={key}
+                  needs="limits:set"
+                  run={() => send("POST", `/breakers/${seg(key)}/reset`)}
+                  done="Closed."
+                  then={query.again}
+                />
+              ),
+          ),
+        ]}
+      />
+    </Panel>
   );
 }
 
@@ -255,146 +181,120 @@ function Budgets() {
     live: true,
   });
   return (
-    <section class="panel" aria-label="Budgets">
-      <header>
-        <h2>Budgets</h2>
-        <span class="muted small">rates over the whole cluster</span>
-      </header>
-      <Loaded query={query}>
-        {({ budgets }) =>
-          budgets.length === 0 ? (
-            <Empty icon="limits" title="No budget is set" />
-          ) : (
-            <div class="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Budget</th>
-                    <th scope="col" class="num">
-                      Left
-                    </th>
-                    <th scope="col" class="num">
-                      Limit
-                    </th>
-                    <th scope="col" class="num">
-                      Burst
-                    </th>
-                    <th scope="col">
-                      <span class="hidden-text">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {budgets.map((budget) => (
-                    <tr key={budget.name}>
-                      <td>
-                        <b>{budget.name}</b> {budget.tuned && <span class="tag">set by hand</span>}
-                      </td>
-                      <td class="num nowrap">
-                        {number(Math.floor(budget.tokens))}{" "}
-                        <Gauge used={budget.tokens} of={budget.burst} label="Left" />
-                      </td>
-                      <td class="num nowrap">
-                        {number(budget.limit)} per {duration(budget.perMs)}
-                      </td>
-                      <td class="num">{number(budget.burst)}</td>
-                      <td class="right nowrap">
-                        {may("limits:set") && (
-                          <>
-                            <button
-                              type="button"
-                              class="button small"
-                              aria-label={`Change ${budget.name}`}
-                              onClick={() =>
-                                showDialog(`Budget ${budget.name}`, (close) => (
-                                  <EditBudget budget={budget} close={close} again={query.again} />
-                                ))
-                              }
-                            >
-                              Change
-                            </button>{" "}
-                            <button
-                              type="button"
-                              class="button small danger"
-                              aria-label={`Drain ${budget.name}`}
-                              onClick={() =>
-                                confirm({
-                                  title: `Drain ${budget.name}?`,
-                                  text: "Nothing is granted until it refills.",
-                                  verb: "Drain",
-                                  danger: true,
-                                  run: () =>
-                                    send("POST", `/budgets/${seg(budget.name)}/drain`).then(query.again),
-                                  done: "Drained.",
-                                })
-                              }
-                            >
-                              Drain
-                            </button>
-                          </>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
-    </section>
+    <Panel
+      title="Budgets"
+      note="rates over the whole cluster"
+      tools={
+        <Act
+          verb="New budget"
+          on=""
+          needs="limits:set"
+          icon="plus"
+          press={() => budgetForm(null, query.again)}
+        />
+      }
+    >
+      <Listing
+        query={query}
+        rows={({ budgets }) => budgets}
+        rowKey={({ name }: BudgetLine) => name}
+        empty={{
+          icon: "limits",
+          title: "No budget is set",
+          text: (
+            <>
+              <p>A budget is a rate that all processes share. Jobs take from it as they run:</p>
+              <pre class="code">{`await hf.budgets.set("slack", { limit: 50, per: "1m" });\nawait ctx.budget("slack");`}</pre>
+            </>
+          ),
+        }}
+        columns={[
+          {
+            head: "Budget",
+            cell: ({ name, tuned }) => (
+              <>
+                <b>{name}</b> {tuned && <span class="tag">set by hand</span>}
+              </>
+            ),
+          },
+          {
+            head: "Left",
+            num: true,
+            class: "nowrap",
+            cell: ({ tokens, burst }) => (
+              <>
+                {number(Math.floor(tokens))} <Gauge used={tokens} of={burst} label="Left" left />
+              </>
+            ),
+          },
+          {
+            head: "Limit",
+            num: true,
+            class: "nowrap",
+            cell: (budget) => rate(budget),
+          },
+          { head: "Burst", num: true, cell: ({ burst }) => number(burst) },
+          actionsColumn((budget: BudgetLine) => (
+            <>
+              <Act
+                verb="Change"
+                on={budget.name}
+                needs="limits:set"
+                press={() => budgetForm(budget, query.again)}
+              />
+              <Do
+                verb="Drain"
+                on={budget.name}
+                needs="limits:set"
+                danger
+                ask="Nothing is granted until it refills."
+                run={() => send("POST", `/budgets/${seg(budget.name)}/drain`)}
+                done="Drained."
+                then={query.again}
+              />
+            </>
+          )),
+        ]}
+      />
+    </Panel>
   );
 }
 
-function EditBudget({ budget, close, again }: { budget: BudgetLine; close: () => void; again: () => void }) {
-  const form = useRef<HTMLFormElement>(null);
-  return (
-    <form
-      ref={form}
-      method="dialog"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const data = new FormData(form.current ?? undefined);
-        void attempt("The budget holds in every process.", () =>
-          send("PUT", `/budgets/${seg(budget.name)}`, {
-            limit: Number(data.get("limit")),
-            per: String(data.get("per")),
-            burst: Number(data.get("burst")),
-          }),
-        ).then((ok) => {
-          if (!ok) return;
-          close();
-          again();
-        });
-      }}
-    >
-      <header>
-        <h2>Budget {budget.name}</h2>
-      </header>
-      <div class="content grid two">
-        <label class="field">
-          <span>Limit</span>
-          <input class="input" name="limit" inputMode="decimal" defaultValue={budget.limit} />
-        </label>
-        <label class="field">
-          <span>Per</span>
-          <input class="input" name="per" defaultValue={`${budget.perMs / 1_000}s`} />
-        </label>
-        <label class="field">
-          <span>Burst</span>
-          <input class="input" name="burst" inputMode="decimal" defaultValue={budget.burst} />
-        </label>
+function budgetForm(budget: BudgetLine | null, again: () => void): void {
+  openForm({
+    title: budget === null ? "New budget" : `Budget ${budget.name}`,
+    verb: "Save",
+    then: again,
+    body: (
+      <div class="grid two">
+        {budget === null && <Field label="Name" name="name" required placeholder="slack" />}
+        <Field label="Limit" name="limit" inputMode="decimal" required defaultValue={budget?.limit ?? ""} />
+        <Field
+          label="Per"
+          name="per"
+          required
+          placeholder="1m"
+          defaultValue={budget === null ? "" : `${budget.perMs / 1_000}s`}
+        />
+        <Field
+          label="Burst"
+          name="burst"
+          inputMode="decimal"
+          placeholder="the limit"
+          defaultValue={budget?.burst ?? ""}
+        />
       </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Not now
-        </button>
-        <button type="submit" class="button primary">
-          Save
-        </button>
-      </footer>
-    </form>
-  );
+    ),
+    run: async (fields) => {
+      const burst = fields.number("burst");
+      await send("PUT", `/budgets/${seg(budget?.name ?? fields.text("name") ?? "")}`, {
+        limit: fields.number("limit"),
+        per: fields.text("per"),
+        ...(burst === undefined ? {} : { burst }),
+      });
+      return "The budget holds in every process.";
+    },
+  });
 }
 
 function Lanes() {
@@ -404,126 +304,91 @@ function Lanes() {
     (signal) => get<LaneList>("/lanes", { limit: 50, cursor: cursor.value }, signal),
     { live: true },
   );
-  const set = (queue: string, lane: string, change: object, done: string): void => {
-    void attempt(done, () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, change)).then(query.again);
-  };
   return (
-    <section class="panel" aria-label="Lanes">
-      <header>
-        <h2>Lanes</h2>
-        <span class="muted small">jobs of one queue that share a key and its limits</span>
-      </header>
-      <Loaded query={query}>
-        {({ lanes, cursor: next }) =>
-          lanes.length === 0 ? (
-            <Empty icon="limits" title="No lane is in use" />
-          ) : (
+    <Panel title="Lanes" note="jobs of one queue that share a key and its limits">
+      <Listing
+        query={query}
+        rows={({ lanes }) => lanes}
+        rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        empty={{
+          icon: "limits",
+          title: "No lane is in use",
+          text: (
             <>
-              <div class="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Lane</th>
-                      <th scope="col" class="num">
-                        Waiting
-                      </th>
-                      <th scope="col" class="num">
-                        Running
-                      </th>
-                      <th scope="col" class="num">
-                        Concurrency
-                      </th>
-                      <th scope="col" class="num">
-                        Rate
-                      </th>
-                      <th scope="col" class="num">
-                        Weight
-                      </th>
-                      <th scope="col">
-                        <span class="hidden-text">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {lanes.map((lane) => (
-                      <tr key={`${lane.queue} ${lane.lane}`}>
-                        <td>
-                          <a
-                            class="main-link"
-                            href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}
-                          >
-                            {lane.lane}
-                          </a>{" "}
-                          {lane.paused && <State state="paused" />}
-                          <span class="sub">{lane.queue}</span>
-                        </td>
-                        <td class="num">
-                          <Count of={lane.waiting} />
-                        </td>
-                        <td class="num nowrap">
-                          {lane.running}{" "}
-                          {lane.concurrency !== null && (
-                            <Gauge used={lane.running} of={lane.concurrency} label="Concurrency" />
-                          )}
-                        </td>
-                        <td class="num">{lane.concurrency ?? <span class="muted">—</span>}</td>
-                        <td class="num nowrap">
-                          {lane.rate === null ? (
-                            <span class="muted">—</span>
-                          ) : (
-                            `${number(lane.rate.limit)} per ${duration(lane.rate.perMs)}`
-                          )}
-                        </td>
-                        <td class="num">{lane.weight}</td>
-                        <td class="right">
-                          {may("limits:set") && (
-                            <button
-                              type="button"
-                              class="button small"
-                              aria-label={`${lane.paused ? "Resume" : "Pause"} ${lane.lane}`}
-                              onClick={() =>
-                                set(
-                                  lane.queue,
-                                  lane.lane,
-                                  { paused: !lane.paused },
-                                  `${lane.lane} is ${lane.paused ? "resumed" : "paused"}.`,
-                                )
-                              }
-                            >
-                              {lane.paused ? "Resume" : "Pause"}
-                            </button>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-              {(next !== null || cursor.value !== null) && (
-                <footer>
-                  <span class="spring" />
-                  <button
-                    type="button"
-                    class="button small"
-                    disabled={cursor.value === null}
-                    onClick={() => (cursor.value = null)}
-                  >
-                    First
-                  </button>
-                  <button
-                    type="button"
-                    class="button small"
-                    disabled={next === null}
-                    onClick={() => (cursor.value = next)}
-                  >
-                    Next
-                  </button>
-                </footer>
-              )}
+              <p>Give a job a lane, and no tenant waits behind another:</p>
+              <pre class="code">{`defineJob({ name: "sync", lane: (input) => input.tenant,\n  lanes: { concurrency: 2 }, … });`}</pre>
             </>
+          ),
+        }}
+        columns={[
+          {
+            head: "Lane",
+            cell: (lane) => (
+              <>
+                <a class="main-link" href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}>
+                  {lane.lane}
+                </a>{" "}
+                {lane.paused && <State state="paused" />}
+                <span class="sub">{lane.queue}</span>
+              </>
+            ),
+          },
+          { head: "Waiting", num: true, cell: ({ waiting }) => <Count of={waiting} /> },
+          {
+            head: "Running",
+            num: true,
+            class: "nowrap",
+            cell: ({ running, concurrency }) => (
+              <>
+                {running}{" "}
+                {concurrency !== null && <Gauge used={running} of={concurrency} label="Concurrency" />}
+              </>
+            ),
+          },
+          { head: "Concurrency", num: true, from: "medium", cell: ({ concurrency }) => concurrency ?? none },
+          {
+            head: "Rate",
+            num: true,
+            from: "medium",
+            class: "nowrap",
+            cell: (lane) => (lane.rate === null ? none : rate(lane.rate)),
+          },
+          { head: "Weight", num: true, from: "medium", cell: ({ weight }) => weight },
+          actionsColumn(({ queue, lane, paused }: LaneLine) => (
+            <Do
+              verb={paused ? "Resume" : "Pause"}
+              on={lane}
+              needs="limits:set"
+              run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
+              done={`${lane} is ${paused ? "resumed" : "paused"}.`}
+              then={query.again}
+            />
+          )),
+        ]}
+        foot={({ cursor: next }) =>
+          (next !== null || cursor.value !== null) && (
+            <footer>
+              <span class="spring" />
+              <button
+                type="button"
+                class="button small"
+                disabled={cursor.value === null}
+                onClick={() => (cursor.value = null)}
+              >
+                First
+              </button>
+              <button
+                type="button"
+                class="button small"
+                disabled={next === null}
+                onClick={() => (cursor.value = next)}
+              >
+                Next
+              </button>
+            </footer>
           )
         }
-      </Loaded>
-    </section>
+      />
+    </Panel>
   );
 }

@@ -1,3 +1,4 @@
+// How everything is, at a glance: a verdict in one sentence, then what it rests on.
 import { useMemo } from "preact/hooks";
 import type { ErrorGroups, Overview as OverviewJson, Series } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
@@ -7,6 +8,7 @@ import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
 import { Ago, Count, Empty, Gauge, Head, Loaded } from "../parts.tsx";
 import { href } from "../router.ts";
+import { Panel, Table, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 const lamps: Readonly<Record<string, IconName>> = {
@@ -51,38 +53,44 @@ function Tiles({ now }: { now: OverviewJson }) {
   const { totals } = now;
   return (
     <div class="tiles">
-      <a class="tile" href={href("/jobs?state=ready")}>
-        <span class="name">Ready</span>
-        <span class="value">{count(totals.ready)}</span>
-        <span class="note">oldest waits {now.oldestMs === null ? "—" : duration(now.oldestMs)}</span>
-      </a>
-      <a class="tile" href={href("/jobs?state=running")}>
-        <span class="name">Running</span>
-        <span class="value">{number(totals.running)}</span>
-        <span class="note">{now.slots === 0 ? "no slots" : `of ${plural(now.slots, "slot")}`}</span>
-      </a>
-      <a class="tile" href={href("/scheduled")}>
-        <span class="name">Scheduled</span>
-        <span class="value">{count(totals.scheduled)}</span>
-        <span class="note">
-          {totals.waiting.count > 0 ? `${count(totals.waiting)} wait for others` : "due later"}
-        </span>
-      </a>
-      <a class="tile" href={href("/retries")}>
-        <span class="name">Retrying</span>
-        <span class="value">{count(totals.retrying)}</span>
-        <span class="note">failed, will try again</span>
-      </a>
-      <a class="tile" href={href("/errors")}>
-        <span class="name">Dead</span>
-        <span class={`value ${totals.dead.count > 0 ? "bad" : ""}`}>{count(totals.dead)}</span>
-        <span class="note">out of attempts</span>
-      </a>
-      <a class="tile" href={href("/workers")}>
-        <span class="name">Workers</span>
-        <span class={`value ${now.workers === 0 ? "bad" : ""}`}>{number(now.workers)}</span>
-        <span class="note">{plural(now.queueCount, "queue")}</span>
-      </a>
+      <Tile
+        name="Ready"
+        to={href("/jobs?state=ready")}
+        value={count(totals.ready)}
+        note={`oldest waits ${duration(now.oldestMs)}`}
+      />
+      <Tile
+        name="Running"
+        to={href("/jobs?state=running")}
+        value={number(totals.running)}
+        note={now.slots === 0 ? "no slots" : `of ${plural(now.slots, "slot")}`}
+      />
+      <Tile
+        name="Scheduled"
+        to={href("/scheduled")}
+        value={count(totals.scheduled)}
+        note={totals.waiting.count > 0 ? `${count(totals.waiting)} wait for others` : "due later"}
+      />
+      <Tile
+        name="Retrying"
+        to={href("/retries")}
+        value={count(totals.retrying)}
+        note="failed, will try again"
+      />
+      <Tile
+        name="Dead"
+        to={href("/errors")}
+        value={count(totals.dead)}
+        note="out of attempts"
+        bad={totals.dead.count > 0}
+      />
+      <Tile
+        name="Workers"
+        to={href("/workers")}
+        value={number(now.workers)}
+        note={plural(now.queueCount, "queue")}
+        bad={now.workers === 0}
+      />
     </div>
   );
 }
@@ -145,13 +153,10 @@ function Trends() {
     <Loaded query={query}>
       {(series) => (
         <div class="grid two">
-          <section class="panel" aria-label="Throughput">
-            <header>
-              <h2>Throughput</h2>
-              <span class="muted small">jobs a minute, last hour</span>
-            </header>
+          <Panel title="Throughput" note="jobs a minute, last hour">
             <Chart
               title="Throughput"
+              empty="No job ended in the last hour; a minute shows when it is over."
               at={series.at}
               lines={[
                 { name: "Done", values: series.done, shown: number },
@@ -159,14 +164,11 @@ function Trends() {
                 { name: "Dead", values: series.dead, shown: number },
               ]}
             />
-          </section>
-          <section class="panel" aria-label="Latency">
-            <header>
-              <h2>Waiting time</h2>
-              <span class="muted small">from due to start, last hour</span>
-            </header>
+          </Panel>
+          <Panel title="Waiting time" note="from due to start, last hour">
             <Chart
               title="Waiting time"
+              empty="No job started in the last hour; a minute shows when it is over."
               at={series.at}
               lines={[
                 { name: "p50", values: series.waitMs.p50, shown: duration },
@@ -174,7 +176,7 @@ function Trends() {
                 { name: "p99", values: series.waitMs.p99, shown: duration },
               ]}
             />
-          </section>
+          </Panel>
         </div>
       )}
     </Loaded>
@@ -183,59 +185,59 @@ function Trends() {
 
 function QueuePanel({ now }: { now: OverviewJson }) {
   return (
-    <section class="panel" aria-label="Busiest queues">
-      <header>
-        <h2>Busiest queues</h2>
-        <span class="spring" />
+    <Panel
+      title="Busiest queues"
+      tools={
         <a class="link small" href={href("/queues")}>
           All {number(now.queueCount)}
         </a>
-      </header>
+      }
+    >
       {now.queues.length === 0 ? (
         <Empty icon="queues" title="No job yet">
           <p>Enqueue one, and this page shows it within a second.</p>
           <pre class="code">{`import { open } from "holdfast";\n\nconst hf = await open();\nawait hf.enqueue("send-mail", { to: "a@example.org" });`}</pre>
         </Empty>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Queue</th>
-              <th scope="col" class="num">
-                Ready
-              </th>
-              <th scope="col" class="num">
-                Oldest
-              </th>
-              <th scope="col" class="num">
-                Running
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {now.queues.slice(0, 8).map((queue) => (
-              <tr key={queue.name}>
-                <td>
+        <Table
+          rows={now.queues.slice(0, 8)}
+          rowKey={({ name }) => name}
+          columns={[
+            {
+              head: "Queue",
+              cell: (queue) => (
+                <>
                   <a class="main-link" href={href(`/queues/${queue.name}`)}>
                     {queue.name}
                   </a>{" "}
                   {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
                   {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
+                  {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
                   {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
-                </td>
-                <td class="num">
-                  <Count of={queue.ready} />
-                </td>
-                <td class="num muted nowrap">{duration(queue.oldestMs)}</td>
-                <td class="num nowrap">
-                  {queue.running} <Gauge used={queue.running} of={queue.slots} label="Slots" />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+                </>
+              ),
+            },
+            { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
+            {
+              head: "Oldest",
+              num: true,
+              class: "muted nowrap",
+              cell: ({ oldestMs }) => duration(oldestMs),
+            },
+            {
+              head: "Running",
+              num: true,
+              class: "nowrap",
+              cell: ({ running, slots }) => (
+                <>
+                  {running} <Gauge used={running} of={slots} label="Slots" />
+                </>
+              ),
+            },
+          ]}
+        />
       )}
-    </section>
+    </Panel>
   );
 }
 

@@ -1,9 +1,11 @@
+// Live workers, what they run, and stopping one.
 import type { WorkerLine } from "../../../src/dashboard/contract.ts";
+import { Do } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { instant, number, plural, shortId } from "../format.ts";
-import { may } from "../live.ts";
-import { Ago, confirm, Empty, Gauge, Head, JobLink, Loaded, State } from "../parts.tsx";
+import { Ago, Gauge, Head, JobLink, State } from "../parts.tsx";
 import { href } from "../router.ts";
+import { actionsColumn, type Column, Listing } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 export function Workers() {
@@ -16,121 +18,122 @@ export function Workers() {
         title="Workers"
         note="Live processes, and holders of leases. One that dies leaves the list when its lease has passed."
       />
-      <Loaded query={query}>
-        {({ workers }) => (
-          <section class="panel" aria-label="Workers">
-            {workers.length === 0 ? (
-              <Empty icon="workers" title="No worker is running">
+      <section class="panel" aria-label="Workers">
+        <Listing
+          query={query}
+          rows={({ workers }) => workers}
+          rowKey={({ session }: WorkerLine) => String(session)}
+          empty={{
+            icon: "workers",
+            title: "No worker is running",
+            text: (
+              <>
                 <p>Jobs are safe in the database, and wait. Start a worker:</p>
                 <pre class="code">{`const worker = hf.work([sendMail], { queues: ["mail"] });\nawait worker.ready;`}</pre>
-              </Empty>
-            ) : (
-              <div class="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Worker</th>
-                      <th scope="col">State</th>
-                      <th scope="col" class="num">
-                        Running
-                      </th>
-                      <th scope="col" class="medium-only">
-                        Queues
-                      </th>
-                      <th scope="col" class="num medium-only">
-                        Heartbeat
-                      </th>
-                      <th scope="col" class="num wide-only">
-                        Started
-                      </th>
-                      <th scope="col" class="wide-only">
-                        Jobs
-                      </th>
-                      <th scope="col">
-                        <span class="hidden-text">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {workers.map((worker) => (
-                      <tr key={worker.session}>
-                        <td style={{ maxWidth: "300px" }}>
-                          <b>{worker.name}</b>
-                          <span class="sub clip">
-                            {worker.host} · pid {worker.pid} · v{worker.version}
-                          </span>
-                        </td>
-                        <td>
-                          {worker.kind === "lease" ? (
-                            <span class="tag">lease</span>
-                          ) : (
-                            <State state={worker.stopping ? "waiting" : "running"} />
-                          )}
-                        </td>
-                        <td class="num nowrap">
-                          {number(worker.running)}{" "}
-                          <Gauge used={worker.running} of={worker.slots} label="Slots" />
-                        </td>
-                        <td class="medium-only">
-                          {Object.entries(worker.queues)
-                            .slice(0, 6)
-                            .map(([queue, slots]) => (
-                              <>
-                                <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
-                                  {queue} {slots}
-                                </a>{" "}
-                              </>
-                            ))}
-                        </td>
-                        <td class="num muted medium-only">
-                          <Ago at={worker.beatAt} />
-                        </td>
-                        <td class="num muted wide-only" title={instant(worker.startedAt)}>
-                          <Ago at={worker.startedAt} />
-                        </td>
-                        <td class="wide-only mono small">
-                          {worker.jobs.slice(0, 3).map((id) => (
-                            <>
-                              <JobLink key={id} id={id}>
-                                {shortId(id)}
-                              </JobLink>{" "}
-                            </>
-                          ))}
-                          {worker.running > 3 && (
-                            <span class="muted">and {number(worker.running - 3)} more</span>
-                          )}
-                        </td>
-                        <td class="right">
-                          {worker.kind === "worker" && !worker.stopping && may("workers:stop") && (
-                            <button
-                              type="button"
-                              class="button small danger"
-                              aria-label={`Stop ${worker.name}`}
-                              onClick={() =>
-                                confirm({
-                                  title: `Stop ${worker.name}?`,
-                                  text: `It takes no more jobs, finishes the ${plural(worker.running, "job")} it runs, and goes. Whatever runs it may start it again.`,
-                                  verb: "Stop",
-                                  danger: true,
-                                  run: () =>
-                                    send("POST", `/workers/${seg(worker.id)}/stop`).then(query.again),
-                                  done: "It was asked to stop.",
-                                })
-                              }
-                            >
-                              Stop
-                            </button>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-            )}
-          </section>
-        )}
-      </Loaded>
+              </>
+            ),
+          }}
+          columns={columnsOf(query.again)}
+        />
+      </section>
     </>
   );
+}
+
+function columnsOf(again: () => void): Column<WorkerLine>[] {
+  return [
+    {
+      head: "Worker",
+      style: { maxWidth: "300px" },
+      cell: ({ name, host, pid, version }) => (
+        <>
+          <b>{name}</b>
+          <span class="sub clip">
+            {host} · pid {pid} · v{version}
+          </span>
+        </>
+      ),
+    },
+    {
+      head: "State",
+      cell: ({ kind, stopping }) =>
+        kind === "lease" ? (
+          <span class="tag">lease</span>
+        ) : (
+          <State state={stopping ? "waiting" : "running"} />
+        ),
+    },
+    {
+      head: "Running",
+      num: true,
+      class: "nowrap",
+      cell: ({ running, slots }) => (
+        <>
+          {number(running)} <Gauge used={running} of={slots} label="Slots" />
+        </>
+      ),
+    },
+    {
+      head: "Queues",
+      from: "medium",
+      cell: ({ queues }) =>
+        Object.entries(queues)
+          .slice(0, 6)
+          .map(([queue, slots]) => (
+            <>
+              <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
+                {queue} {slots}
+              </a>{" "}
+            </>
+          )),
+    },
+    {
+      head: "Heartbeat",
+      num: true,
+      from: "medium",
+      class: "muted",
+      cell: ({ beatAt }) => <Ago at={beatAt} />,
+    },
+    {
+      head: "Started",
+      num: true,
+      from: "wide",
+      class: "muted",
+      title: ({ startedAt }) => instant(startedAt),
+      cell: ({ startedAt }) => <Ago at={startedAt} />,
+    },
+    {
+      head: "Jobs",
+      from: "wide",
+      class: "mono small",
+      cell: ({ jobs, running }) => (
+        <>
+          {jobs.slice(0, 3).map((id) => (
+            <>
+              <JobLink key={id} id={id}>
+                {shortId(id)}
+              </JobLink>{" "}
+            </>
+          ))}
+          {running > 3 && <span class="muted">and {number(running - 3)} more</span>}
+        </>
+      ),
+    },
+    actionsColumn(
+      ({ id, name, kind, stopping, running }) =>
+        kind === "worker" &&
+        !stopping && (
+          <Do
+            verb="Stop"
+            on={name}
+            needs="workers:stop"
+            danger
+            ask={`It takes no more jobs, finishes the ${plural(running, "job")} it runs, and goes. Whatever runs it may start it again.`}
+            run={() => send("POST", `/workers/${seg(id)}/stop`)}
+            done="It was asked to stop."
+            then={again}
+          />
+        ),
+    ),
+  ];
 }

@@ -1,0 +1,72 @@
+/** Who and what answers here, and the live stream. */
+import { VERSION } from "../../version.ts";
+import type { About, Me } from "../contract.ts";
+import { json } from "../http.ts";
+import type { Route } from "./route.ts";
+
+export const aboutRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/about",
+    id: "about",
+    summary: "Version, database and label.",
+    permission: null,
+    answer: "About",
+    run: ({ store, label }): About => ({ version: VERSION, dialect: store.dialect, label }),
+  },
+  {
+    method: "GET",
+    path: "/me",
+    id: "me",
+    summary: "Who you are, and what you may do.",
+    permission: null,
+    answer: "Me",
+    run: ({ user, readOnly }): Me => ({ user: user.name, permissions: [...user.permissions], readOnly }),
+  },
+  {
+    method: "GET",
+    path: "/health",
+    id: "health",
+    summary: "Whether the database answers; 503 if it does not.",
+    permission: null,
+    answer: "Health",
+    run: async ({ store }) => ({ ok: true, now: await store.now() }),
+  },
+  {
+    method: "GET",
+    path: "/openapi.json",
+    id: "openapi",
+    summary: "This description.",
+    permission: null,
+    answer: "OpenApi",
+    run: ({ openapi }) => json(openapi()),
+  },
+  {
+    method: "GET",
+    path: "/overview",
+    id: "overview",
+    summary: "The state of everything, in one answer.",
+    permission: "view",
+    answer: "Overview",
+    run: ({ stream }) => stream.overview(),
+  },
+  {
+    method: "GET",
+    path: "/recent",
+    id: "recent",
+    summary: "What the live stream has seen, one point a second, at most 15 minutes.",
+    permission: "view",
+    answer: "Recent",
+    run: ({ stream }) => stream.recent(),
+  },
+  {
+    method: "GET",
+    path: "/stream",
+    id: "stream",
+    summary:
+      "Server-sent events: `snapshot`, then `change` (at least every 5 s), `trouble` while the database is away.",
+    permission: "view",
+    answer: "Stream",
+    run: ({ stream, request }) => stream.open(request.signal),
+  },
+];

@@ -1,0 +1,181 @@
+/**
+ * The jobs that a filter matches, as a file: one page after the other, as fast as the reader takes them, so that a million
+ * jobs need no more memory than one page.
+ *
+ * Invariants: what is written is redacted like everything else, and without `view:payload` it has no input and no error;
+ * jobs that are enqueued meanwhile are left out, so that it ends; a cell that a spreadsheet would take for a formula
+ * begins with an apostrophe. An answer that breaks off is broken off on the wire too, never ended as if it were whole.
+ */
+import type { InsightFilter, InsightPage, JobSummary } from "../../insight.ts";
+import { ApiError, SECURITY_HEADERS } from "../http.ts";
+import { bad, FILTER_PARAMS, filterOfQuery } from "../query.ts";
+import type { Redactor } from "../redact.ts";
+import { fullLine } from "../shapes.ts";
+import { readFilter, type Route, type RouteContext } from "./route.ts";
+
+const pageSize = 500;
+const chunkLength = 256 * 1_024;
+const mostRunning = 4;
+/** Exports under way, by server: each reads the database as fast as its reader allows. */
+const running = new WeakMap<RouteContext["operations"], number>();
+
+export const exportRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/jobs/export",
+    id: "exportJobs",
+    summary: "Every job that matches, newest first, as NDJSON or CSV; streamed.",
+    permission: "jobs:export",
+    query: [...FILTER_PARAMS, "format"],
+    answer: "Export",
+    run: async (context) => {
+      const { query, store, operations } = context;
+      const format = query.get("format") ?? "ndjson";
+      if (format !== "ndjson" && format !== "csv") throw bad("format", "must be ndjson or csv.");
+      const given = await readFilter(context, filterOfQuery(query));
+      const until = Math.min(given.until ?? Infinity, (await store.now()) + 1);
+      const under = running.get(operations) ?? 0;
+      if (under >= mostRunning)
+        throw new ApiError(
+          "TOO_MANY_REQUESTS",
+          `At most ${mostRunning} exports at once. Wait for one to end.`,
+          {
+            headers: { "retry-after": "5" },
+          },
+        );
+      running.set(operations, under + 1);
+      const ended = (): void => void running.set(operations, (running.get(operations) ?? 1) - 1);
+      const write = format === "csv" ? csv : ndjson;
+      const body = await lines(context, { ...given, until }, write, ended);
+      return new Response(body, {
+        headers: {
+          ...SECURITY_HEADERS,
+          "content-type":
+            format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
+          "content-disposition": `attachment; filename="jobs.${format}"`,
+        },
+      });
+    },
+  },
+];
+
+interface Format {
+  readonly head: string;
+  line(job: JobSummary, redactor: Redactor, mayPayload: boolean): string;
+}
+
+/** The input as JSON within the line, its digits as they were stored; null: not yours to see. */
+const ndjson: Format = {
+  head: "",
+  line: (job, redactor, mayPayload) => {
+    const { input, ...rest } = fullLine(job, redactor, mayPayload);
+    return `${JSON.stringify(rest).slice(0, -1)},"input":${input ?? "null"}}\n`;
+  },
+};
+
+const columns = [
+  "id",
+  "name",
+  "queue",
+  "state",
+  "priority",
+  "attempt",
+  "maxAttempts",
+  "lane",
+  "key",
+  "context",
+  "createdAt",
+  "runAt",
+  "startedAt",
+  "endedAt",
+  "error",
+  "errorGroup",
+  "inputBytes",
+  "input",
+] as const;
+
+const csv: Format = {
+  head: `${columns.join(",")}\r\n`,
+  line: (job, redactor, mayPayload) => {
+    const line = fullLine(job, redactor, mayPayload);
+    return `${columns.map((column) => cell(column, line[column])).join(",")}\r\n`;
+  },
+};
+
+function cell(column: string, value: string | number | null): string {
+  if (value === null) return "";
+  if (typeof value === "number") return column.endsWith("At") ? new Date(value).toISOString() : String(value);
+  return quoted(value);
+}
+
+/** RFC 4180, and safe to open: = + - @, tab and carriage return begin a formula in the known spreadsheets. */
+export function quoted(text: string): string {
+  const safe = /^[\s\0]*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) || safe !== text ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** The first page is read before the answer begins: what is wrong with the filter is an error, not half a file. */
+async function lines(
+  context: RouteContext,
+  filter: InsightFilter,
+  format: Format,
+  ended: () => void,
+): Promise<ReadableStream<Uint8Array>> {
+  const chunks = chunksOf(context, filter, format, await context.may("view:payload"));
+  const encoder = new TextEncoder();
+  let first: IteratorResult<string> | null = null;
+  let over = false;
+  const end = (): void => {
+    if (!over) ended();
+    over = true;
+  };
+  try {
+    first = await chunks.next();
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const chunk: IteratorResult<string> = first ?? (await chunks.next());
+        first = null;
+        if (chunk.done !== true) {
+          controller.enqueue(encoder.encode(chunk.value.toWellFormed()));
+          return;
+        }
+        end();
+        controller.close();
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    cancel: end,
+  });
+}
+
+/** Pieces of text of about `chunkLength`, so that large inputs do not gather to a page of them. */
+async function* chunksOf(
+  { insight, redactor }: RouteContext,
+  filter: InsightFilter,
+  format: Format,
+  mayPayload: boolean,
+): AsyncGenerator<string, void> {
+  let text = format.head;
+  let cursor: string | null = null;
+  do {
+    const page: InsightPage = await insight.browse(filter, { limit: pageSize, cursor });
+    for (const job of page.jobs) {
+      // A list leaves large inputs out.
+      const large = mayPayload && job.input === null && job.inputBytes > 0;
+      text += format.line((large ? await insight.inspect(job.id) : null) ?? job, redactor, mayPayload);
+      if (text.length < chunkLength) continue;
+      yield text;
+      text = "";
+    }
+    ({ cursor } = page);
+    if (text !== "") yield text;
+    text = "";
+  } while (cursor !== null);
+}

@@ -1,0 +1,73 @@
+/** How things go: failures by cause, minute roll-ups, the database, the audit trail. */
+import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
+import type { Route } from "./route.ts";
+
+export const insightRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/errors",
+    id: "errorGroups",
+    summary: "Dead and retrying jobs by what they failed of, among the newest 50,000 that ended unhappily.",
+    permission: "view",
+    query: ["queue", "name"],
+    answer: "ErrorGroups",
+    run: async (context) => {
+      const { queues, names } = insightFilter(filterOfQuery(context.query));
+      const found = await context.insight.errorGroups({
+        ...(queues === undefined ? {} : { queues }),
+        ...(names === undefined ? {} : { names }),
+      });
+      const mayPayload = await context.may("view:payload");
+      return {
+        ...found,
+        groups: found.groups.map((group) => ({
+          ...group,
+          message: mayPayload ? context.redactor.text(group.message) : null,
+        })),
+      };
+    },
+  },
+  {
+    method: "GET",
+    path: "/series",
+    id: "series",
+    summary: "Minute roll-ups: throughput, failures, waiting and running times.",
+    permission: "view",
+    query: ["queue", "name", "from", "to"],
+    answer: "Series",
+    run: ({ adapters, query, hf }) => {
+      const now = hf.internals.env.clock.now();
+      const to = integer(query, "to", { min: 0, max: 8.64e15, or: now });
+      const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
+      if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
+      return adapters.series({ queue: query.get("queue"), name: query.get("name"), from, to });
+    },
+  },
+  {
+    method: "GET",
+    path: "/database",
+    id: "database",
+    summary: "How the database is: size, tables, connections, the oldest transaction.",
+    permission: "view",
+    answer: "DatabaseHealth",
+    run: ({ insight }) => insight.health(),
+  },
+  {
+    method: "GET",
+    path: "/audit",
+    id: "listAudit",
+    summary: "What was done on the dashboard, newest first; kept 90 days.",
+    permission: "audit:view",
+    query: ["limit", "before"],
+    answer: "AuditList",
+    run: async ({ insight, query }) => {
+      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
+      const before = query.has("before")
+        ? integer(query, "before", { min: 0, max: 2 ** 53 - 1, or: 0 })
+        : null;
+      const entries = await insight.audit({ limit: limit + 1, before });
+      const page = entries.slice(0, limit);
+      return { entries: page, before: entries.length > limit ? (page.at(-1)?.id ?? null) : null };
+    },
+  },
+];

@@ -1,0 +1,86 @@
+/** Queues: counts, settings, pause and resume. */
+import { ApiError } from "../http.ts";
+import { queueDetail, queueLines, readCluster } from "../overview.ts";
+import { change, type Route } from "./route.ts";
+
+export const queuesRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/queues",
+    id: "listQueues",
+    summary: "Every queue, with its counts.",
+    permission: "view",
+    answer: "QueueList",
+    run: async ({ store }) => ({ queues: queueLines(await readCluster(store)) }),
+  },
+  {
+    method: "GET",
+    path: "/queues/:name",
+    id: "getQueue",
+    summary: "One queue: kinds, workers, settings, and what keeps it from being claimed from.",
+    permission: "view",
+    answer: "QueueDetail",
+    run: async ({ store, path }) => {
+      const name = path["name"] ?? "";
+      const cluster = await readCluster(store);
+      const detail = queueDetail(cluster, name);
+      if (detail === null) throw new ApiError("NOT_FOUND", "No queue of this name has jobs or settings.");
+      const row = cluster.rows.find((one) => one.name === name);
+      return { ...detail, settings: row?.settings ?? noSettings };
+    },
+  },
+  change(
+    {
+      method: "POST",
+      path: "/queues/:name/pause",
+      id: "pauseQueue",
+      summary: "Nothing more is claimed from it; what runs finishes.",
+      permission: "queues:pause",
+    },
+    ["queues.pause", "paused"],
+    ({ hf }, name) => hf.queues.pause(name),
+  ),
+  change(
+    {
+      method: "POST",
+      path: "/queues/:name/resume",
+      id: "resumeQueue",
+      summary: "It may be claimed from again.",
+      permission: "queues:pause",
+    },
+    ["queues.resume", "resumed"],
+    ({ hf }, name) => hf.queues.resume(name),
+  ),
+  change(
+    {
+      method: "PATCH",
+      path: "/queues/:name",
+      id: "setQueue",
+      summary: "Changes settings in every process; null is back to the default.",
+      permission: "queues:set",
+      body: [
+        "concurrency",
+        "rate",
+        "retention",
+        "backoff",
+        "weight",
+        "slots",
+        "total",
+        "breaker",
+        "cooldown",
+      ],
+    },
+    ["queues.set", "set"],
+    ({ hf, body }, name) => hf.queues.set(name, body),
+  ),
+];
+
+const noSettings = {
+  concurrency: null,
+  rate: null,
+  weight: null,
+  backoff: null,
+  retention: null,
+  cooldown: null,
+  slots: null,
+};

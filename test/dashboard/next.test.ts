@@ -1,0 +1,157 @@
+// The handler in a real Next.js: an app of one catch-all route, built by `next build` and served by `next start`, with the
+// package as npm would install it. Next is not among our own dependencies (340 MB): its app has a lock file of its own,
+// and is installed when this test first runs.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { open, silentLogger } from "../../src/index.ts";
+import { removeDirectory, temporaryDirectory } from "../support/guard.ts";
+import { TOKEN } from "./support.ts";
+
+const app = join(import.meta.dirname, "next-app");
+const root = join(import.meta.dirname, "../..");
+const next = join(app, "node_modules/next/dist/bin/next");
+const directory = temporaryDirectory("next");
+const file = join(directory, "jobs.db");
+// Without the settings of the npm that runs the tests: they would become those of the npm that we run.
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))),
+  NEXT_TELEMETRY_DISABLED: "1",
+  NODE_ENV: "production" as const,
+  HOLDFAST_URL: `sqlite:${file}`,
+  DASHBOARD_TOKEN: TOKEN,
+};
+
+function run(what: string, command: string, args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: app, env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${what} failed with ${status}:\n${stdout}\n${stderr}`);
+}
+
+function installNext(): void {
+  // npm writes this file last.
+  const installed = join(app, "node_modules/.package-lock.json");
+  if (
+    existsSync(installed) &&
+    statSync(installed).mtimeMs >= statSync(join(app, "package-lock.json")).mtimeMs
+  )
+    return;
+  run("npm ci in test/dashboard/next-app", "npm", ["ci", "--ignore-scripts", "--prefer-offline"]);
+}
+
+/** What `npm install holdfast` puts there: the files of the package, no link to the sources. */
+function installHoldfast(): void {
+  if (!existsSync(join(root, "dist/dashboard/page"))) throw new Error("Run `npm run build` first.");
+  const target = join(app, "node_modules/holdfast");
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target);
+  cpSync(join(root, "package.json"), join(target, "package.json"));
+  cpSync(join(root, "dist"), join(target, "dist"), { recursive: true });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+let server: ChildProcess;
+let origin: string;
+let said = "";
+
+beforeAll(async () => {
+  installNext();
+  installHoldfast();
+  rmSync(join(app, ".next"), { recursive: true, force: true });
+  run("next build", process.execPath, [next, "build"]);
+  const port = await freePort();
+  origin = `http://127.0.0.1:${port}`;
+  server = spawn(process.execPath, [next, "start", "-H", "127.0.0.1", "-p", String(port)], {
+    cwd: app,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  for (const out of [server.stdout, server.stderr])
+    out?.on("data", (text: Buffer) => (said += text.toString()));
+  const until = Date.now() + 60_000;
+  for (;;) {
+    const answer = await fetch(`${origin}/admin/jobs/api/v1/me`).catch(() => null);
+    if (answer !== null) break;
+    if (Date.now() > until || server.exitCode !== null)
+      throw new Error(`next start does not answer:\n${said}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}, 300_000);
+
+afterAll(async () => {
+  if (server.exitCode === null && server.signalCode === null) {
+    const gone = new Promise((resolve) => server.once("exit", resolve));
+    server.kill("SIGTERM");
+    await gone;
+  }
+  removeDirectory(directory);
+});
+
+test("[K1] mounted in Next.js it reads, changes, streams and serves its page", async () => {
+  const hf = await open(`sqlite:${file}`, { logger: silentLogger });
+  try {
+    const { id } = await hf.enqueue("plain", { a: 1 });
+    const api = `${origin}/admin/jobs/api/v1`;
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const refused = await fetch(`${api}/me`);
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({ error: { code: "UNAUTHORIZED" } });
+    const listed = (await (await fetch(`${api}/jobs`, { headers })).json()) as { jobs: { id: string }[] };
+    expect(
+      listed.jobs.map((job) => job.id),
+      said,
+    ).toEqual([id]);
+
+    const post = (path: string, body?: object, more: Record<string, string> = {}) =>
+      fetch(api + path, {
+        method: "POST",
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...more,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    expect((await post("/jobs", { name: "plain", input: { b: "ü" } })).status).toBe(200);
+    expect((await post(`/jobs/${id}/cancel`)).status).toBe(200);
+    expect((await hf.jobs.get(id))?.state).toBe("cancelled");
+    const foreign = { origin: "http://evil.example", "sec-fetch-site": "cross-site" };
+    expect((await post("/queues/default/pause", undefined, foreign)).status).toBe(403);
+    const large = await post("/jobs", { name: "plain", input: "x".repeat(2 ** 21) });
+    expect([large.status, await large.json()]).toMatchObject([413, { error: { code: "TOO_LARGE" } }]);
+    expect((await fetch(`${api}/queues/a%2Fb`, { headers })).status).toBe(404);
+
+    for (const path of ["/admin/jobs", "/admin/jobs/queues/mail"]) {
+      const page = await fetch(origin + path);
+      const html = await page.text();
+      expect(page.status).toBe(200);
+      expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+      const script = /src="([^"]+\.js)"/.exec(html)?.[1] ?? "";
+      expect(script).toContain("/admin/jobs/");
+      const asset = await fetch(new URL(script, origin));
+      expect([asset.status, asset.headers.get("content-type")]).toEqual([
+        200,
+        expect.stringContaining("javascript"),
+      ]);
+    }
+
+    const leave = new AbortController();
+    const stream = await fetch(`${api}/stream`, { headers, signal: leave.signal });
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    while (!text.includes("event: snapshot")) text += new TextDecoder().decode((await reader.read()).value);
+    await hf.enqueue("plain", 3);
+    while (!text.includes("event: change")) text += new TextDecoder().decode((await reader.read()).value);
+    leave.abort();
+  } finally {
+    await hf.close();
+  }
+});

@@ -1,0 +1,222 @@
+// Doing things: a button that acts on one thing (and asks first where it cannot be undone), and a form in a dialog.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import type { Permission } from "../../src/dashboard/contract.ts";
+import { Icon, type IconName } from "./icons.tsx";
+import { may } from "./live.ts";
+import { attempt, confirm, showDialog } from "./parts.tsx";
+
+interface ActOptions {
+  /** What it says, such as "Pause". */
+  readonly verb: string;
+  /** What it acts on, for those who cannot see its row. */
+  readonly on: string;
+  readonly needs: Permission;
+  readonly icon?: IconName;
+  readonly danger?: boolean;
+  readonly large?: boolean;
+  readonly quiet?: boolean;
+  readonly title?: string;
+}
+
+/** A button in a row; whoever may not press it does not see it. */
+export function Act({
+  verb,
+  on,
+  needs,
+  icon,
+  danger,
+  large,
+  quiet,
+  title,
+  press,
+}: ActOptions & { press: () => void }) {
+  if (!may(needs)) return null;
+  const looks = [
+    large === true ? "" : "small",
+    danger === true ? "danger" : "",
+    quiet === true ? "quiet" : "",
+  ];
+  return (
+    <>
+      <button
+        type="button"
+        class={`button ${looks.filter((one) => one !== "").join(" ")}`.trim()}
+        aria-label={`${verb} ${on}`.trim()}
+        title={title}
+        onClick={press}
+      >
+        {icon !== undefined && <Icon name={icon} size={13} />} {verb}
+      </button>{" "}
+    </>
+  );
+}
+
+/** A button that does one thing at once, says what became of it, and has the list asked for again. */
+export function Do({
+  run,
+  done,
+  then,
+  ask,
+  ...button
+}: ActOptions & {
+  run: () => Promise<unknown>;
+  done: string;
+  then?: () => void;
+  /** What it means; it is asked for first. */
+  ask?: ComponentChildren;
+}) {
+  const act = (): void => {
+    if (ask === undefined) void attempt(done, run).then(then);
+    else
+      confirm({
+        title: `${button.verb} ${button.on}?`,
+        text: ask,
+        verb: button.verb,
+        danger: button.danger === true,
+        run: () => run().then(then),
+        done,
+      });
+  };
+  return <Act {...button} press={act} />;
+}
+
+// Forms
+
+/** What was put into a form, trimmed; an empty field is undefined. */
+export class Fields {
+  readonly #data: FormData;
+
+  constructor(data: FormData) {
+    this.#data = data;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#data.get(name);
+    return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+  }
+
+  number(name: string): number | undefined {
+    const text = this.text(name);
+    return text === undefined ? undefined : Number(text);
+  }
+
+  /** @throws Error that says it is no JSON. */
+  json(name: string, label: string): unknown {
+    try {
+      return JSON.parse(this.text(name) ?? "null");
+    } catch {
+      throw new Error(`The ${label} is not JSON.`);
+    }
+  }
+}
+
+interface FormOptions {
+  readonly title: string;
+  readonly verb: string;
+  readonly danger?: boolean;
+  readonly body: ComponentChildren;
+  /** What it throws is said in the form, which stays open. */
+  readonly run: (fields: Fields) => Promise<string>;
+  readonly then?: () => void;
+}
+
+/** Shows a form. `run` gives what to say when it went well. */
+export function openForm(options: FormOptions): void {
+  showDialog(options.title, (close) => <Form {...options} close={close} />);
+}
+
+function Form({ title, verb, danger, body, run, then, close }: FormOptions & { close: () => void }) {
+  const form = useRef<HTMLFormElement>(null);
+  const wrong = useSignal<string | null>(null);
+  const busy = useSignal(false);
+  const submit = async (): Promise<void> => {
+    if (busy.value) return;
+    busy.value = true;
+    try {
+      const said = await run(new Fields(new FormData(form.current ?? undefined)));
+      close();
+      await attempt(said, async () => then?.());
+    } catch (error) {
+      wrong.value = error instanceof Error ? error.message : String(error);
+    }
+    busy.value = false;
+  };
+  return (
+    <form
+      ref={form}
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <header>
+        <h2>{title}</h2>
+      </header>
+      <div class="content">
+        {wrong.value !== null && (
+          <div class="banner bad" role="alert">
+            {wrong.value}
+          </div>
+        )}
+        {body}
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Not now
+        </button>
+        <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
+          {verb}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+export function Field({
+  label,
+  class: looks = "",
+  ...input
+}: {
+  label: string;
+  name: string;
+  class?: string;
+  placeholder?: string;
+  defaultValue?: string | number;
+  required?: boolean;
+  inputMode?: "numeric" | "decimal";
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input {...input} class={`input ${looks}`.trim()} spellcheck={false} autocomplete="off" />
+    </label>
+  );
+}
+
+export function Choice({
+  label,
+  name,
+  value,
+  options,
+}: {
+  label: string;
+  name: string;
+  value: string;
+  options: readonly string[];
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select class="input" name={name} value={value}>
+        {options.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,30 @@
+// A file of the jobs that match. The token goes in a header, so the answer is fetched and then handed to the browser.
+import { Choice, openForm } from "./actions.tsx";
+import { call, type Params, query } from "./api.ts";
+
+export function exportDialog(asked: Params, total: string | null, words: string): void {
+  openForm({
+    title: "Export",
+    verb: "Export",
+    body: (
+      <>
+        <p>
+          {total === null ? "All" : `All ${total}`} <b>{words}</b>, newest first, with their input. What is
+          redacted here is redacted in the file.
+        </p>
+        <Choice label="Format" name="format" value="ndjson" options={["ndjson", "csv"]} />
+      </>
+    ),
+    run: async (fields) => {
+      const format = fields.text("format") ?? "ndjson";
+      const response = await call(`/jobs/export${query({ ...asked, order: null, format })}`);
+      const url = URL.createObjectURL(await response.blob());
+      const link = document.createElement("a");
+      link.href = url;
+      link.download = `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      return "The file is yours.";
+    },
+  });
+}
