@@ -1,19 +1,18 @@
 // The handler in a real Next.js: an app of one catch-all route, built by `next build` and served by `next start`, with the
-// package as npm would install it. Next is not among our own dependencies (340 MB): its app has a lock file of its own,
-// and is installed when this test first runs.
+// package as npm would install it.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { open, silentLogger } from "../../src/index.ts";
-import { removeDirectory, temporaryDirectory } from "../support/guard.ts";
+import { forget, killAtExit, removeDirectory, temporaryDirectory } from "../support/guard.ts";
 import { TOKEN } from "./support.ts";
 
-const app = join(import.meta.dirname, "next-app");
 const root = join(import.meta.dirname, "../..");
-const next = join(app, "node_modules/next/dist/bin/next");
 const directory = temporaryDirectory("next");
+const app = join(directory, "app");
+const next = join(app, "node_modules/next/dist/bin/next");
 const file = join(directory, "jobs.db");
 // Without the settings of the npm that runs the tests: they would become those of the npm that we run.
 const env = {
@@ -29,25 +28,17 @@ function run(what: string, command: string, args: readonly string[]): void {
   if (status !== 0) throw new Error(`${what} failed with ${status}:\n${stdout}\n${stderr}`);
 }
 
-function installNext(): void {
-  // npm writes this file last.
-  const installed = join(app, "node_modules/.package-lock.json");
-  if (
-    existsSync(installed) &&
-    statSync(installed).mtimeMs >= statSync(join(app, "package-lock.json")).mtimeMs
-  )
-    return;
-  run("npm ci in test/dashboard/next-app", "npm", ["ci", "--ignore-scripts", "--prefer-offline"]);
-}
-
-/** What `npm install holdfast` puts there: the files of the package, no link to the sources. */
-function installHoldfast(): void {
+/** The app in a folder of its own, as `npm install next react react-dom holdfast` would leave it. */
+function installApp(): void {
   if (!existsSync(join(root, "dist/dashboard/page"))) throw new Error("Run `npm run build` first.");
-  const target = join(app, "node_modules/holdfast");
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target);
-  cpSync(join(root, "package.json"), join(target, "package.json"));
-  cpSync(join(root, "dist"), join(target, "dist"), { recursive: true });
+  cpSync(join(import.meta.dirname, "next-app"), app, { recursive: true });
+  const holdfast = join(app, "node_modules/holdfast");
+  mkdirSync(holdfast, { recursive: true });
+  // The files of the package, no link to the sources.
+  cpSync(join(root, "package.json"), join(holdfast, "package.json"));
+  cpSync(join(root, "dist"), join(holdfast, "dist"), { recursive: true });
+  for (const name of ["next", "react", "react-dom", "croner"])
+    symlinkSync(join(root, "node_modules", name), join(app, "node_modules", name));
 }
 
 async function freePort(): Promise<number> {
@@ -58,14 +49,12 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-let server: ChildProcess;
+let server: ChildProcess | undefined;
 let origin: string;
 let said = "";
 
 beforeAll(async () => {
-  installNext();
-  installHoldfast();
-  rmSync(join(app, ".next"), { recursive: true, force: true });
+  installApp();
   run("next build", process.execPath, [next, "build"]);
   const port = await freePort();
   origin = `http://127.0.0.1:${port}`;
@@ -74,6 +63,11 @@ beforeAll(async () => {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });
+  const { pid } = server;
+  if (pid !== undefined) {
+    killAtExit(pid, "KILL");
+    server.once("exit", () => forget(pid));
+  }
   for (const out of [server.stdout, server.stderr])
     out?.on("data", (text: Buffer) => (said += text.toString()));
   const until = Date.now() + 60_000;
@@ -87,8 +81,8 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  if (server.exitCode === null && server.signalCode === null) {
-    const gone = new Promise((resolve) => server.once("exit", resolve));
+  if (server !== undefined && server.exitCode === null && server.signalCode === null) {
+    const gone = new Promise((resolve) => server?.once("exit", resolve));
     server.kill("SIGTERM");
     await gone;
   }
