@@ -71,16 +71,16 @@ const looks: { name: string; dark?: true; width?: number; from?: typeof server }
 for (const { name: look, dark, width = 1_440, from = server } of looks) {
   const page = await browser.newPage({
     locale: "en-US",
-    viewport: { width, height: 900 },
+    viewport: { width, height: directory === undefined ? 1_208 : 900 },
     colorScheme: dark === true ? "dark" : "light",
-    deviceScaleFactor: directory === undefined ? 2 : 1,
+    deviceScaleFactor: directory === undefined ? 1.5 : 1,
   });
   for (const [name, path] of Object.entries(screens)) {
     await page.goto(`${from.url.replace(/\/$/, "")}${path}#token=${from.token}`);
     await page.waitForSelector("main h1, main .empty");
     await page.waitForTimeout(directory === undefined ? 25_000 : 900);
     const file = join(target, `${name}-${look}.png`);
-    await page.screenshot({ path: file, fullPage: directory !== undefined });
+    await page.screenshot({ path: file, fullPage: true });
     console.log(file);
   }
   await page.close();

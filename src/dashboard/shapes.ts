@@ -22,12 +22,8 @@ export function jobLine(job: JobSummary, redactor: Redactor, mayPayload: boolean
 
 /** A line of a file: like a line of a list, with the whole of what may be shown. */
 export function fullLine(job: JobSummary, redactor: Redactor, mayPayload: boolean): JobSummary {
-  // A job may come whole, with more fields than a line has.
-  const { id, name, queue, state, priority, attempt, maxAttempts, crashes, inputBytes, errorGroup } = job;
-  const { key, lane, parentId, workerId, createdAt, runAt, startedAt, endedAt } = job;
   return {
-    ...{ id, name, queue, state, priority, attempt, maxAttempts, crashes, inputBytes, errorGroup },
-    ...{ key, lane, parentId, workerId, createdAt, runAt, startedAt, endedAt },
+    ...job,
     error: mayPayload ? redactor.text(job.error) : errorKind(job.error),
     context: mayPayload ? redactor.text(job.context) : null,
     input: mayPayload ? redactor.json(job.input, job) : null,

@@ -55,7 +55,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   [
     "limits",
     () => "/limits",
-    ["session-expired", "log in again", "queue:bank", "slack", "acme/eu", "100 per 1 min"],
+    ["session-expired", "log in again", "queue:bank", "slack", "acme/eu", "100 per min"],
   ],
   ["database", () => "/database", ["SQLite", "Round trip"]],
   ["audit", () => "/audit", ["Nothing was done yet"]],

@@ -169,7 +169,8 @@ async function* chunksOf(
     for (const job of page.jobs) {
       // A list leaves large inputs out.
       const large = mayPayload && job.input === null && job.inputBytes > 0;
-      text += format.line((large ? await insight.inspect(job.id) : null) ?? job, redactor, mayPayload);
+      const input = large ? ((await insight.inspect(job.id))?.input ?? null) : job.input;
+      text += format.line({ ...job, input }, redactor, mayPayload);
       if (text.length < chunkLength) continue;
       yield text;
       text = "";

@@ -150,7 +150,7 @@ function Breakers() {
             ),
           },
           { head: "State", cell: ({ state }) => <State state={state} /> },
-          { head: "Failures in a row", num: true, cell: ({ failures }) => number(failures) },
+          { head: "Failures in a row", num: true, from: "medium", cell: ({ failures }) => number(failures) },
           {
             head: "Next probe",
             num: true,
