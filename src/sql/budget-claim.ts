@@ -17,6 +17,7 @@ import { lockBucket } from "./budgets.ts";
 import type { Row, Script } from "./catalogue.ts";
 import { scopeParams } from "./claim.ts";
 import { type GatedAsk, gatedClaim, type Rated } from "./gates.ts";
+import { number, text } from "./rows.ts";
 
 export interface BudgetAsk {
   readonly budget: BudgetScope;
@@ -29,7 +30,8 @@ export interface BudgetAsk {
   readonly now: () => number | null;
   readonly monotonic: () => number;
   readonly claimsTakeMs: number | null;
-  readonly lanesFirst: boolean;
+  /** One more with each claim: which queue, and whether lanes or jobs without one, have the first choice. */
+  readonly turn: number;
 }
 
 type Concern = { readonly laned: boolean; readonly limited: boolean };
@@ -42,7 +44,7 @@ export interface BudgetClaim {
   readonly rows: Row[];
   readonly rated: ReadonlyMap<string, Rated>;
   readonly broken: readonly string[];
-  /** When the tokens were taken, at the latest, by the monotonic clock; and how late workers may set about what was claimed. */
+  /** By the monotonic clock, no later than the tokens were taken; and how late after that workers may set about the jobs. */
   readonly takenAt: number;
   readonly beginsMs: number;
 }
@@ -85,13 +87,13 @@ interface Batch {
 }
 
 /** Queues without limits all at once, where there are tokens for all their slots; else one after the other. */
-function batchesOf({ scope, concern }: BudgetAsk, room: number): Batch[] {
-  const batches = [...scope.queues]
-    .filter(([, limit]) => limit > 0)
-    .map((limit) => {
-      const queues = new Map([limit]);
-      return { queues, gates: concern({ ...scope, queues }) };
-    });
+function batchesOf({ scope, concern, turn }: BudgetAsk, room: number): Batch[] {
+  const limits = [...scope.queues].filter(([, limit]) => limit > 0);
+  const first = Math.floor(turn / 2) % Math.max(1, limits.length);
+  const batches = [...limits.slice(first), ...limits.slice(0, first)].map((limit) => {
+    const queues = new Map([limit]);
+    return { queues, gates: concern({ ...scope, queues }) };
+  });
   const free = batches.filter(({ gates }) => gates === null).flatMap(({ queues }) => [...queues]);
   if (free.length < 2 || free.reduce((sum, [, limit]) => sum + limit, 0) > room) return batches;
   return [{ queues: new Map(free), gates: null }, ...batches.filter(({ gates }) => gates !== null)];
@@ -114,7 +116,7 @@ class Taking {
     // A queue with limits gives all its jobs under them.
     if (gates.limited) return yield* this.#gated(queues, gates);
     const before = this.rows.length;
-    const { lanesFirst } = this.#ask;
+    const lanesFirst = this.#ask.turn % 2 === 0;
     if (lanesFirst) yield* this.#gated(queues, gates);
     else yield* this.#plain(queues);
     const taken = this.rows.length - before;
@@ -126,8 +128,9 @@ class Taking {
   *#gated(queues: ReadonlyMap<string, number>, gates: Concern): Script<void> {
     const scope = this.#narrowed(queues);
     if (scope === null) return;
-    const { session, claimsTakeMs, lanesFirst } = this.#ask;
-    const ask: GatedAsk = { ...gates, session, scope, now: this.#ask.now(), claimsTakeMs, lanesFirst };
+    const { session, claimsTakeMs, turn } = this.#ask;
+    const now = this.#ask.now();
+    const ask: GatedAsk = { ...gates, session, scope, now, claimsTakeMs, lanesFirst: turn % 2 === 0 };
     const claim = yield* gatedClaim(ask);
     for (const [id, rate] of claim.rated) this.rated.set(id, rate);
     this.broken.push(...claim.broken);
@@ -140,7 +143,15 @@ class Taking {
     const { session } = this.#ask;
     const now = this.#ask.now();
     const { queues, names, direction, most } = scopeParams(scope);
-    this.#took(yield { name: "sweep", params: { now, session, queues, names, direction, most } });
+    const rows = yield { name: "sweep", params: { now, session, queues, names, direction, most } };
+    // In claim order, which the statement's answer need not have.
+    rows.sort(
+      (a, b) =>
+        (number(a, "rank") - number(b, "rank")) * direction ||
+        number(a, "run_at") - number(b, "run_at") ||
+        (text(a, "id") < text(b, "id") ? -1 : 1),
+    );
+    this.#took(rows);
   }
 
   #took(rows: readonly Row[]): void {

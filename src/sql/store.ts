@@ -67,7 +67,7 @@ export class SqlStore implements Store {
   readonly #series: Series;
   readonly #gates = new Gates();
   #claimsTakeMs = 0;
-  #lanesFirst = false;
+  #budgetTurn = 0;
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
@@ -284,7 +284,7 @@ export class SqlStore implements Store {
   claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
     const scope = { ...given, names: budget.names };
-    this.#lanesFirst = !this.#lanesFirst;
+    this.#budgetTurn += 1;
     const ask = {
       budget,
       scope,
@@ -293,7 +293,7 @@ export class SqlStore implements Store {
       now: () => this.#driver.now(),
       monotonic: () => this.#clock.monotonic(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
-      lanesFirst: this.#lanesFirst,
+      turn: this.#budgetTurn,
     };
     const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
     const { name, tokens } = budget;
