@@ -6,7 +6,9 @@ import { defineConfig } from "vitest/config";
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url));
 
 // Hundreds of processes are started, and each would compile the sources anew (0.7 s instead of 0.2 s).
-const compiled = { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url)) };
+const compiled = {
+  NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url)),
+};
 
 export default defineConfig({
   resolve: {
