@@ -4,7 +4,7 @@
  *   host allow-list ─▶ same origin ─▶ who ─▶ may they ─▶ route
  *
  * Invariants: a token is compared in constant time over digests; wrong tokens are counted for each address and answered
- * 429 after ten; a request that a browser made for another site changes nothing, whoever is signed in; read-only and
+ * 429 after ten, and so is the right one from there; a request that a browser made for another site changes nothing, whoever is signed in; read-only and
  * permissions are decided here, not in the page.
  * Not here: what a route needs (routes.ts), redaction (redact.ts).
  */
@@ -137,8 +137,10 @@ function byToken(token: string, attempts: Attempts) {
     const given = /^bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     // A request without a token is no guess: a page of another site can make a browser send those.
     if (given === undefined) return null;
-    attempts.check(address);
-    if (timingSafeEqual(digest(given), wanted)) return identity({ name: "token" });
+    const right = timingSafeEqual(digest(given), wanted);
+    // Where the address is not known (a mount that was not told it), one who guesses must not shut everybody else out.
+    if (!right || address !== "") attempts.check(address);
+    if (right) return identity({ name: "token" });
     attempts.failed(address);
     attempts.check(address);
     return null;

@@ -93,6 +93,19 @@ describe("who is asking", () => {
     expect(await ask(TOKEN, "10.0.0.1")).toBe(200);
   });
 
+  test("where the address is not known, guessing shuts nobody out who has the right token", async () => {
+    const { handler } = over(await memory());
+    const ask = async (token: string) =>
+      (
+        await handler(
+          new Request("http://localhost/api/v1/me", { headers: { authorization: `Bearer ${token}` } }),
+        )
+      ).status;
+    for (let n = 0; n < 12; n += 1) await ask(`wrong-${n}`);
+    expect(await ask("wrong-once-more")).toBe(429);
+    expect(await ask(TOKEN)).toBe(200);
+  });
+
   test("a function of one's own decides: user, nobody, or a redirect; the page is behind it too", async () => {
     const hf = await memory();
     const { handler } = over(hf, {
