@@ -90,7 +90,7 @@ onEveryStore((target) => {
       let killed = 0;
       const start = (deadly: number, point?: DeathPoint): NodeProcess => {
         const { url, options } = fresh;
-        const target = point === undefined ? {} : { target: { point, visit: 1 + (lives % 3) } };
+        const target = point === undefined ? {} : { target: { point, visit: 1 } };
         const spec: FlowSpec = {
           url,
           options,
