@@ -17,6 +17,7 @@ import {
 } from "./contract.ts";
 import { Throttled } from "./decision.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
+import { ProgressWriter } from "./progress.ts";
 import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
 import type { StepInfo, StepSettings } from "./flow/ask.ts";
@@ -518,45 +519,6 @@ function stepSettings(name: string, options: StepOptions<never> | undefined): St
 }
 
 const plainStep: StepSettings = { attempts: 1, backoff: null, timeoutMs: null, undo: null, tx: null };
-
-/**
- * Writes the newest value; values that are overtaken while a write is under way are never written, so a handler
- * that reports ten thousand times a second costs one write at a time.
- */
-class ProgressWriter {
-  readonly #job: ClaimedJob;
-  readonly #store: Pick<Store, "progress">;
-  #next: string | undefined;
-  #writing: Promise<void> | undefined;
-
-  constructor(job: ClaimedJob, store: Pick<Store, "progress">) {
-    this.#job = job;
-    this.#store = store;
-  }
-
-  write(text: string): Promise<void> {
-    this.#next = text;
-    return (this.#writing ??= this.#drain().finally(() => {
-      this.#writing = undefined;
-    }));
-  }
-
-  async #drain(): Promise<void> {
-    while (this.#next !== undefined) {
-      const text = this.#next;
-      this.#next = undefined;
-      const { id, token, session, attempt } = this.#job;
-      if (await this.#store.progress(session, id, token, text)) continue;
-      throw new StateError(
-        "LEASE_LOST",
-        `Job ${id} is no longer leased to this attempt (${attempt}): its progress was not written. Stop working on it.`,
-        {
-          details: { job: id, attempt, token },
-        },
-      );
-    }
-  }
-}
 
 function withJob(log: Logger, job: ClaimedJob, workerId: string): Logger {
   const fields = { job: job.id, name: job.name, queue: job.queue, attempt: job.attempt, worker: workerId };

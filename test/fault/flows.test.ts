@@ -12,7 +12,7 @@ import { type DeathPoint, deathPoints } from "./children/flow-points.ts";
 import type { FlowSpec } from "./children/flow.ts";
 
 const runs = 24;
-const kills = 100; // for each of the two stores that run it: at every point there is, then at random ones; 200 in all
+const kills = Number(process.env["KILLS"] ?? 100); // for each of the two stores that run it: at every point there is, then at random ones; 200 in all
 const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
 
 interface Place {
@@ -90,7 +90,7 @@ onEveryStore((target) => {
       let killed = 0;
       const start = (deadly: number, point?: DeathPoint): NodeProcess => {
         const { url, options } = fresh;
-        const target = point === undefined ? {} : { target: { point, visit: 1 + (lives % 3) } };
+        const target = point === undefined ? {} : { target: { point, visit: 1 } };
         const spec: FlowSpec = {
           url,
           options,
@@ -115,21 +115,24 @@ onEveryStore((target) => {
       // Half of the signals are there before anybody waits, the others come while the workers die.
       let told = 0;
       const tell = async (): Promise<void> => {
-        if (told >= flows.length) return;
+        if (told >= runs) return;
         const n = told++;
         await hf.signal("told", { key: String(n), data: n });
       };
       while (told < runs / 2) await tell();
       // A flow for each life: every point of one must be there to die at.
+      let made = runs;
       const more = async (): Promise<void> => {
-        const input = { n: flows.length };
+        const n = made++;
+        const input = { n };
         const both = [
           { job: "flow", input },
           { job: "paid", input },
         ];
         const [flow, pay] = await hf.enqueueMany(both);
-        flows.push(flow?.id ?? "");
-        paid.push(pay?.id ?? "");
+        await hf.signal("told", { key: String(n), data: n });
+        flows[n] = flow?.id ?? "";
+        paid[n] = pay?.id ?? "";
       };
       const hit = (): Set<string> =>
         new Set(existsSync(deaths) ? readFileSync(deaths, "utf8").split("\n") : []);
@@ -152,7 +155,7 @@ onEveryStore((target) => {
         }
       };
       await Promise.all([live(), live(), live()]);
-      while (told < flows.length) await tell();
+      while (told < runs) await tell();
       const heirs = [start(0)];
       await allDone(hf, flows.length * 3, heirs);
       expect(killed).toBeGreaterThanOrEqual(kills);

@@ -329,4 +329,25 @@ onEveryStore((target) => {
       ["b", 2, 2],
     ]);
   });
+
+  test("[N11] a signal and the end of a called job wake the run at once, not with the sweep that finds what was missed", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const child = defineJob({ name: "child", run: async (_: null, ctx) => ctx.waitFor("child") });
+    const job = defineJob({
+      name: "woken",
+      run: async (_: null, ctx) => {
+        await ctx.waitFor("go");
+        return ctx.call(child, null);
+      },
+    });
+    await one.work([job, child], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("waiting", async () => (await one.hf.jobs.why(id)).reason === "waiting-for-signal");
+    await one.hf.signal("go");
+    await world.until("called", async () => (await one.hf.jobs.why(id)).reason === "waiting-for-jobs", "2s");
+    await world.until("the child waits", async () => (await one.hf.jobs.count({ state: "waiting" })) === 2);
+    await one.hf.signal("child", { data: 1 });
+    await world.until("done", async () => (await jobOf(one, id)).state === "done", "2s");
+  });
 });
