@@ -145,8 +145,8 @@ onEveryStore((target) => {
 
   test("[A5] an enqueue in a transaction that rolls back leaves no job and no wake", async () => {
     const { hf, fresh, count } = await client(target, realTime);
-    await hf.enqueue(plain, null); // its line is known, as in any program that has run for a while
-    const wakes = await wakeProbe(fresh);
+    // Its line is known, as in any program that has run for a while.
+    const wakes = await wakeProbe(fresh, () => hf.enqueue(plain, null));
     const tx = await transaction(fresh);
     const { id } = await hf.enqueue(plain, { in: "tx" }, { tx: tx.handle });
     await hf.enqueueMany(
@@ -646,13 +646,17 @@ async function transaction(
   return { handle, end };
 }
 
-/** How many times other processes were told of something: NOTIFYs on Postgres, the change counter on SQLite. */
-async function wakeProbe(fresh: FreshStore): Promise<() => Promise<number>> {
+/**
+ * How many times other processes were told of something: NOTIFYs on Postgres, the change counter on SQLite. From now on; or,
+ * where something is to be enqueued before, from after that was told.
+ */
+async function wakeProbe(fresh: FreshStore, before?: () => Promise<unknown>): Promise<() => Promise<number>> {
   if (fresh.dialect === "sqlite") {
+    await before?.();
     const version = async (): Promise<number> =>
       Number((await fresh.query("pragma data_version"))[0]!["data_version"]);
-    const before = await version();
-    return async () => (await version()) - before;
+    const first = await version();
+    return async () => (await version()) - first;
   }
   const listener = new pg.Client({ connectionString: fresh.url });
   await listener.connect();
@@ -665,6 +669,11 @@ async function wakeProbe(fresh: FreshStore): Promise<() => Promise<number>> {
     if (message.channel.endsWith("_mark")) marked();
     else if (message.payload?.includes('"work"') === true) heard += 1;
   });
+  if (before !== undefined) {
+    await before();
+    await waitFor(() => heard > 0, { what: "the first wake-up" });
+    heard = 0;
+  }
   return async () => {
     // Notifications come in the order of their commits: when the mark is here, everything before it is.
     const mark = new Promise<void>((resolve) => (marked = resolve));
