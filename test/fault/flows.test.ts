@@ -26,7 +26,7 @@ async function started(place: Place): Promise<{ hf: Holdfast; flows: string[]; p
   onTestFinished(() => hf.close());
   const numbers = Array.from({ length: runs }, (_, n) => n);
   const flows = await hf.enqueueMany(numbers.map((n) => ({ job: "flow", input: { n } })));
-  const paid = await hf.enqueueMany(numbers.map((n) => ({ job: "paid", input: { n } })));
+  const paid = await hf.enqueueMany(numbers.map((n) => ({ job: "paid", queue: "paid", input: { n } })));
   return { hf, flows: flows.map(({ id }) => id), paid: paid.map(({ id }) => id) };
 }
 
@@ -127,7 +127,7 @@ onEveryStore((target) => {
         const input = { n };
         const both = [
           { job: "flow", input },
-          { job: "paid", input },
+          { job: "paid", queue: "paid", input },
         ];
         const [flow, pay] = await hf.enqueueMany(both);
         await hf.signal("told", { key: String(n), data: n });

@@ -95,8 +95,10 @@ const flow = defineJob({
   },
 });
 // An effect in the same database: in the very transaction that ends the job.
+// One at a time in a process: on SQLite, a second transaction would block the event loop that the first one waits for.
 const paid = defineJob({
   name: "paid",
+  queue: "paid",
   ...common,
   run: async (input: { n: number }, ctx) => {
     const insert = `insert into ${spec.effects} (n) values (${input.n})`;
@@ -163,7 +165,7 @@ const events = new Emitter(() => {});
 const hf = new Holdfast(mortal, client, { clock: systemClock, random: Math.random, ...machine }, events);
 hf.on("lease.lost", ({ id }) => console.log(JSON.stringify({ type: "lost", id })));
 const worker = hf.work([flow, child, paid, stuck], {
-  queues: { default: 6 },
+  queues: { default: 6, paid: 1 },
   lease: "1500ms",
   heartbeat: "400ms",
   signals: true,
