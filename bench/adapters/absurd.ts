@@ -1,5 +1,5 @@
 /**
- * absurd-sdk 0.5: a task without steps for each job.
+ * absurd-sdk 0.5: a task without steps for each job; its steps in the scenario of that name.
  *
  * Its schema is not in the npm package: absurd expects `absurdctl init`. Give the file sql/absurd.sql of its
  * repository at the tag of the SDK (https://github.com/earendil-works/absurd) in ABSURD_SQL, or put it at
@@ -32,7 +32,7 @@ export const systems: System[] = [
     factor: 0.05,
     bulk: { chunk: 50, inFlight: 1 },
     pollMs: 20,
-    can: ["many processes"],
+    can: ["many processes", "steps"],
     missing: () =>
       existsSync(schemaFile())
         ? null
@@ -48,6 +48,8 @@ export const systems: System[] = [
   },
 ];
 
+const tuned = { concurrency: 100, batchSize: 100, pollInterval: 0.02 };
+
 async function open(target: Target): Promise<Client> {
   const { Absurd } = await import("absurd-sdk");
   const pool = new pg.Pool({ connectionString: target.url, max: 20 });
@@ -62,9 +64,56 @@ async function open(target: Target): Promise<Client> {
     add: (job) => app.spawn("bench", job, { queue: queueName }),
     addMany: (jobs) => Promise.all(jobs.map((job) => app.spawn("bench", job, { queue: queueName }))),
     addUnique: (job, key) => app.spawn("bench", job, { queue: queueName, idempotencyKey: key }),
+    flows: async () => {
+      const walked = async (
+        steps: number,
+        ctx: { step: <T>(name: string, fn: () => Promise<T>) => Promise<T> },
+      ) => {
+        for (let n = 0; n < steps; n++) await ctx.step("step", async () => n);
+      };
+      app.registerTask<{ steps: number }>({ name: "walk", queue: queueName }, async ({ steps }, ctx) =>
+        walked(steps, ctx),
+      );
+      app.registerTask<{ steps: number; event: string }>(
+        { name: "pause", queue: queueName },
+        async ({ steps, event }, ctx) => {
+          await walked(steps, ctx);
+          await ctx.awaitEvent(event);
+        },
+      );
+      const worker = await app.startWorker(tuned);
+      const states = async (state: string): Promise<number> => {
+        const { rows } = await pool.query<{ n: string }>(
+          `select count(*) as n from absurd.t_${queueName} where state = $1`,
+          [state],
+        );
+        return Number(rows[0]?.n);
+      };
+      const until = async (state: string, count: number, everyMs: number): Promise<void> => {
+        while ((await states(state)) < count) await new Promise((later) => setTimeout(later, everyMs));
+      };
+      return {
+        run: async (runs, steps) => {
+          const before = await states("completed");
+          await Promise.all(
+            Array.from({ length: runs }, () => app.spawn("walk", { steps }, { queue: queueName })),
+          );
+          await until("completed", before + runs, 5);
+        },
+        resume: async (steps) => {
+          const before = await states("completed");
+          await app.spawn("pause", { steps, event: `go-${steps}` }, { queue: queueName });
+          await until("sleeping", 1, 20);
+          const started = performance.now();
+          await app.emitEvent(`go-${steps}`, null, queueName);
+          await until("completed", before + 1, 2);
+          return performance.now() - started;
+        },
+        close: () => worker.close(),
+      };
+    },
     work: async (given) => {
       run = given;
-      const tuned = { concurrency: 100, batchSize: 100, pollInterval: 0.02 };
       const worker = await app.startWorker(target.mode === "idle" ? {} : tuned);
       return () => worker.close();
     },
