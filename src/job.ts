@@ -157,7 +157,14 @@ export interface Counted {
   /** The instant at which the claim counts as a start, where there is a rate. */
   readonly at?: { readonly lane: number; readonly queue: number };
   /** The tokens that its claim took, where it is given back before it started. */
-  readonly budget?: { readonly name: string; readonly tokens: number };
+  readonly budget?: TokensTaken;
+}
+
+/** What a claim took of a budget for one job, and when, by the database's clock. */
+export interface TokensTaken {
+  readonly name: string;
+  readonly tokens: number;
+  readonly at: number;
 }
 
 /** A unique key, as the store enforces it: one holder for each (scope, key). */
@@ -209,7 +216,7 @@ export interface ClaimedJob {
   /** Start by then, by the monotonic clock, or give it back: rates and budgets count starts, and this claim was one. */
   readonly startBy?: number;
   /** The tokens that its claim took. */
-  readonly budget?: { readonly name: string; readonly tokens: number };
+  readonly budget?: TokensTaken;
 }
 
 /** A failure as it is kept in a job's row. */

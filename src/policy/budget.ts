@@ -144,10 +144,14 @@ export function takenForJobs(
   return { ...bucket, tokens: 0, filledAt: Math.ceil(Math.max(now, bucket.filledAt) - left / rate) };
 }
 
-/** Tokens of jobs that were claimed and given back before they started are there again, as far as they fit. */
-export function returned(given: Bucket, n: number, now: number): Bucket {
-  const bucket = refill(given, now);
-  return { ...bucket, tokens: Math.max(0, Math.min(bucket.burst - sum(bucket.chunks), bucket.tokens + n)) };
+/**
+ * Tokens that a claim took at `takenAt`, for jobs that were given back before they started, are there again, as far as they
+ * fit, but for what has grown since: with them in it, a full bucket would not have grown, and what did may be used up.
+ */
+export function returned(given: Bucket, n: number, takenAt: number): Bucket {
+  const grown = (given.limit / given.perMs) * Math.max(0, given.filledAt - takenAt);
+  const tokens = given.tokens + Math.max(0, n - grown);
+  return { ...given, tokens: Math.max(0, Math.min(given.burst - sum(given.chunks), tokens)) };
 }
 
 /** Nothing more until it has grown again; what is out in chunks ends by itself. */

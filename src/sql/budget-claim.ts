@@ -47,6 +47,8 @@ export interface BudgetClaim {
   /** By the monotonic clock, no later than the tokens were taken; and how late after that workers may set about the jobs. */
   readonly takenAt: number;
   readonly beginsMs: number;
+  /** When they were taken, by the database's clock. */
+  readonly at: number;
 }
 
 /** A wait for the lock that is worth a second look at the clock: what passed of it is no lateness of the jobs. */
@@ -55,7 +57,7 @@ const noticedMs = 5;
 export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   const { name, tokens: n } = ask.budget;
   let takenAt = ask.monotonic();
-  const nothing = { rows: [], rated: new Map<string, Rated>(), broken: [], takenAt, beginsMs: 0 };
+  const nothing = { rows: [], rated: new Map<string, Rated>(), broken: [], takenAt, beginsMs: 0, at: 0 };
   let row = yield* lockBucket(name, ask.now());
   if (row !== null && ask.monotonic() - takenAt > noticedMs) {
     takenAt = ask.monotonic();
@@ -77,7 +79,7 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   const after = takenForJobs(bucket, { jobs: rows.length, n, lateMs: late.startsMs }, now);
   yield row.save(after);
   const next = rows.length < room ? null : roomForJobs(after, n, late.startsMs, now).retryInMs;
-  return { known: true, retryInMs: next, rows, rated, broken, takenAt, beginsMs: late.beginsMs };
+  return { known: true, retryInMs: next, rows, rated, broken, takenAt, beginsMs: late.beginsMs, at: now };
 }
 
 interface Batch {

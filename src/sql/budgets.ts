@@ -121,14 +121,18 @@ export function* lockBucket(
   return { bucket: refill(bucketOf(row), at), now: at, save: (bucket) => saved(row, bucket) };
 }
 
+/** Tokens to give back to a budget, and when the first of them were taken. */
+export interface Unused {
+  readonly tokens: number;
+  readonly at: number;
+}
+
 /** Gives tokens back, by budget. In the order of names, so that two that give back cannot wait for each other. */
-export function* returnTokens(tokens: ReadonlyMap<string, number>): Script<void> {
-  for (const name of [...tokens.keys()].sort()) {
+export function* returnTokens(unused: ReadonlyMap<string, Unused>): Script<void> {
+  for (const [name, { tokens, at }] of [...unused].sort(([a], [b]) => (a < b ? -1 : 1))) {
     // The row's own instants say what time it is: giving back must not make anything grow that a claim did not see.
     const [row] = yield { name: "lockBudget", params: { now: null, name } };
-    if (row === undefined) continue;
-    const bucket = bucketOf(row);
-    yield saved(row, returned(bucket, tokens.get(name) ?? 0, bucket.filledAt));
+    if (row !== undefined) yield saved(row, returned(bucketOf(row), tokens, at));
   }
 }
 

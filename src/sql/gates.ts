@@ -32,7 +32,7 @@ import {
 } from "../policy/window.ts";
 import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
-import { returnTokens } from "./budgets.ts";
+import { returnTokens, type Unused } from "./budgets.ts";
 import { scopeParams } from "./claim.ts";
 import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
@@ -544,12 +544,15 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
   const back: string[] = [];
   const laneStarts = new Map<number, number[]>();
   const queueStarts = new Map<string, number[]>();
-  const tokens = new Map<string, number>();
+  const unused = new Map<string, Unused>();
   for (const { id, move, counted, unstarted } of transitions) {
     if (counted === undefined || !moved.has(id)) continue;
     const { lane, line, queue, at, budget } = counted;
-    if (unstarted === true && budget !== undefined)
-      tokens.set(budget.name, (tokens.get(budget.name) ?? 0) + budget.tokens);
+    if (unstarted === true && budget !== undefined) {
+      const { name, tokens, at: takenAt } = budget;
+      const more = unused.get(name) ?? { tokens: 0, at: takenAt };
+      unused.set(name, { tokens: more.tokens + tokens, at: Math.min(more.at, takenAt) });
+    }
     if (lane !== null) {
       const key = `${lane}:${line}`;
       lanes.set(key, { lane, line, n: (lanes.get(key)?.n ?? 0) + 1 });
@@ -565,7 +568,7 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
   }
   const freed = new Set<string>();
   // Before the rows of lanes and queues, as claims lock them: else the two could wait for each other.
-  if (tokens.size > 0) yield* returnTokens(tokens);
+  if (unused.size > 0) yield* returnTokens(unused);
   if (lanes.size > 0)
     for (const row of yield { name: "refundLanes", params: { rows: [...lanes.values()] } })
       freed.add(text(row, "queue"));

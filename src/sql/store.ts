@@ -301,7 +301,7 @@ export class SqlStore implements Store {
     const startBy = claim.takenAt + claim.beginsMs;
     const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
       ...job,
-      budget: { name, tokens },
+      budget: { name, tokens, at: claim.at },
       ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
     }));
     return {

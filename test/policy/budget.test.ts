@@ -179,8 +179,11 @@ describe("a bucket that jobs are claimed from", () => {
           let b = bucket({ limit, burst, tokens: burst });
           let now = 0;
           const starts: { at: number; n: number }[] = [];
-          for (const { wait, want, lateMs, startsAfter, direct, unstarted } of steps) {
+          const late: { step: number; n: number; at: number }[] = [];
+          for (const [number, { wait, want, lateMs, startsAfter, direct, unstarted }] of steps.entries()) {
             now += wait;
+            // What was given back long after its claim, when others have used what has grown since.
+            for (const back of late.filter(({ step }) => step === number)) b = returned(b, back.n, back.at);
             b = refill(b, now);
             if (direct) {
               const got = take(b, tokens, now);
@@ -204,6 +207,7 @@ describe("a bucket that jobs are claimed from", () => {
             b = takenForJobs(b, { jobs, n: tokens, lateMs }, now);
             expect(b.tokens).toBeGreaterThanOrEqual(0);
             if (unstarted === 1) b = returned(b, jobs * tokens, now);
+            else if (unstarted === 2) late.push({ step: number + 1 + (want % 4), n: jobs * tokens, at: now });
             else for (let i = 0; i < jobs; i++) starts.push({ at: now + lateMs * startsAfter, n: tokens });
           }
           const sorted = starts.toSorted((x, y) => x.at - y.at);
