@@ -42,6 +42,11 @@ export interface Command {
 }
 
 /** Options that every command takes. */
+/** For commands that ask before they do what cannot be undone (`ctx.confirm`). */
+export const FORCE: Readonly<Record<"force", Option>> = {
+  force: { type: "boolean", short: "f", help: "Do not ask" },
+};
+
 export const COMMON_OPTIONS: Readonly<Record<string, Option>> = {
   url: {
     type: "string",

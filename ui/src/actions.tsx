@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 import type { Permission } from "../../src/dashboard/contract.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { may } from "./live.ts";
-import { attempt, confirm, showDialog } from "./parts.tsx";
+import { attempt, confirm, DialogButtons, showDialog } from "./parts.tsx";
 
 interface ActOptions {
   /** What it says, such as "Pause". */
@@ -163,14 +163,7 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
         )}
         {body}
       </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Not now
-        </button>
-        <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
-          {verb}
-        </button>
-      </footer>
+      <DialogButtons verb={verb} danger={danger} close={close} />
     </form>
   );
 }

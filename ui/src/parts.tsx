@@ -398,14 +398,29 @@ function Confirm({
           </label>
         )}
       </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Not now
-        </button>
-        <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
-          {verb}
-        </button>
-      </footer>
+      <DialogButtons verb={verb} danger={danger} close={close} />
     </form>
+  );
+}
+
+/** Not now, or do it. */
+export function DialogButtons({
+  verb,
+  danger,
+  close,
+}: {
+  verb: string;
+  danger: boolean | undefined;
+  close: () => void;
+}) {
+  return (
+    <footer>
+      <button type="button" class="button" onClick={close}>
+        Not now
+      </button>
+      <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
+        {verb}
+      </button>
+    </footer>
   );
 }

@@ -1,7 +1,7 @@
 /** `holdfast jobs`: list, errors, show, retry, cancel, delete, run. */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
-import type { Command, Option } from "../command.ts";
+import { type Command, FORCE, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import type { ErrorGroups } from "../../insight.ts";
 import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
@@ -10,7 +10,7 @@ import { duration, grouped, harmless, json, oneLine, relative, table } from "../
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
   "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
-  force: { type: "boolean", short: "f", help: "Do not ask" },
+  ...FORCE,
 };
 
 const list: Command = {

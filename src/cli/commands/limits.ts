@@ -1,12 +1,10 @@
 /** `holdfast budgets`, `lanes` and `breakers`: the verbs of `hf.budgets`, `hf.lanes` and `hf.breakers`. */
 import { UsageError } from "../../errors.ts";
 import type { LaneOptions, LaneState } from "../../index.ts";
-import type { Command } from "../command.ts";
+import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../context.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { oneLine, relative, table } from "../text.ts";
-
-const force = { force: { type: "boolean", short: "f", help: "Do not ask" } } as const;
 
 // --- budgets ------------------------------------------------------------------------------------------------
 
@@ -65,7 +63,7 @@ function onBudget(
     summary,
     args: "<name>",
     maxArgs: 1,
-    ...(words.ask === undefined ? {} : { options: force }),
+    ...(words.ask === undefined ? {} : { options: FORCE }),
     json: "{ name, changed: boolean }",
     examples: [{ line: `budgets ${name} slack${words.ask === undefined ? "" : " --force"}`, says: summary }],
     run: async (ctx) => {

@@ -1,7 +1,7 @@
 /** `holdfast schedules`: the verbs of `hf.schedules`. */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, ScheduleEdit, ScheduleState } from "../../index.ts";
-import type { Command } from "../command.ts";
+import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../context.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
@@ -165,7 +165,7 @@ const remove: Command = {
   summary: "forget a schedule",
   args: "<name>",
   maxArgs: 1,
-  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  options: FORCE,
   details: "Jobs that it made stay. A worker that defines it brings it back when it starts.",
   json: "{ removed: boolean }",
   examples: [{ line: "schedules remove nightly --force", says: "Without asking" }],

@@ -2,7 +2,7 @@
 import { open, silentLogger } from "../../index.ts";
 import { MOVED_TO } from "../../move.ts";
 import { createDatabase, migrationSql } from "../../sql/open.ts";
-import type { Command } from "../command.ts";
+import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../context.ts";
 import { grouped, oneLine } from "../text.ts";
 
@@ -142,7 +142,7 @@ export const status: Command = {
 export const drop: Command = {
   name: "drop",
   summary: "remove every table, with every job",
-  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  options: FORCE,
   details:
     "The schema on Postgres, the tables with the prefix on SQLite; nothing else of the database is touched.",
   json: "{ dropped: place }",
@@ -163,7 +163,7 @@ export const drop: Command = {
 export const reset: Command = {
   name: "reset",
   summary: "drop everything and make the tables anew",
-  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  options: FORCE,
   json: "{ reset: place }",
   examples: [{ line: "reset --force", says: "Every job is deleted, without asking" }],
   run: async (ctx) => {

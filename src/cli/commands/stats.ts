@@ -1,6 +1,6 @@
 /** `holdfast stats`, `metrics`, `events` and `prune`: numbers, series, lines, and forgetting. */
 import type { MetricPoint } from "../../index.ts";
-import type { Command } from "../command.ts";
+import { type Command, FORCE } from "../command.ts";
 import { instant } from "../filter.ts";
 import { duration, grouped, oneLine, shownValue, table } from "../text.ts";
 import { sleep, systemClock } from "../../clock.ts";
@@ -166,7 +166,7 @@ export const events: Command = {
 export const prune: Command = {
   name: "prune",
   summary: "delete ended jobs that have outlived their retention",
-  options: { force: { type: "boolean", short: "f", help: "Do not ask" } },
+  options: FORCE,
   details: "Workers do this every 5 minutes by themselves.",
   json: "{ done, dead, cancelled, partitions }",
   examples: [{ line: "prune", says: "Now, instead of when a worker gets to it" }],
