@@ -1,5 +1,5 @@
-// Takes the two screenshots of the README: `npm run build && node scripts/screenshots.ts`. With a directory as argument it
-// takes every screen, light and dark, for somebody to look at.
+// Takes the README's screenshots of the overview: `npm run build && node scripts/screenshots.ts`. With a directory as argument it
+// takes every screen, light and dark, for somebody to look at; the README's two of a workflow are among those.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { serve } from "../src/dashboard/index.ts";
