@@ -49,20 +49,26 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const due = (level: string) => `
         r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
         order by r.run_at, r.id`;
-  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted,
-        (select l.queue from ${t.line} l where l.id = r.line) as queue`;
-  const handOver = `
+  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted`;
+  const handOver = (more = "") => `
     filed as (
       insert into ${t.claim} (token, session, ids)
       select token, :session::bigint, array_agg(id) from taken group by token
     )
-    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, c.queue, j.input, j.max_attempts, ${piece.rest("c")}
+    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts, ${piece.rest("c")}${more}
     from (select * from taken order by id offset 0) c
     join (
       select * from ${t.job} where id = any(array(select id from taken))
         and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
       order by id offset 0
     ) j on j.id = c.id`;
+  const ringTurns = (which: string) => `
+      insert into ${t.bell} (line, lanes, ats)
+      select w.line, array_agg(w.lane), array_agg(0::bigint) from ${t.turn} w where ${which} group by w.line`;
+  /** What has been given back to lane \`a\` and no claim has heard of yet. */
+  const givenBack = `coalesce((
+        select sum(u.back) from ${t.line} o join ${t.bell} b on b.line = o.id and b.backs is not null
+        cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id), 0)::int`;
   const take = (counted: string) => `
       update ${t.ready} r
       set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW}, counted = ${counted}`;
@@ -82,9 +88,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select a.id, a.queue, a.key, a.used_at < ${NOW} - ${MARK_AFTER_MS} as stale from unnest(:rows.queue::text[], :rows.key::text[]) as w (queue, key)
       join ${t.lane} a on a.queue = w.queue and a.key = w.key`,
     ringJobs: `
-      insert into ${t.bell} (lane, line, at)
-      select r.lane, r.line, min(r.run_at) from ${t.ready} r
-      where r.id = any(:ids::uuid[]) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.lane, r.line`,
+      insert into ${t.bell} (line, lanes, ats)
+      select r.line, array_agg(r.lane), array_agg(r.run_at) from ${t.ready} r
+      where r.id = any(:ids::uuid[]) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line`,
 
     // Claim, in this order.
     lockGates: `
@@ -92,9 +98,13 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
         and (coalesce(q.gate_at, 0) <= ${NOW} or exists (select 1 from ${t.refund} f where f.queue = q.name))
       order by q.name for update of q`,
+    // Of a claim of \`takeGated\` all are counted: one of them speaks for the others.
     adopt: `
       insert into ${t.ghost} (queue, id, token)
-      select l.queue, r.id, r.token from ${t.claim} c
+      select l.queue, r.id, r.token from (
+        select c.token, c.ids from ${t.claim} c
+        where (select r.counted from ${t.ready} r where r.id = any(c.ids) and r.token = c.token limit 1) is distinct from 2 offset 0
+      ) c
       cross join lateral unnest(c.ids) as o (id)
       join ${t.ready} r on r.id = o.id and r.token = c.token
       join ${t.line} l on l.id = r.line
@@ -109,35 +119,56 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select g.queue, count(*)::int as n from ${t.ghost} g
       where g.queue = any(:names::text[]) and not exists (select 1 from gone x where x.queue = g.queue and x.id = g.id and x.token = g.token)
       group by g.queue`,
-    ringTurns: `
+    // Lanes that another claim has locked are left to the next one: what rang for them rings again. Whether a turn sleeps is
+    // asked in a statement of its own, which sees what the last holder of the lock did: here it might not yet.
+    hearBells: `
       with ${laned("")},
-      called as materialized (
-        select b.lane, null::int as line from scope s cross join lateral (
-          select b.lane from ${t.bell} b where b.line = s.line limit 1000
+      other as materialized (
+        select l.id as line from ${t.line} l where l.laned and ${inScope("l.queue")} and l.id not in (select line from scope)
+      ),
+      rung as materialized (
+        select s.line, b.* from scope s cross join lateral (
+          select b.ctid as tid, b.lanes, b.ats, b.backs from ${t.bell} b where b.line = s.line limit 500 for update skip locked
         ) b
         union all
+        select o.line, b.* from other o cross join lateral (
+          select b.ctid as tid, b.lanes, b.ats, b.backs from ${t.bell} b where b.line = o.line and b.backs is not null limit 500 for update skip locked
+        ) b
+      ),
+      stilled as (delete from ${t.bell} b where b.ctid = any(array(select tid from rung))),
+      heard as materialized (
+        select b.lane, r.line, min(b.at) as at, coalesce(sum(b.back), 0)::int as back
+        from rung r cross join lateral unnest(r.lanes, r.ats, r.backs) as b (lane, at, back) group by b.lane, r.line
+      ),
+      woken as materialized (
         select w.lane, w.line from scope s cross join lateral (
           select w.lane, w.line from ${t.turn} w where w.line = s.line and w.wake_at <= ${NOW} order by w.wake_at limit 1000
         ) w
       ),
       mine as materialized (
-        select a.id, coalesce(a.running >= a.concurrency, false) as was_full from ${t.lane} a
-        where a.id = any(array(select distinct lane from called)) for update skip locked
+        select a.id, c.back, coalesce(a.running >= a.concurrency, false) as was_full
+        from (
+          select lane, sum(back)::int as back from (select lane, back from heard union all select lane, 0 from woken) c group by lane
+        ) c join ${t.lane} a on a.id = c.lane for update of a skip locked
       ),
-      heard as (
-        delete from ${t.bell} b where b.lane = any(array(select id from mine)) returning b.lane, b.line, b.at, b.back
-      ),
-      fewer as materialized (select lane, sum(back)::int as n from heard group by lane having sum(back) > 0),
       folded as (
-        update ${t.lane} a set running = greatest(0, a.running - f.n) from fewer f where a.id = f.lane
+        update ${t.lane} a set running = greatest(0, a.running - m.back) from mine m where a.id = m.id and m.back > 0
       ),
-      due as materialized (
+      deaf as (
+        insert into ${t.bell} (line, lanes, ats, backs)
+        select h.line, array_agg(h.lane), array_agg(h.at), array_agg(h.back) from heard h join ${t.lane} a on a.id = h.lane
+        where (select count(*) from mine) < (select count(distinct lane) from (select lane from heard union all select lane from woken) c)
+          and not exists (select 1 from mine m where m.id = h.lane)
+        group by h.line
+      )
+      select h.lane, h.line, h.at from heard h join mine m on m.id = h.lane where h.at < ${WAITING_AT}
+      union all select w.lane, w.line, 0 from woken w join mine m on m.id = w.lane
+      union all select m.id, null, null from mine m where m.was_full and m.back > 0`,
+    wakeTurns: `
+      with due as materialized (
         select d.lane, d.line, min(d.at) as at from (
-          select lane, line, at from heard where at < ${WAITING_AT}
-          union all select c.lane, c.line, 0 from called c where c.line is not null and c.lane in (select id from mine)
-          union all select h.lane, h.line, 0 from heard h where h.back > 0 and h.lane in (select id from mine where was_full)
-          union all
-          select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select f.lane from fewer f join mine m on m.id = f.lane where m.was_full))
+          select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+          union all select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(:full::int[])
         ) d group by d.lane, d.line
       )
       insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
@@ -157,7 +188,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       with ${laned(` and ${piece.unstopped("l.queue")}
         and (l.queue = any(:gates::text[]) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
       select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
-        select w.line, w.lane, w.vtime, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
+        select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
         from ${t.turn} w join ${t.lane} a on a.id = w.lane
         where w.line = s.line and w.active order by w.vtime, w.lane limit :most::int for update of a skip locked
       ) p`,
@@ -184,7 +215,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             select r.ctid as tid from ${t.ready} r where ${due("s")} limit s.n for update skip locked
           ) c))
         returning ${columns}
-      ),${handOver}`,
+      ),${handOver()}`,
     // Jobs without a lane, of queues that have limits: as \`sweep\`, and counted.
     takeGated: `
       with recursive scope as materialized (
@@ -220,7 +251,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             limit s.n for update skip locked
           ) c))
         returning ${columns}
-      ),${handOver}`,
+      ),${handOver(`, (select l.queue from ${t.line} l where l.id = c.line) as queue`)}`,
     laneHeads: `
       with recursive ${levels}
       select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (
@@ -271,7 +302,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     // Settle.
     refundLanes: `
       with c as materialized (select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.n::int[]) as c (lane, line, n)),
-      rung as (insert into ${t.bell} (lane, line, at, back) select c.lane, c.line, ${WAITING_AT}, c.n from c)
+      rung as (insert into ${t.bell} (line, lanes, backs) select c.line, array_agg(c.lane), array_agg(c.n) from c group by c.line)
       select distinct a.queue from ${t.lane} a where a.id = any(:rows.lane::int[]) and a.running >= a.concurrency`,
     refundQueues: `
       with r as (insert into ${t.refund} (queue, n) select * from unnest(:rows.queue::text[], :rows.n::int[]))
@@ -286,7 +317,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         update ${t.lane} a set starts = c.starts
         from unnest(:rows.lane::int[], :rows.starts::text[]) as c (lane, starts) where a.id = c.lane returning a.id
       )
-      insert into ${t.bell} (lane, line, at) select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(array(select id from changed))`,
+      ${ringTurns("w.lane = any(array(select id from changed))")}`,
     lockQueues: `select q.name, q.starts from ${t.queue} q where q.name = any(:names::text[]) order by q.name for update`,
     queueStarts: `
       update ${t.queue} q set starts = c.starts, gate_at = null
@@ -305,7 +336,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         paused_at = case when :paused::bool is null then a.paused_at when :paused::bool then coalesce(a.paused_at, ${NOW}) end,
         tuned = a.tuned or excluded.tuned
       returning id`,
-    ringLane: `insert into ${t.bell} (lane, line, at) select lane, line, 0 from ${t.turn} where lane = :lane::int`,
+    ringLane: ringTurns("w.lane = :lane::int"),
     tuneLanes: `
       update ${t.lane} a set concurrency = w.concurrency, rate_limit = w.rate_limit, rate_per = w.rate_per, weight = coalesce(w.weight, 1)
       from unnest(:rows.name::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
@@ -314,7 +345,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and (a.concurrency, a.rate_limit, a.rate_per, a.weight) is distinct from (w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1))
       returning a.id`,
     laneRows: `
-      select a.*, ${NOW} as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
+      select a.*, ${NOW} as now, ${givenBack} as back,
         (select count(*)::int from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
       from ${t.lane} a
       where (:queue::text is null or a.queue = :queue::text) and (:key::text is null or a.key = :key::text) and a.id > :after::int
@@ -326,12 +357,12 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000 for update skip locked))
         returning a.id
       ),
-      unrung as (delete from ${t.bell} b where b.lane in (select id from gone))
+      unrung as (delete from ${t.bell} b where b.lanes <@ array(select id from gone))
       delete from ${t.turn} w where w.lane in (select id from gone)`,
     whyJob: `
       select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
         a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
-        coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0)::int as back,
+        ${givenBack} as back,
         (select count(*)::int from ${t.ghost} g where g.queue = l.queue)
           - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0)::int as ghosts
       from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane

@@ -95,10 +95,10 @@ export const migrations: readonly Migration[] = [
       ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index turn_order on ${t.turn} (line, active, vtime, lane)`,
       `create index turn_wake on ${t.turn} (line, wake_at) where wake_at is not null`,
-      `create table ${t.bell} (at bigint not null, lane int not null, line int not null, back int not null default 0)
+      `create table ${t.bell} (line int not null, lanes int[] not null, ats bigint[], backs int[])
         with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index bell_line on ${t.bell} (line)`,
-      `create index bell_lane on ${t.bell} (lane)`,
+      `create index bell_back on ${t.bell} (line) where backs is not null`,
       `create table ${t.refund} (queue text not null, n int not null)
         with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index refund_queue on ${t.refund} (queue)`,
@@ -155,7 +155,7 @@ export const migrations: readonly Migration[] = [
           if new.lane is not null then
             insert into ${t.lane} (queue, key, used_at) values (coalesce(new.queue, 'default'), new.lane, now_ms) on conflict do nothing;
             select l.id into lane_id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane;
-            insert into ${t.bell} (lane, line, at) values (lane_id, line_id, coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)));
+            insert into ${t.bell} (line, lanes, ats) values (line_id, array[lane_id], array[coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0))]);
           end if;
           insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
             values (new_id, line_id, now_ms, coalesce(new.input::text, 'null'), new.max_attempts, to_json(new.context)::text, new.lane);

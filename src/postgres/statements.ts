@@ -33,11 +33,11 @@ export function statements(t: Tables): Statements {
       ? `${orphaned(row)} and r.id = any(array(select w.id from ${t.ready} w where w.id = any(:rows.id::uuid[]) order by w.id for update skip locked))`
       : orphaned(row);
 
-  /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. */
+  /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. Lanes come by themselves. */
   const rest = (row: string) => `case when ${row}.crashes > 0 or ${row}.begun
-          or num_nonnulls(${row}.errors, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras) > 0
+          or num_nonnulls(${row}.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
         then json_build_object('crashes', ${row}.crashes, 'begun', ${row}.begun, 'errors', ${row}.errors, 'timeout_ms', j.timeout_ms,
-          'key', j.key, 'lane', j.lane, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)::text
+          'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)::text
       end as rest`;
 
   /** The lines in scope, each with its group (whose limit it shares) and that limit. */
@@ -221,7 +221,7 @@ export function statements(t: Tables): Statements {
         returning id, line, run_at, lane
       ),
       rung as (
-        insert into ${t.bell} (lane, line, at) select lane, line, min(run_at) from placed where lane is not null group by lane, line
+        insert into ${t.bell} (line, lanes, ats) select line, array_agg(lane), array_agg(run_at) from placed where lane is not null group by line
       )
       select id from placed`,
     // `do nothing` leaves no lock on a key that is taken; `do update` would lock it even where nothing is updated, and
@@ -315,7 +315,7 @@ export function statements(t: Tables): Statements {
       update ${t.session} set lease_until = least(lease_until, ${NOW}), closed_at = coalesce(closed_at, ${NOW}) where id = :session::bigint`,
     orphans: `
       select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason
+        j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join lateral unnest(c.ids) as o (id)

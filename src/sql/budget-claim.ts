@@ -15,9 +15,8 @@ import { lateness } from "../policy/window.ts";
 import type { BudgetScope, ClaimScope } from "../store.ts";
 import { lockBucket } from "./budgets.ts";
 import type { Row, Script } from "./catalogue.ts";
-import { scopeParams } from "./claim.ts";
+import { inClaimOrder, scopeParams } from "./claim.ts";
 import { type GatedAsk, gatedClaim, type Rated } from "./gates.ts";
-import { number, text } from "./rows.ts";
 
 export interface BudgetAsk {
   readonly budget: BudgetScope;
@@ -146,14 +145,7 @@ class Taking {
     const now = this.#ask.now();
     const { queues, names, direction, most } = scopeParams(scope);
     const rows = yield { name: "sweep", params: { now, session, queues, names, direction, most } };
-    // In claim order, which the statement's answer need not have.
-    rows.sort(
-      (a, b) =>
-        (number(a, "rank") - number(b, "rank")) * direction ||
-        number(a, "run_at") - number(b, "run_at") ||
-        (text(a, "id") < text(b, "id") ? -1 : 1),
-    );
-    this.#took(rows);
+    this.#took(inClaimOrder(rows, direction));
   }
 
   #took(rows: readonly Row[]): void {

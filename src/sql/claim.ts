@@ -11,7 +11,7 @@ import type { ClaimedJob } from "../job.ts";
 import type { ClaimCursor, ClaimLevel, ClaimScope } from "../store.ts";
 import type { Row, RowList } from "./catalogue.ts";
 import type { Lines } from "./lines.ts";
-import { claimedJob, number } from "./rows.ts";
+import { claimedJob, number, text } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
 /** The look back may take this share of the time, at most. */
@@ -147,6 +147,19 @@ function reached(
     level.id = id;
   }
   return level;
+}
+
+/** In the order of claims, which a statement's answer need not have. */
+export function inClaimOrder(rows: readonly Row[], direction: number): Row[] {
+  return rows
+    .map((row) => ({
+      row,
+      rank: number(row, "rank") * direction,
+      runAt: number(row, "run_at"),
+      id: text(row, "id"),
+    }))
+    .sort((a, b) => a.rank - b.rank || a.runAt - b.runAt || (a.id < b.id ? -1 : 1))
+    .map(({ row }) => row);
 }
 
 /** Lines in the answer that this process has not met yet. */

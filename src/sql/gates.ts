@@ -1,7 +1,7 @@
 /**
  * Limits: how jobs with a lane, and jobs of a queue that has limits, are claimed and counted.
  *
- *   enqueue ──leaves a bell──▶ ringTurns ──▶ turn: active, by virtual time ──pick──▶ lane: how many may it give? ──take──▶ held
+ *   enqueue ──leaves a bell──▶ hearBells ──▶ turn: active, by virtual time ──pick──▶ lane: how many may it give? ──take──▶ held
  *                                  ▲            │ empty · full · rate used up · paused                                       │
  *                                  │            ▼                                                                           │
  *                                  └─ bell ── asleep (wake_at: when its head is due or its rate opens) ◀──settle: count − n──┘
@@ -33,16 +33,18 @@ import {
 import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { returnTokens, type Unused } from "./budgets.ts";
-import { scopeParams } from "./claim.ts";
+import { inClaimOrder, scopeParams } from "./claim.ts";
 import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
-const MOST_LANES = 256;
+const MOST_LANES = 128;
 /**
  * A full lane is woken by the refund of whoever settles. This is the net under it, for the one case that could slip
  * through: a kind's first job in a lane that another kind keeps full, asleep in a claim that has not yet committed.
  */
 const FULL_POLL_MS = 300_000;
+/** Of a larger concurrency one claim takes half at most: the other half runs while this one is fetched and written. */
+const CLAIMED_WHOLE = 200;
 /** How often a queue looks again while it is full of jobs that ran before it had limits. */
 const GHOST_POLL_MS = 250;
 const IN_NO_TIME: Lateness = { startsMs: 0, beginsMs: 0 };
@@ -157,6 +159,7 @@ interface Turn {
 
 interface Lane {
   readonly id: number;
+  readonly key: string;
   readonly concurrency: number | null;
   readonly running: number;
   readonly rate: LateRate | null;
@@ -263,24 +266,26 @@ class Claiming implements GatedClaim {
       if (queues.length === 0) continue;
       const most = queues.reduce((max, { limit }) => Math.max(max, limit), 0);
       const taken = yield { name: "takeGated", params: { now, session, queues, names, direction, most } };
-      for (const row of taken.sort(this.#byOrder)) {
+      for (const row of inClaimOrder(taken, direction)) {
         const queue = text(row, "queue");
         this.#took(queue, 1);
         this.#note(row, queue, null, 0);
+        this.rows.push(row);
       }
-      this.rows.push(...taken);
     }
   }
 
   #most(gate: Gate): number {
     const free = gate.rate === null || this.#free === null ? Infinity : (this.#free.get(gate.name) ?? 0);
-    return Math.min(this.#room.get(this.#groupOf(gate.name)) ?? 0, gate.room, free);
+    const { concurrency } = gate;
+    const wave = concurrency === null || concurrency <= CLAIMED_WHOLE ? Infinity : Math.ceil(concurrency / 2);
+    return Math.min(this.#room.get(this.#groupOf(gate.name)) ?? 0, gate.room, free, wave);
   }
 
   *takeLaned(): Script<void> {
     const { now, session } = this.#ask;
     const { queues, names, direction } = this.#params;
-    yield { name: "ringTurns", params: { now, queues, names } };
+    yield* this.#hearBells();
     const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
     if (total === 0) return;
     const picked = yield {
@@ -302,6 +307,20 @@ class Claiming implements GatedClaim {
       this.#takenFrom(turns, taken, number(picked[0] as Row, "now"));
     }
     yield* this.#turned(turns, picked);
+  }
+
+  /** Takes in what was given back, and wakes the turns for which something has changed. */
+  *#hearBells(): Script<void> {
+    const { now } = this.#ask;
+    const { queues, names } = this.#params;
+    const heard = yield { name: "hearBells", params: { now, queues, names } };
+    if (heard.length === 0) return;
+    // Without a line: a lane that was full, all of whose turns may have slept for that.
+    const full = heard.filter((row) => row["line"] === null).map((row) => number(row, "lane"));
+    const rows = heard
+      .filter((row) => row["line"] !== null)
+      .map((row) => ({ lane: number(row, "lane"), line: number(row, "line"), at: number(row, "at") }));
+    yield { name: "wakeTurns", params: { now, rows, full } };
   }
 
   #turnsOf(picked: readonly Row[]): Turn[] {
@@ -334,6 +353,7 @@ class Claiming implements GatedClaim {
     const openings = rate === null ? Infinity : roomIn(starts, rate, number(row, "now")).room;
     return {
       id: number(row, "lane"),
+      key: text(row, "key"),
       concurrency,
       running,
       rate,
@@ -379,16 +399,21 @@ class Claiming implements GatedClaim {
   }
 
   #takenFrom(turns: readonly Turn[], taken: Row[], instant: number): void {
-    const places = new Map(turns.map((turn) => [`${turn.lane.id}:${turn.line}`, turn]));
+    const byLane = Map.groupBy(turns, ({ lane }) => lane.id);
     const given = new Map<Turn, Row[]>(turns.map((turn) => [turn, []]));
-    for (const row of taken.sort(this.#byOrder)) {
-      const turn = places.get(`${number(row, "lane_id")}:${number(row, "line")}`);
+    for (const row of taken) {
+      const line = number(row, "line");
+      const turn = byLane.get(number(row, "lane_id"))?.find((one) => one.line === line);
       if (turn === undefined) throw new TypeError("a lane gave a job that it was not asked for");
+      row["lane"] = turn.lane.key;
       given.get(turn)?.push(row);
-      turn.got += 1;
-      turn.lane.taken += 1;
-      this.#took(turn.queue, 1);
       this.#note(row, turn.queue, turn.lane.rate, instant);
+    }
+    for (const [turn, rows] of given) {
+      turn.got = rows.length;
+      turn.lane.taken += rows.length;
+      this.#took(turn.queue, rows.length);
+      given.set(turn, inClaimOrder(rows, this.#params.direction));
     }
     // Lanes take turns within the batch too: it may be long.
     for (const turn of this.#order) {
@@ -396,12 +421,6 @@ class Claiming implements GatedClaim {
       if (row !== undefined) this.rows.push(row);
     }
   }
-
-  /** The order of claims within a lane. */
-  readonly #byOrder = (a: Row, b: Row): number =>
-    (number(a, "rank") - number(b, "rank")) * this.#params.direction ||
-    number(a, "run_at") - number(b, "run_at") ||
-    (text(a, "id") < text(b, "id") ? -1 : 1);
 
   /** Where each turn stands now. */
   *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<void> {

@@ -74,7 +74,7 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     timeoutMs: rest === null ? null : maybeNumber(rest, "timeout_ms"),
     errors: rest === null ? null : maybeText(rest, "errors"),
     keyed: rest !== null && rest["key"] !== null,
-    lane: rest === null ? null : maybeText(rest, "lane"),
+    lane: maybeText(row, "lane"),
     context: rest === null ? null : context(rest),
     parentId: rest === null ? null : maybeText(rest, "parent_id"),
     runAt: number(row, "run_at"),

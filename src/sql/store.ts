@@ -464,29 +464,33 @@ export class SqlStore implements Store {
     // In id order, so that two batches with the same jobs cannot deadlock.
     const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
     const ended = sorted.filter((transition) => transition.move === "end");
-    const plain = ended.length === transitions.length && ended.every(isDone) && !ended.some(isCounted);
+    const plain = ended.length === transitions.length && ended.every(isDone);
     if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
     return this.#applyMixed(names, fence, sorted, spent);
   }
 
   /** A batch of plain successes. */
   async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
-    const token = ended[0]?.token ?? null;
-    if (ended.every((transition) => transition.token === token && transition.output === null)) {
-      const all = ended.map(({ id }) => id);
-      const call: Call = { name: "doneAlike", params: { ...params, token, ids: all } };
-      const rows = await this.#driver.write(call, "settle");
-      if (rows.length === 0) return new Set(all);
-      // What it names was watched, or was not its to end.
-      const missed = ids(rows.filter((row) => !flag(row, "watched")));
-      await this.#tellWatchers(ended, rows);
-      return new Set(all.filter((id) => !missed.has(id)));
+    const { call, endedOf } = doneCall(ended, params);
+    const counted = ended.filter(isCounted);
+    let rows: Row[];
+    if (counted.length === 0) rows = await this.#driver.write(call, "settle");
+    else {
+      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+        const rows = yield call;
+        return { rows, freed: yield* uncount(counted, endedOf(rows)) };
+      };
+      const settled = await this.#driver.transaction(all, "settle");
+      this.#wakeFreed(settled.freed);
+      rows = settled.rows;
     }
-    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
-    return this.#tellWatchers(
-      ended,
-      await this.#driver.write({ name: "done", params: { ...params, rows } }, "settle"),
-    );
+    await this.#tellWatchers(ended, rows);
+    return endedOf(rows);
+  }
+
+  /** A place is free where there was none, and whoever waits for it may be in another process. */
+  #wakeFreed(queues: readonly string[]): void {
+    for (const queue of queues) this.wake({ kind: "work", queue, priority: 0 });
   }
 
   /** Anything but a batch of plain successes. */
@@ -539,8 +543,7 @@ export class SqlStore implements Store {
       };
       const settled = await this.#driver.transaction(all, "settle");
       rows = settled.rows;
-      // A place is free where there was none, and whoever waits for it may be in another process.
-      for (const queue of settled.freed) this.wake({ kind: "work", queue, priority: 0 });
+      this.#wakeFreed(settled.freed);
     }
     const moved = await this.#tellWatchers(ended, rows);
     for (const id of committed) moved.add(id);
@@ -814,6 +817,26 @@ function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob
 function earliest(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);
+}
+
+/** How a batch of plain successes is written, and which of them the answer says have ended. */
+function doneCall(
+  ended: readonly (Transition & { move: "end" })[],
+  params: Params,
+): { call: Call; endedOf: (rows: readonly Row[]) => Set<string> } {
+  const token = ended[0]?.token ?? null;
+  if (!ended.every((transition) => transition.token === token && transition.output === null)) {
+    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
+    return { call: { name: "done", params: { ...params, rows } }, endedOf: ids };
+  }
+  const all = ended.map(({ id }) => id);
+  // What it names was watched, or was not its to end.
+  const endedOf = (rows: readonly Row[]): Set<string> => {
+    if (rows.length === 0) return new Set(all);
+    const missed = ids(rows.filter((row) => !flag(row, "watched")));
+    return new Set(all.filter((id) => !missed.has(id)));
+  };
+  return { call: { name: "doneAlike", params: { ...params, token, ids: all } }, endedOf };
 }
 
 /** It stands in counts of limits. */

@@ -39,14 +39,24 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
-  const take = (counted: string) => [
+  const due = (level: string) => `
+              c.lane = ${level}.lane and c.line = ${level}.line and c.rank = ${level}.rank and c.token is null and c.run_at <= :now
+              order by c.run_at, c.id`;
+  const take = (counted: string, more = "") => [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now, counted = ${counted}
       where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted,
-        (select l.queue from ${t.line} l where l.id = r.line) as queue, j.input, j.max_attempts, ${piece.rest}
+    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted, j.input, j.max_attempts, ${piece.rest}${more}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
       where changes() > 0 and c.token = last_insert_rowid()`,
   ];
+  /** The lanes that something rang for: in the lines in scope, or (what is given back) in any line of their queues. */
+  const heard = `${laned("")},
+        mine as materialized (
+          select b.lane from scope s cross join ${t.bell} b on b.line = s.line
+          union
+          select b.lane from ${t.line} l cross join ${t.bell} b on b.line = l.id and b.back > 0
+          where l.laned and l.id not in (select line from scope) and ${inScope("l.queue")}
+        )`;
   const ring = (select: string) => `
       insert into ${t.bell} (line, lane, at) ${select}
       on conflict (line, lane) do update set at = min(at, excluded.at)`;
@@ -70,71 +80,75 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
         and (coalesce(q.gate_at, 0) <= :now or exists (select 1 from ${t.refund} f where f.queue = q.name))
       order by q.name`,
+    // Of a claim of \`takeGated\` all are counted: one of them speaks for the others.
     adopt: `
       insert into ${t.ghost} (queue, id, token)
       select l.queue, r.id, r.token from ${t.claim} c cross join json_each(c.ids) o
       join ${t.ready} r on r.id = o.value and r.token = c.token
       join ${t.line} l on l.id = r.line
-      where l.queue in (select value from json_each(:names)) and coalesce(r.counted, 0) & 2 = 0
+      where (select k.counted from json_each(c.ids) e cross join ${t.ready} k on k.id = e.value and k.token = c.token limit 1) is not 2
+        and l.queue in (select value from json_each(:names)) and coalesce(r.counted, 0) & 2 = 0
       on conflict (queue, id, token) do nothing`,
     ghosts: [
       `delete from ${t.ghost} where queue in (select value from json_each(:names))
         and not exists (select 1 from ${t.ready} r where r.id = ${t.ghost}.id and r.token = ${t.ghost}.token)`,
       `select queue, count(*) as n from ${t.ghost} where queue in (select value from json_each(:names)) group by queue`,
     ],
-    ringTurns: [
-      `insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
-        with ${laned("")},
-        mine as materialized (
-          select distinct b.lane from scope s cross join ${t.bell} b on b.line = s.line
-        ),
-        full as materialized (
-          select m.lane from mine m cross join ${t.lane} a on a.id = m.lane and a.running >= a.concurrency
-          where exists (select 1 from ${t.bell} b where b.lane = m.lane and b.back > 0)
-        ),
-        due as materialized (
-          select d.lane, d.line, min(d.at) as at from (
-            select b.lane, b.line, b.at from mine m cross join ${t.bell} b on b.lane = m.lane and b.at < ${WAITING_AT}
-            union all select f.lane, f.line, 0 from scope s cross join ${t.turn} f on f.line = s.line and f.wake_at <= :now
-            union all select b.lane, b.line, 0 from full m cross join ${t.bell} b on b.lane = m.lane
-            union all select f.lane, f.line, 0 from full m cross join ${t.turn} f on f.lane = m.lane
-          ) d group by d.lane, d.line
-        )
-        select d.lane, d.line, coalesce(
-            (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
-            (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
-          d.at <= :now, case when d.at > :now then d.at end
-        from due d where not exists (select 1 from ${t.turn} x where x.lane = d.lane and x.line = d.line and x.active)
-        on conflict (lane, line) do update set
-          active = excluded.active,
-          vtime = case when excluded.active then max(w.vtime, excluded.vtime) else w.vtime end,
-          wake_at = case when not excluded.active then min(coalesce(w.wake_at, excluded.wake_at), excluded.wake_at) end`,
-      `with ${laned("")}
+    hearBells: [
+      `with ${heard}
+        select b.lane, b.line, b.at from mine m cross join ${t.bell} b on b.lane = m.lane and b.at < ${WAITING_AT}
+        union all select w.lane, w.line, 0 from scope s cross join ${t.turn} w on w.line = s.line and w.wake_at <= :now
+        union all select m.lane, null, null from mine m cross join ${t.lane} a on a.id = m.lane and a.running >= a.concurrency
+          where exists (select 1 from ${t.bell} b where b.lane = m.lane and b.back > 0)`,
+      `with ${heard}
         update ${t.lane} set running = max(0, running - (select sum(b.back) from ${t.bell} b where b.lane = ${t.lane}.id))
-        where id in (select b.lane from ${t.bell} b where b.back > 0 and b.lane in (select c.lane from ${t.bell} c where c.line in (select line from scope)))`,
-      `with ${laned("")}
-        delete from ${t.bell} where lane in (select c.lane from ${t.bell} c where c.line in (select line from scope))`,
+        where id in (select b.lane from mine m cross join ${t.bell} b on b.lane = m.lane and b.back > 0)`,
+      `with ${heard} delete from ${t.bell} where lane in (select lane from mine)`,
     ],
+    wakeTurns: `
+      insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
+      with due as materialized (
+        select d.lane, d.line, min(d.at) as at from (
+          select n.value ->> 'lane' as lane, n.value ->> 'line' as line, n.value ->> 'at' as at from json_each(:rows) n
+          union all select f.lane, f.line, 0 from json_each(:full) o cross join ${t.turn} f on f.lane = o.value
+        ) d group by d.lane, d.line
+      )
+      select d.lane, d.line, coalesce(
+          (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
+          (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
+        d.at <= :now, case when d.at > :now then d.at end
+      from due d where not exists (select 1 from ${t.turn} x where x.lane = d.lane and x.line = d.line and x.active)
+      on conflict (lane, line) do update set
+        active = excluded.active,
+        vtime = case when excluded.active then max(w.vtime, excluded.vtime) else w.vtime end,
+        wake_at = case when not excluded.active then min(coalesce(w.wake_at, excluded.wake_at), excluded.wake_at) end`,
     pickTurns: `
       with ${laned(` and ${piece.unstopped("l.queue")}
         and (l.queue in (select value from json_each(:gates)) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
-      select s.queue, s.grp, w.line, w.lane, w.vtime, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts, :now as now
+      select s.queue, s.grp, w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts, :now as now
       from scope s cross join ${t.turn} w on w.line = s.line
         and w.lane in (select f.lane from ${t.turn} f where f.line = s.line and f.active order by f.vtime, f.lane limit :most)
       join ${t.lane} a on a.id = w.lane`,
     takeLaned: [
       `insert into ${t.claim} (session, ids)
         with recursive ${levels},
-        level as materialized (select l.lane, l.line, l.n, l.rank from level_of l where l.rank is not null and ${piece.alive})
+        level as materialized (
+          select l.lane, l.line, l.n, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+          from level_of l where l.rank is not null and ${piece.alive}
+        )
+        -- A lane with one priority has nothing to share: the index alone answers.
         select :session, json_group_array(id) from (
+          select o.value as id from level l cross join json_each((
+            select json_group_array(c.id) from (
+              select c.id from ${t.ready} c where ${due("l")} limit :most
+            ) c)) o
+          where l.ranks = 1 and o.key < l.n
+          union all
           select id from (
             select r.id, l.n, row_number() over (partition by l.lane, l.line order by l.rank * :direction, r.run_at, r.id) as place
             from level l cross join ${t.ready} r
-            where r.id in (
-              select c.id from ${t.ready} c
-              where c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now
-              order by c.run_at, c.id limit :most)
-          ) where place <= n order by place
+            where l.ranks > 1 and r.id in (select c.id from ${t.ready} c where ${due("l")} limit :most)
+          ) where place <= n
         ) having count(*) > 0`,
       ...take("1 + 2 * (line in (select value from json_each(:counted)))"),
     ],
@@ -165,7 +179,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
               order by c.run_at, c.id limit :most)
           ) where place <= n order by place
         ) having count(*) > 0`,
-      ...take("2"),
+      ...take("2", `, (select l.queue from ${t.line} l where l.id = r.line) as queue`),
     ],
     laneHeads: `
       with recursive ${levels}
@@ -210,7 +224,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     refundLanes: [
       `insert into ${t.bell} (line, lane, at, back) values (:rows.line, :rows.lane, ${WAITING_AT}, :rows.n)
         on conflict (line, lane) do update set back = back + excluded.back`,
-      `select queue from ${t.lane} where id = :rows.lane and running >= concurrency`,
+      `select distinct queue from ${t.lane} where id in (select r.value ->> 'lane' from json_each(:rows) r) and running >= concurrency`,
     ],
     refundQueues: [
       `insert into ${t.refund} (queue, n) values (:rows.queue, :rows.n) on conflict (queue) do update set n = n + excluded.n`,

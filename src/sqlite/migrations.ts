@@ -81,6 +81,7 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_turn_wake" on ${t.turn} (line, wake_at) where wake_at is not null`,
       `create table ${t.bell} (line integer not null, lane integer not null, at integer not null, back integer not null default 0, primary key (line, lane)) without rowid`,
       `create index "${schema}_bell_lane" on ${t.bell} (lane)`,
+      `create index "${schema}_bell_back" on ${t.bell} (line) where back > 0`,
       `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
       `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
       `create table ${t.breaker} (

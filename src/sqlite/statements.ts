@@ -25,11 +25,11 @@ export function statements(t: Tables): Statements {
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > :now)`;
 
-  /** What few jobs have, as one column: a row of 20 costs a claim more than everything else about it. */
+  /** What few jobs have, as one column: a row of 20 costs a claim more than everything else about it. Lanes come by themselves. */
   const rest = `case when r.crashes > 0 or r.begun
-          or coalesce(r.errors, j.timeout_ms, j.key, j.lane, j.context, j.parent_id, j.deadline_at, j.extras) is not null
+          or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
         then json_object('crashes', r.crashes, 'begun', r.begun, 'errors', r.errors, 'timeout_ms', j.timeout_ms,
-          'key', j.key, 'lane', j.lane, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
+          'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
       end as rest`;
 
   /** The lines in scope, each with its group (whose limit it shares) and that limit. */
@@ -233,7 +233,7 @@ export function statements(t: Tables): Statements {
     ],
     orphans: `
       select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, ${rest}, l.queue, l.name, x.reason as cancel_reason
+        j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o

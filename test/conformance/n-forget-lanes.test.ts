@@ -13,7 +13,8 @@ async function lanes(world: World): Promise<string[]> {
 async function leftovers(world: World): Promise<number> {
   const known = new Set((await world.rows("lane")).map((row) => Number(row["id"])));
   const rows = [...(await world.rows("turn")), ...(await world.rows("bell"))];
-  return rows.filter((row) => !known.has(Number(row["lane"]))).length;
+  const lanesOf = (row: Record<string, unknown>) => (row["lanes"] as unknown[] | undefined) ?? [row["lane"]];
+  return rows.filter((row) => !lanesOf(row).some((lane) => known.has(Number(lane)))).length;
 }
 
 /** Eight days later, as far as lanes can tell: a worker would have too much to do in eight days of fake time. */

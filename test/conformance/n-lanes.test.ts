@@ -1,8 +1,9 @@
 // N5, N6: lanes and limits of queues, on a fake clock; with real processes and kills in test/fault/limits.test.ts.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/definition.ts";
+import { laneCounts, queueCounts } from "../support/lane-counts.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { heldJob, newWorld, quickJob, type Run, type World } from "../support/world.ts";
+import { heldJob, newWorld, quickJob, type Run, sessionInfo } from "../support/world.ts";
 
 type Lanes = { concurrency?: number; rate?: { limit: number; per: string }; weight?: number };
 const laneOf = (input: { n: number }): string => `tenant-${Math.floor(input.n / 1_000)}`;
@@ -11,23 +12,6 @@ const inLane = (tenant: number, n: number) => ({ n: tenant * 1_000 + n });
 /** What runs now: started and not ended. */
 function running(runs: readonly Run<{ n: number }>[], ended: ReadonlySet<number>): number[] {
   return runs.filter(({ input }) => !ended.has(input.n)).map(({ input }) => input.n);
-}
-
-/** What the lanes and the queues count as running, without what has been given back. */
-async function counts(world: World): Promise<number[]> {
-  const { fresh } = world;
-  const rows = await fresh.query(
-    `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a order by a.id`,
-  );
-  return rows.map((row) => Number(row["n"]));
-}
-
-async function queueCounts(world: World): Promise<number[]> {
-  const { fresh } = world;
-  const rows = await fresh.query(
-    `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
-  );
-  return rows.map((row) => Number(row["n"]));
 }
 
 onEveryStore((target) => {
@@ -62,7 +46,7 @@ onEveryStore((target) => {
       for (const count of per.values()) expect(count).toBeLessThanOrEqual(2);
     }
     await world.until("all to be done", async () => (await a.hf.jobs.count({ state: "done" })) === 9);
-    expect(await counts(world)).toEqual([0, 0]);
+    expect(await laneCounts(world.fresh)).toEqual([0, 0]);
   });
 
   test("[N5] of a queue no more run at once than its concurrency, and a change is live", async () => {
@@ -88,7 +72,7 @@ onEveryStore((target) => {
     await world.until("the rest", () => runs.length === 10);
     for (const run of runs) run.finish();
     await world.until("all to be done", async () => (await a.hf.jobs.count({ state: "done" })) === 10);
-    expect(await queueCounts(world)).toEqual([0]);
+    expect(await queueCounts(world.fresh)).toEqual([0]);
   });
 
   test("[N5] jobs that run when a limit is set count, without having been counted when they started", async () => {
@@ -126,7 +110,7 @@ onEveryStore((target) => {
     await other.work([job], { queues: { default: 4 } });
     await world.advance("5s");
     expect(runs).toHaveLength(5);
-    expect(await queueCounts(world)).toEqual([5]);
+    expect(await queueCounts(world.fresh)).toEqual([5]);
   });
 
   test("[N5] a worker that dies gives its places back when its lease has passed, and not before", async () => {
@@ -149,8 +133,44 @@ onEveryStore((target) => {
     await world.until("the other", () => runs.length === 3);
     runs[2]!.finish();
     await world.until("all to be done", async () => (await b.hf.jobs.count({ state: "done" })) === 2);
-    expect(await counts(world)).toEqual([0]);
-    expect(await queueCounts(world)).toEqual([0]);
+    expect(await laneCounts(world.fresh)).toEqual([0]);
+    expect(await queueCounts(world.fresh)).toEqual([0]);
+  });
+
+  test("[N5] a place that one kind gives back is another kind's at once, though each has a worker of its own", async () => {
+    const world = await newWorld(target);
+    const [a, b] = [await world.client(), await world.client()];
+    const lanes: Lanes = { concurrency: 1 };
+    const first = heldJob(world, "first", { lane: laneOf, lanes });
+    const second = heldJob(world, "second", { lane: laneOf, lanes });
+    await a.work([first.job], { queues: { default: 5 } });
+    await b.work([second.job], { queues: { default: 5 } });
+    await a.hf.enqueue(first.job, inLane(0, 0));
+    await world.until("the first to run", () => first.runs.length === 1);
+    await b.hf.enqueue(second.job, inLane(0, 1));
+    await world.advance("2s");
+    expect(second.runs).toHaveLength(0);
+    // Its worker hears of the end, writes it down and claims no more: nobody of its own kind takes in what it gave back.
+    a.tap.around = (verb, call) => (verb === "claim" ? Promise.resolve([]) : call());
+    first.runs[0]!.finish();
+    await world.until("the other kind to run", () => second.runs.length === 1, "10s");
+    second.runs[0]!.finish();
+    await world.until("it to end", async () => (await b.hf.jobs.count({ state: "done" })) === 2);
+    expect(await laneCounts(world.fresh)).toEqual([0]);
+  });
+
+  test("[N5] a claim takes half of a large limit at most, so that work goes on while the next is fetched", async () => {
+    const world = await newWorld(target);
+    const { hf, tap } = await world.client();
+    await hf.queues.set("default", { concurrency: 300 });
+    await hf.enqueueMany(Array.from({ length: 400 }, (_, n) => ({ job: "any", input: n })));
+    const session = await tap.raw.openSession(sessionInfo());
+    const ask = { queues: ["default"], names: "all", limit: 400, order: "highest-first" } as const;
+    const claim = async () => {
+      const jobs = await tap.raw.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
+      return jobs.length;
+    };
+    expect([await claim(), await claim(), await claim()]).toEqual([150, 150, 0]);
   });
 
   test("[N5] a rate holds in every sliding window, for a lane and for a queue", async () => {
@@ -278,7 +298,7 @@ onEveryStore((target) => {
     hurried.finish();
     (await next(5)).finish();
     await world.until("all to be done", async () => (await hf.jobs.count({ state: "done" })) === 4);
-    expect(await counts(world)).toEqual([0]);
+    expect(await laneCounts(world.fresh)).toEqual([0]);
   });
 
   test("[N5] hf.lease keeps to the limits too", async () => {
@@ -394,7 +414,7 @@ onEveryStore((target) => {
     expect(runs.map(({ input }) => input.n).sort((x, y) => x - y)).toEqual([1, 1_001]);
     runs.find(({ input }) => input.n === 1)!.finish();
     await world.until("the next", () => runs.some(({ input }) => input.n === 2));
-    expect(await counts(world)).toEqual([1, 1]);
+    expect(await laneCounts(world.fresh)).toEqual([1, 1]);
   });
 
   test("[N5] a job that is replaced moves to its new lane, and a cancelled one leaves nothing behind", async () => {
@@ -409,12 +429,12 @@ onEveryStore((target) => {
     expect(await hf.enqueue(job, inLane(1, 1))).toMatchObject({ status: "replaced" });
     await work([job], { queues: { default: 5 } });
     await world.until("it to run", () => runs.length === 1);
-    expect(await counts(world)).toEqual([0, 1]);
+    expect(await laneCounts(world.fresh)).toEqual([0, 1]);
     expect(laneOf(runs[0]!.input)).toBe("tenant-1");
     await hf.jobs.cancel(runs[0]!.ctx.id);
     runs[0]!.fail(new Error("stopped"));
     await world.until("it to be over", async () => (await hf.jobs.count({ state: "cancelled" })) === 1);
-    expect(await counts(world)).toEqual([0, 0]);
+    expect(await laneCounts(world.fresh)).toEqual([0, 0]);
   });
 
   test("[N5] jobs of a lane whose kind nobody serves keep nobody else waiting", async () => {

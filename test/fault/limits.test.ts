@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { temporaryDirectory } from "../support/guard.ts";
+import { laneCounts, queueCounts } from "../support/lane-counts.ts";
 import { type NodeProcess, spawnNode, waitFor } from "../support/process.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import type { Entry, LimitedSpec } from "./children/limited.ts";
@@ -99,13 +100,7 @@ class Lab {
 
 /** Everything that lanes and queues count, and what was given back of it. */
 async function counted({ fresh }: Lab): Promise<number[]> {
-  const lanes = await fresh.query(
-    `select a.running - coalesce((select sum(b.back) from ${fresh.table("bell")} b where b.lane = a.id), 0) as n from ${fresh.table("lane")} a`,
-  );
-  const gates = await fresh.query(
-    `select q.running - coalesce((select sum(f.n) from ${fresh.table("refund")} f where f.queue = q.name), 0) as n from ${fresh.table("queue")} q`,
-  );
-  return [...lanes, ...gates].map((row) => Number(row["n"]));
+  return [...(await laneCounts(fresh)), ...(await queueCounts(fresh))];
 }
 
 const limits = [1, 3, 10];

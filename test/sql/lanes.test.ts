@@ -85,7 +85,8 @@ onEveryStore((target) => {
   });
 
   const calls: [StatementName, Params][] = [
-    ["ringTurns", { now, ...scope }],
+    ["hearBells", { now, ...scope }],
+    ["wakeTurns", { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes] }],
     ["pickTurns", { now, ...scope, gates: [], most: batch }],
     ["takeLaned", { now, turns, direction: 1, counted: [], most: 1 }],
     ["laneHeads", { turns }],
