@@ -147,6 +147,13 @@ export interface BreakerState {
   readonly error: string | null;
 }
 
+/** A breaker after a batch was counted. */
+export interface CountedBreaker {
+  readonly state: BreakerState;
+  /** This batch has opened or closed it. */
+  readonly changed: boolean;
+}
+
 /** What a batch of settled jobs means for one breaker. */
 export interface BreakerCount {
   readonly key: string;
@@ -412,8 +419,8 @@ export interface Store {
   place(id: string): Promise<JobPlace | null>;
   /** Every breaker that has counted a failure; with keys, those. */
   breakers(keys: readonly string[] | null): Promise<BreakerState[]>;
-  /** Counts what settled under a session, and answers with the breakers that have opened or closed by it. */
-  countBreakers(session: number, counts: readonly BreakerCount[]): Promise<BreakerState[]>;
+  /** Counts what settled under a session, and answers with the breakers of these that are open or have just closed. */
+  countBreakers(session: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]>;
   /** True for one session at a time over all processes: it may run one job through a breaker that is half-open. */
   probeBreaker(session: number, key: string): Promise<boolean>;
   /** Gives the probe back without an outcome. */

@@ -380,10 +380,12 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       update ${t.breaker} b set failures = w.failures, opened_at = w.opened_at, open_until = w.open_until, probe_session = w.probe, error = w.error
       from unnest(:rows.key::text[], :rows.failures::int[], :rows.openedAt::bigint[], :rows.openUntil::bigint[], :rows.probe::bigint[], :rows.error::text[])
         as w (key, failures, opened_at, open_until, probe, error) where b.key = w.key`,
+    // A scalar subquery, and not \`not exists\`: that is made into a join, and is then not asked again for a row that
+    // somebody else has changed while this waited for its lock. Two would win the probe.
     probeBreaker: `
       update ${t.breaker} b set probe_session = :session::bigint
       where b.key = :key and b.open_until <= ${NOW}
-        and not exists (select 1 from ${t.session} s where s.id = b.probe_session and s.lease_until > ${NOW})
+        and coalesce((select s.lease_until from ${t.session} s where s.id = b.probe_session), 0) <= ${NOW}
       returning b.key`,
     unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session::bigint returning key`,
     resetBreaker: `delete from ${t.breaker} where key = :key returning key`,

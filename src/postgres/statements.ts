@@ -237,10 +237,12 @@ export function statements(t: Tables): Statements {
         coalesce(u.expires_at <= ${NOW}, true) and not exists (select 1 from ${t.ready} r where r.id = u.id) as stale
       from unnest(:rows.scope::text[], :rows.key::text[]) as w (scope, key)
       join ${t.unique_key} u on u.scope = w.scope and u.key = w.key`,
+    // The holder is named: whoever waited here for another who took the key meanwhile must not take it from them (a
+    // subquery is not asked again after such a wait where it was made into a join).
     takeStaleKeys: `
       update ${t.unique_key} u set id = w.id, expires_at = ${NOW} + w.for_ms
-      from unnest(:rows.scope::text[], :rows.key::text[], :rows.id::uuid[], :rows.forMs::bigint[]) as w (scope, key, id, for_ms)
-      where u.scope = w.scope and u.key = w.key and coalesce(u.expires_at <= ${NOW}, true)
+      from unnest(:rows.scope::text[], :rows.key::text[], :rows.id::uuid[], :rows.forMs::bigint[], :rows.holder::uuid[]) as w (scope, key, id, for_ms, holder)
+      where u.scope = w.scope and u.key = w.key and u.id = w.holder and coalesce(u.expires_at <= ${NOW}, true)
         and not exists (select 1 from ${t.ready} r where r.id = u.id)
       returning u.id`,
     findJobs: `select id from ${t.job} where id = any(:ids::uuid[])`,

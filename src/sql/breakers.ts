@@ -1,6 +1,6 @@
 /** Breakers as rows: read, counted under their locks, probed by one session at a time. The rule is in policy/breaker.ts. */
 import { CLOSED, type Circuit, standingOf, tally } from "../policy/breaker.ts";
-import type { BreakerCount, BreakerState } from "../store.ts";
+import type { BreakerCount, BreakerState, CountedBreaker } from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
@@ -20,9 +20,9 @@ export class Breakers {
   }
 
   /** A batch of successes on closed breakers is one read; only what changes is locked and written. */
-  count(session: number, counts: readonly BreakerCount[]): Promise<BreakerState[]> {
+  count(session: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]> {
     const now = this.#driver.now();
-    const script = function* (): Script<BreakerState[]> {
+    const script = function* (): Script<CountedBreaker[]> {
       const keys = counts.map(({ key }) => key).sort();
       const seen = yield { name: "breakerRows", params: { now, keys } };
       const marked = new Set(
@@ -38,15 +38,16 @@ export class Breakers {
       const rows = new Map(
         (yield { name: "lockBreakers", params: { now, keys: locked } }).map((row) => [text(row, "key"), row]),
       );
-      const changed: { key: string; before: Circuit; after: Circuit; at: number }[] = [];
+      const counted: { key: string; before: Circuit; after: Circuit; at: number }[] = [];
       for (const batch of touched) {
         const row = rows.get(batch.key);
         if (row === undefined) continue; // reset by hand between two statements
         const at = number(row, "now");
         const before = circuit(row);
         const after = tally(before, batch, batch.rule, session, at);
-        if (after !== before) changed.push({ key: batch.key, before, after, at });
+        counted.push({ key: batch.key, before, after, at });
       }
+      const changed = counted.filter(({ before, after }) => after !== before);
       if (changed.length > 0) {
         const written = changed.map(({ key, after }) => ({
           key,
@@ -58,9 +59,13 @@ export class Breakers {
         }));
         yield { name: "writeBreakers", params: { rows: written } };
       }
-      return changed
-        .filter(({ before, after }) => before.openUntil !== after.openUntil)
-        .map(({ key, after, at }) => stateOf(key, after, at, false));
+      // Those that others have opened too: whoever counts a failure must not go on for want of knowing.
+      return counted
+        .filter(({ before, after }) => before.openUntil !== null || after.openUntil !== null)
+        .map(({ key, before, after, at }) => ({
+          state: stateOf(key, after, at, false),
+          changed: before.openUntil !== after.openUntil,
+        }));
     };
     return this.#driver.transaction(script, "settle");
   }

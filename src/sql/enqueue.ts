@@ -149,7 +149,10 @@ export function* takeKeys(wanted: readonly KeyRow[], now: number | null): Script
       const stale = row["stale"] === true || row["stale"] === 1;
       holders.set(`${String(row["scope"])}\n${String(row["key"])}`, { id: String(row["id"]), stale });
     }
-    const stale = open.filter((row) => holders.get(placeOf(row))?.stale === true);
+    const stale = open.flatMap((row) => {
+      const holder = holders.get(placeOf(row));
+      return holder?.stale === true ? [{ ...row, holder: holder.id }] : [];
+    });
     const taken =
       stale.length === 0 ? new Set() : yield* idsOf({ name: "takeStaleKeys", params: { now, rows: stale } });
     for (const row of open) {

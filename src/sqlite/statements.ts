@@ -171,7 +171,7 @@ export function statements(t: Tables): Statements {
       from ${t.unique_key} u where u.scope = :rows.scope and u.key = :rows.key`,
     takeStaleKeys: `
       update ${t.unique_key} set id = :rows.id, expires_at = :now + :rows.forMs
-      where scope = :rows.scope and key = :rows.key and coalesce(expires_at <= :now, true)
+      where scope = :rows.scope and key = :rows.key and id = :rows.holder and coalesce(expires_at <= :now, true)
         and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)
       returning id`,
     findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,

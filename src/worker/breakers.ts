@@ -293,8 +293,10 @@ export class WorkerBreakers {
     for (const probe of ended) await this.giveBack(probe.session, probe.key);
     if (counts.size === 0 || session === null) return;
     try {
-      const changed = await this.#deps.store.countBreakers(session, [...counts.values()]);
-      for (const state of changed) this.#changed(state);
+      const counted = await this.#deps.store.countBreakers(session, [...counts.values()]);
+      const changed = counted.filter((breaker) => breaker.changed);
+      for (const { state } of counted) this.#learn(state);
+      for (const { state } of changed) this.#changed(state);
       // All that ended here is counted: from now on the rows alone say.
       if (this.#deps.idle()) this.#streaks.clear();
       if (changed.length > 0) {
@@ -312,7 +314,6 @@ export class WorkerBreakers {
 
   #changed(state: BreakerState): void {
     this.#streaks.delete(state.key);
-    this.#learn(state);
     if (state.openUntil === null) this.#deps.onClosed(state);
     else this.#deps.onOpened(state);
   }

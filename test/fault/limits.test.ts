@@ -1,5 +1,5 @@
 // Limits with real processes: what the handlers themselves wrote down never exceeds them, also across SIGKILL.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
@@ -243,6 +243,72 @@ onEveryStore((target) => {
       what: "the counts to be back at 0",
       deadlineMs: 15_000,
     });
+  });
+
+  test("[H3] a breaker that opens stops three processes, tries one job at a time over all of them, and closes again", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    const down = join(temporaryDirectory("breaker"), "down");
+    writeFileSync(down, "");
+    await hf.queues.set("api", { breaker: { after: 5, cooldown: "1s" } });
+    const children = [];
+    for (let n = 0; n < 3; n++) children.push(await lab.start(1, { api: 4, other: 1 }));
+    const input = { ms: 50, of: "api", down };
+    await hf.enqueueMany(Array.from({ length: 60 }, () => ({ job: "ping", input, queue: "api" })));
+    // What runs when it opens comes to its end; from the first pause on, what starts are probes.
+    const starts = () => lab.entries().filter(({ event, of }) => event === "start" && of === "api");
+    const probes = () => {
+      const all = starts().sort((x, y) => x.at - y.at);
+      const first = all.findIndex(({ at }, n) => n > 0 && at - all[n - 1]!.at > 500);
+      return first === -1 ? [] : all.slice(first);
+    };
+    await waitFor(() => probes().length >= 2, { what: "two probes", deadlineMs: 30_000 });
+    expect((await hf.breakers.list())[0]).toMatchObject({ key: "queue:api", error: "503" });
+    await lab.kill(children[0]!);
+    await waitFor(() => probes().length >= 4, { what: "two more probes", deadlineMs: 30_000 });
+    const story = lab
+      .entries()
+      .map(({ event, pid, at }) => `${event} ${pid} ${Math.round(at)}`)
+      .join("\n");
+    expect(lab.mostAtOnce(probes()[0]!.at).get("api"), story).toBe(1);
+    // Three processes of four slots: what they had claimed when they heard of it, and no more.
+    expect(starts().length - probes().length).toBeLessThanOrEqual(3 * 4 * 3);
+    rmSync(down);
+    await lab.allDone(60);
+    await waitFor(async () => (await hf.breakers.list()).length === 0, {
+      what: "the breaker to close",
+      deadlineMs: 10_000,
+    });
+  });
+
+  test("[H5] a hold stops its queues in every process, also in one that starts later, until it is cleared", async () => {
+    const lab = await Lab.on(await target.fresh());
+    const { hf } = lab;
+    const children = [await lab.start(1, { crawl: 4, other: 1 }), await lab.start(1, { crawl: 4, other: 1 })];
+    const input = { ms: 20, of: "crawl" };
+    await hf.enqueueMany(Array.from({ length: 400 }, () => ({ job: "nap", input, queue: "crawl" })));
+    const starts = () => lab.entries().filter(({ event, of }) => event === "start" && of === "crawl").length;
+    await waitFor(() => starts() > 20, { what: "them to run", deadlineMs: 20_000 });
+    await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
+    await waitFor(async () => (await hf.jobs.count({ state: "running", queue: "crawl" })) === 0, {
+      what: "the running ones to end",
+      deadlineMs: 20_000,
+    });
+    const before = starts();
+    expect(before).toBeLessThan(400);
+    await lab.kill(children[0]!);
+    children.push(await lab.start(1, { crawl: 4, other: 1 }));
+    // That they work is seen in another queue.
+    for (let n = 0; n < 5; n++) {
+      await hf.enqueue("nap", { ms: 20, of: "other" }, { queue: "other" });
+      await waitFor(async () => (await hf.jobs.count({ state: "done", queue: "other" })) === n + 1, {
+        what: "the other queue to go on",
+        deadlineMs: 20_000,
+      });
+    }
+    expect(starts()).toBe(before);
+    await hf.holds.clear("session-expired");
+    await lab.allDone(405);
   });
 
   test("[F5] a total of 10 over three processes is 4, 3, 3, and 5, 5 after one was killed", async () => {

@@ -2,7 +2,7 @@
 // which all processes share, in lines that survive SIGKILL.
 //
 //   node test/fault/children/limited.ts '{"url":"sqlite:…","log":"/tmp/…","workers":2,"queues":{"default":5}}'
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open, silentLogger } from "../../../src/index.ts";
 
@@ -56,6 +56,20 @@ const call = defineJob({
   },
 });
 
+/** Fails for as long as the file is there. */
+const ping = defineJob({
+  name: "ping",
+  maxCrashes: 100,
+  retry: { attempts: 1_000, backoff: { kind: "fixed", ms: 100, jitter: 0 } },
+  run: async (input: { ms: number; of: string; down: string }, ctx) => {
+    const run = `${ctx.id}:${ctx.token}`;
+    note("start", input.of, run);
+    await sleep(input.ms);
+    note("end", input.of, run);
+    if (existsSync(input.down)) throw new Error("503");
+  },
+});
+
 /** A run that sleeps between two steps: it holds its place in the lane only while it is awake. */
 const walk = defineJob({
   name: "walk",
@@ -75,7 +89,7 @@ const walk = defineJob({
 
 const hf = await open(spec.url, { ...spec.options, logger: silentLogger });
 const workers = Array.from({ length: spec.workers }, (_, n) =>
-  hf.work([nap, call, walk], { queues: spec.queues, lease: "3s", heartbeat: "750ms", name: `w${n}` }),
+  hf.work([nap, call, walk, ping], { queues: spec.queues, lease: "3s", heartbeat: "750ms", name: `w${n}` }),
 );
 await Promise.all(workers.map((worker) => worker.ready));
 console.log(JSON.stringify({ type: "ready" }));

@@ -1,0 +1,59 @@
+// Races for one row in Postgres, made certain: the test holds the row's lock as another process would, and lets go of it
+// with that process's change in place. SQLite has one writer at a time, so nothing of this can happen there.
+import { expect, test } from "vitest";
+import { onPostgres } from "../support/stores.ts";
+import { newWorld, sessionInfo, type World } from "../support/world.ts";
+
+/** Runs a change in a transaction of its own, commits it when somebody waits for it, and answers with what that one got. */
+async function behind<T>(
+  { fresh }: World,
+  changes: readonly { sql: string; params: unknown[] }[],
+  waits: () => Promise<T>,
+): Promise<T> {
+  await fresh.query("begin");
+  for (const { sql, params } of changes) await fresh.query(sql, params);
+  let over = false;
+  const waiting = waits().finally(() => (over = true));
+  for (let blocked = 0; blocked === 0 && !over;) {
+    const [row] = await fresh.query("select count(*) as n from pg_locks where not granted");
+    blocked = Number(row!["n"]);
+  }
+  expect(over, "it should have waited").toBe(false);
+  await fresh.query("commit");
+  return waiting;
+}
+
+onPostgres((target) => {
+  test("[H3] of two sessions that ask for a probe at once, one wins, also if the other had to wait", async () => {
+    const world = await newWorld(target);
+    const { tap } = await world.client();
+    const [first, second] = [
+      await tap.raw.openSession(sessionInfo()),
+      await tap.raw.openSession(sessionInfo()),
+    ];
+    const breaker = world.fresh.table("breaker");
+    await world.fresh.query(
+      `insert into ${breaker} (key, failures, opened_at, open_until) values ('queue:default', 10, 0, 0)`,
+    );
+    const changes = [{ sql: `update ${breaker} set probe_session = ?`, params: [first] }];
+    expect(await behind(world, changes, () => tap.raw.probeBreaker(second, "queue:default"))).toBe(false);
+    const [row] = await world.fresh.query(`select probe_session from ${breaker}`);
+    expect(Number(row!["probe_session"])).toBe(first);
+  });
+
+  test("[A12] a key that another has taken over from an ended job is not taken from them", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const [ended, theirs] = ["01900000-0000-7000-8000-000000000000", "01900000-0000-7000-8000-000000000001"];
+    const keys = world.fresh.table("unique_key");
+    await world.fresh.query(`insert into ${keys} (scope, key, id) values ('job:any', 'k', ?)`, [ended]);
+    const changes = [
+      { sql: `update ${keys} set id = ?`, params: [theirs] },
+      { sql: `insert into ${world.fresh.table("enqueue")} (id, name) values (?, 'any')`, params: [theirs] },
+    ];
+    const outcome = await behind(world, changes, () => hf.enqueue("any", 3, { key: "k" }));
+    expect(outcome).toMatchObject({ status: "duplicate", id: theirs });
+    const rows = await world.fresh.query(`select scope, id from ${keys}`);
+    expect(rows).toEqual([{ scope: "job:any", id: theirs }]);
+  });
+});
