@@ -1,45 +1,33 @@
 /**
  * The store: keeps the contract of src/store.ts over a driver and its catalogue, the same way for both databases.
  *
- * What is here is the path of a job: enqueue, claim, settle, take over, renew. Looking at jobs and acting on them is in
- * jobs.ts beside it, queues, holds and workers in cluster.ts, retention in retention.ts.
+ * What is here is how a job comes in (its line, its lane, its rows) and the sessions under which jobs are held. Claiming is in
+ * claims.ts beside it, settling in settles.ts, looking at jobs and acting on them in jobs.ts, queues, holds and workers in
+ * cluster.ts, retention in retention.ts.
  * No rule of a job's life is here or in SQL: `transition.ts` decides, these statements apply.
  */
 import { systemClock, type Clock } from "../clock.ts";
 import type { ClaimedJob, Enqueued, NewJob } from "../job.ts";
 import type {
-  ClaimCursor,
-  ClaimScope,
-  Peek,
   Renewal,
   RenewalTarget,
   SessionInfo,
   Store,
   StoreCounters,
   StoreEvents,
-  Transition,
   UserTx,
   Wake,
 } from "../store.ts";
-import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
+import type { Row, Script } from "./catalogue.ts";
 import { Budgets } from "./budgets.ts";
 import { Breakers } from "./breakers.ts";
-import {
-  claimedJobs,
-  cursorLevels,
-  isBarren,
-  lookedBack,
-  scopeParams,
-  unknownLines,
-  without,
-} from "./claim.ts";
+import { Claims } from "./claims.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
-import { budgetClaim } from "./budget-claim.ts";
-import { gatedClaim, type GatedClaim, Gates, uncount } from "./gates.ts";
+import { Gates } from "./gates.ts";
 import { type Ended, enqueueWithAfter } from "./dependencies.ts";
-import { Flows, suspendScript } from "./flows.ts";
+import { Flows } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
@@ -49,9 +37,9 @@ import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
+import { Settles } from "./settles.ts";
 import { placeOf } from "./place.ts";
-import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
-import { WAITING_AT } from "../job.ts";
+import { claimedJob, number, text } from "./rows.ts";
 
 export class SqlStore implements Store {
   readonly dialect: Driver["dialect"];
@@ -67,13 +55,12 @@ export class SqlStore implements Store {
   readonly #passes: Passes;
   readonly #series: Series;
   readonly #gates = new Gates();
-  #claimsTakeMs = 0;
-  #budgetTurn = 0;
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
   readonly #breakers: Breakers;
-  readonly #warn: StoreEvents["onWarning"];
   readonly #flows: Flows;
+  readonly #claims: Claims;
+  readonly #settles: Settles;
   readonly insight: SqlInsight;
 
   constructor(driver: Driver, clock: Clock = systemClock, warn: StoreEvents["onWarning"] = () => {}) {
@@ -96,7 +83,13 @@ export class SqlStore implements Store {
     this.#series = new Series(driver);
     this.#lanes = new LaneSettings(driver);
     this.#breakers = new Breakers(driver);
-    this.#warn = warn;
+    this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
+    this.#settles = new Settles({
+      driver,
+      clock,
+      flows: this.#flows,
+      wake: (wake) => this.wake(wake),
+    });
     this.insight = new SqlInsight(driver);
   }
 
@@ -223,176 +216,12 @@ export class SqlStore implements Store {
     this.#lines.learn(await this.#driver.read({ name: "findLines", params: { rows } }));
   }
 
-  // Claim
+  // Claim (claims.ts)
 
-  async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
-    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
-    const gates = this.#gates.concern(scope);
-    if (gates === null) return this.#claimPlain(session, scope, cursor);
-    // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
-    cursor.lanesFirst = cursor.lanesFirst !== true;
-    const askedAt = this.#clock.monotonic();
-    // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
-    const barren = isBarren(cursor, this.#clock.monotonic());
-    const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
-    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
-    const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
-    const jobs = await first(scope);
-    const rest = without(scope, jobs);
-    if (rest.limit === 0 || (barren && jobs.length > 0)) return this.#answered(jobs, askedAt);
-    try {
-      return this.#answered(byTurns(jobs, await second(rest)), askedAt);
-    } catch (error) {
-      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
-      if (jobs.length === 0) throw error;
-      return this.#answered(jobs, askedAt);
-    }
-  }
-
-  /** Remembers how long a claim took whose jobs have a rate: the slowest one lately, a tenth less with each. */
-  #answered(jobs: ClaimedJob[], askedAt: number): ClaimedJob[] {
-    if (jobs.some(({ startBy }) => startBy !== undefined))
-      this.#claimsTakeMs = Math.max(this.#clock.monotonic() - askedAt, this.#claimsTakeMs * 0.9);
-    return jobs;
-  }
-
-  async #readGates(): Promise<void> {
-    const rows = await this.#driver.read({ name: "gates", params: {} }, "claim");
-    const names = (laned: boolean) =>
-      rows.filter((row) => flag(row, "laned") === laned).map((row) => text(row, "queue"));
-    this.#gates.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
-  }
-
-  /** Jobs with a lane, and jobs of queues with limits: one transaction, see gates.ts. */
-  async #claimGated(
-    session: number,
-    scope: ClaimScope,
-    cursor: ClaimCursor,
-    gates: { readonly laned: boolean; readonly limited: boolean },
-  ): Promise<ClaimedJob[]> {
-    const sentAt = this.#clock.monotonic();
-    const ask = {
-      ...gates,
-      session,
-      scope,
-      now: this.#driver.now(),
-      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
-      lanesFirst: cursor.lanesFirst !== false,
-    };
-    return this.#limitedJobs(await this.#driver.transaction(() => gatedClaim(ask), "claim"), session, sentAt);
-  }
-
-  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
-    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
-    const scope = { ...given, names: budget.names };
-    this.#budgetTurn += 1;
-    const ask = {
-      budget,
-      scope,
-      concern: (narrowed: ClaimScope) => this.#gates.concern(narrowed),
-      session,
-      now: () => this.#driver.now(),
-      monotonic: () => this.#clock.monotonic(),
-      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
-      turn: this.#budgetTurn,
-    };
-    const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
-    const { name, tokens } = budget;
-    const startBy = claim.takenAt + claim.beginsMs;
-    const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
-      ...job,
-      budget: { name, tokens, at: claim.at },
-      ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
-    }));
-    return {
-      jobs: this.#answered(jobs, claim.takenAt),
-      known: claim.known,
-      retryInMs: claim.retryInMs,
-    };
-  };
-
-  /** What a claim under limits brought, for the worker; what it could not read is told. */
-  async #limitedJobs(
-    { rows, rated, broken }: GatedClaim,
-    session: number,
-    sentAt: number,
-  ): Promise<ClaimedJob[]> {
-    for (const queue of broken) {
-      this.#warn(
-        `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
-        { queue },
-      );
-    }
-    const unknown = unknownLines(rows, this.#lines);
-    if (unknown.length > 0)
-      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
-    return rows.map((row) => {
-      const line = this.#lines.name(number(row, "line"));
-      if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
-      const job = claimedJob(row, session, line);
-      const rate = rated.get(job.id);
-      if (rate === undefined || job.counted === undefined) return job;
-      const counted = { ...job.counted, at: rate.at };
-      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.beginsMs } : { ...job, counted };
-    });
-  }
-
-  async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
-    const { queues, names, direction, most } = scopeParams(scope);
-    if (queues.length === 0) return [];
-    const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
-    const now = this.#driver.now();
-    if (levels !== null) {
-      const rows = await this.#driver.write(
-        { name: "claim", params: { now, session, levels, direction, most } },
-        "claim",
-      );
-      if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
-    }
-    const started = this.#clock.monotonic();
-    const rows = await this.#driver.write(
-      { name: "sweep", params: { now, session, queues, names, direction, most } },
-      "claim",
-    );
-    lookedBack(cursor, started, this.#clock.monotonic());
-    return this.#handOver(rows, session, scope, cursor);
-  }
-
-  async #handOver(
-    rows: Row[],
-    session: number,
-    scope: ClaimScope,
-    cursor: ClaimCursor,
-  ): Promise<ClaimedJob[]> {
-    const unknown = unknownLines(rows, this.#lines);
-    if (unknown.length > 0)
-      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
-    return claimedJobs(rows, session, scope, cursor, this.#lines);
-  }
-
-  async peek(scope: ClaimScope): Promise<Peek> {
-    const { queues, names } = scopeParams(scope);
-    // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
-    const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names } };
-    const [row] = await this.#driver.read(call, "claim");
-    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
-    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
-    const dueAt = earliest(
-      maybeNumber(row as Row, "due_at"),
-      this.#gates.concern(scope) !== null ? await this.#peekGated(queues, names) : null,
-    );
-    return {
-      now: number(row as Row, "now"),
-      dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
-      expiresAt: maybeNumber(row as Row, "expires_at"),
-    };
-  }
-
-  async #peekGated(queues: RowList, names: readonly string[] | null): Promise<number | null> {
-    const params = { now: this.#driver.now(), queues, names };
-    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
-    return maybeNumber(row as Row, "due_at");
-  }
+  claim: Store["claim"] = (session, scope, cursor) => this.#claims.claim(session, scope, cursor);
+  claimBudgeted: Store["claimBudgeted"] = (session, scope, budget) =>
+    this.#claims.claimBudgeted(session, scope, budget);
+  peek: Store["peek"] = (scope) => this.#claims.peek(scope);
 
   // Sessions
 
@@ -436,173 +265,11 @@ export class SqlStore implements Store {
     return (await this.#driver.write({ name: "bury", params: { now: this.#driver.now() } })).length;
   }
 
-  // Settle
+  // Settle (settles.ts)
 
-  settle(
-    session: number,
-    transitions: readonly Transition[],
-    spent: readonly number[],
-  ): Promise<Set<string>> {
-    return this.#apply({ end: "end", again: "again" }, { session }, transitions, spent);
-  }
-
-  async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
-    const dead = transitions.filter(endsBadly).map(({ id }) => id);
-    const undoable = await this.#flows.undoable(dead);
-    const given = transitions.map((one) =>
-      undoable.has(one.id) && endsBadly(one) ? { ...one, undo: true } : one,
-    );
-    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
-  }
-
-  async #apply(
-    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
-    fence: Params,
-    transitions: readonly Transition[],
-    spent: readonly number[],
-  ): Promise<Set<string>> {
-    // In id order, so that two batches with the same jobs cannot deadlock.
-    const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const ended = sorted.filter((transition) => transition.move === "end");
-    const plain = ended.length === transitions.length && ended.every(isDone);
-    if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
-    return this.#applyMixed(names, fence, sorted, spent);
-  }
-
-  /** A batch of plain successes. */
-  async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
-    const { call, endedOf } = doneCall(ended, params);
-    const counted = ended.filter(isCounted);
-    let rows: Row[];
-    if (counted.length === 0) rows = await this.#driver.write(call, "settle");
-    else {
-      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
-        const rows = yield call;
-        return { rows, freed: yield* uncount(counted, endedOf(rows)) };
-      };
-      const settled = await this.#driver.transaction(all, "settle");
-      this.#wakeFreed(settled.freed);
-      rows = settled.rows;
-    }
-    await this.#tellWatchers(ended, rows);
-    return endedOf(rows);
-  }
-
-  /** A place is free where there was none, and whoever waits for it may be in another process. */
-  #wakeFreed(queues: readonly string[]): void {
-    for (const queue of queues) this.wake({ kind: "work", queue, priority: 0 });
-  }
-
-  /** Anything but a batch of plain successes. */
-  async #applyMixed(
-    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
-    fence: Params,
-    sorted: readonly Transition[],
-    spent: readonly number[],
-  ): Promise<Set<string>> {
-    const undone = sorted.filter((transition) => transition.move === "end" && transition.undo === true);
-    const ended = sorted.filter(
-      (transition) => transition.move === "end" && transition.undo !== true,
-    ) as (Transition & {
-      move: "end";
-    })[];
-    const waits = sorted.filter((transition) => transition.move === "wait");
-    const theirs = sorted.filter((transition) => transition.move === "none");
-    const committed = theirs.map(({ id }) => id);
-    // Places that a user's own transaction has freed: whoever waits for one may be in another process.
-    if (theirs.some(isCounted)) this.wake({ kind: "any" });
-    const again = [
-      ...sorted.filter((transition) => transition.move === "again"),
-      ...undone.map(onceMore),
-    ].sort(byId);
-    const now = this.#driver.now();
-    const calls: Call[] = [];
-    if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
-      calls.push(this.#endCall(names.end, fence, ended, spent));
-    }
-    // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
-    if (again.length > 0)
-      calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
-    // Jobs that have limits give back what they were counted in, in the same transaction.
-    const counted = [...ended, ...waits, ...again].filter(isCounted);
-    const [only] = calls;
-    let rows: Row[];
-    if (calls.length === 1 && only !== undefined && waits.length + undone.length + counted.length === 0) {
-      rows = await this.#driver.write(only, "settle");
-    } else {
-      const session = Number(fence["session"] ?? 0);
-      const at = this.#clock.now();
-      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
-        const rows: Row[] = [];
-        for (const call of calls) rows.push(...(yield call));
-        if (waits.length > 0) rows.push(...(yield* suspendScript(session, waits, now, spent, at)));
-        const moved = ids(rows);
-        const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
-        if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
-        return { rows, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
-      };
-      const settled = await this.#driver.transaction(all, "settle");
-      rows = settled.rows;
-      this.#wakeFreed(settled.freed);
-    }
-    const moved = await this.#tellWatchers(ended, rows);
-    for (const id of committed) moved.add(id);
-    return this.#coolDown(again, moved);
-  }
-
-  /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
-  async #tellWatchers(
-    ended: readonly (Transition & { move: "end" })[],
-    rows: readonly Row[],
-  ): Promise<Set<string>> {
-    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
-    if (watched.length > 0) {
-      const states = new Map(ended.map(({ id, state }) => [id, state]));
-      await this.#tellEnds(
-        watched.flatMap((row): Ended[] => {
-          const id = text(row, "id");
-          const state = states.get(id);
-          return state === undefined ? [] : [{ id, state }];
-        }),
-      );
-    }
-    return ids(rows);
-  }
-
-  async #tellEnds(ended: readonly Ended[]): Promise<void> {
-    if (ended.length === 0) return;
-    try {
-      await this.#flows.resolve(ended);
-    } catch {
-      // The ends are written, and that is what the caller asked for; the sweep finds who waits for them.
-    }
-    this.wake({ kind: "ended" });
-  }
-
-  /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
-  async #coolDown(again: readonly Transition[], moved: Set<string>): Promise<Set<string>> {
-    const throttled = again
-      .filter((transition) => transition.move === "again" && transition.throttled && moved.has(transition.id))
-      .map(({ id }) => id);
-    if (throttled.length > 0)
-      await this.#driver.write(
-        { name: "coolDown", params: { now: this.#driver.now(), ids: throttled } },
-        "settle",
-      );
-    return moved;
-  }
-
-  #endCall(
-    name: "end" | "endOrphans",
-    fence: Params,
-    ended: readonly (Transition & { move: "end" })[],
-    spent: readonly number[],
-  ): Call {
-    const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
-    const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
-    const now = this.#driver.now();
-    return { name, params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent } };
-  }
+  settle: Store["settle"] = (session, transitions, spent) =>
+    this.#settles.settle(session, transitions, spent);
+  takeOver: Store["takeOver"] = (transitions) => this.#settles.takeOver(transitions);
 
   async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
     return (
@@ -628,7 +295,7 @@ export class SqlStore implements Store {
       ended: (id) => ended.push({ id, state: "cancelled" }),
       again: () => this.wake({ kind: "any" }),
     });
-    await this.#tellEnds(ended);
+    await this.#settles.tellEnds(ended);
     return outcomes;
   };
   delete: Store["delete"] = (wanted) =>
@@ -648,20 +315,12 @@ export class SqlStore implements Store {
     return this.#flows.startCall(session, call, this.#placed(call.child, this.#lines, this.#laneNumbers));
   };
   signal: Store["signal"] = (signal) => this.#flows.signal(signal);
-  commit: Store["commit"] = (tx, session, transition) => {
-    const call = this.#endCall("end", { session }, [transition], []);
-    const script = function* (): Script<boolean> {
-      const moved = ids(yield call);
-      if (isCounted(transition)) yield* uncount([transition], moved);
-      return moved.size > 0;
-    };
-    return this.#driver.inUserTx(tx, script);
-  };
+  commit: Store["commit"] = (tx, session, transition) => this.#settles.commit(tx, session, transition);
   stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
   saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
   undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
   advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
-  resolve: Store["resolve"] = (ended) => this.#tellEnds(ended);
+  resolve: Store["resolve"] = (ended) => this.#settles.tellEnds(ended);
   watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
   dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
@@ -801,117 +460,4 @@ export class SqlStore implements Store {
     this.#listeners.clear();
     await this.#driver.close();
   }
-}
-
-/** Both lists keep their order; neither waits for the end of the other. */
-function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob[] {
-  const both: ClaimedJob[] = [];
-  for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
-    const [x, y] = [a[i], b[i]];
-    if (x !== undefined) both.push(x);
-    if (y !== undefined) both.push(y);
-  }
-  return both;
-}
-
-function earliest(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.min(a, b);
-}
-
-/** How a batch of plain successes is written, and which of them the answer says have ended. */
-function doneCall(
-  ended: readonly (Transition & { move: "end" })[],
-  params: Params,
-): { call: Call; endedOf: (rows: readonly Row[]) => Set<string> } {
-  const token = ended[0]?.token ?? null;
-  if (!ended.every((transition) => transition.token === token && transition.output === null)) {
-    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
-    return { call: { name: "done", params: { ...params, rows } }, endedOf: ids };
-  }
-  const all = ended.map(({ id }) => id);
-  // What it names was watched, or was not its to end.
-  const endedOf = (rows: readonly Row[]): Set<string> => {
-    if (rows.length === 0) return new Set(all);
-    const missed = ids(rows.filter((row) => !flag(row, "watched")));
-    return new Set(all.filter((id) => !missed.has(id)));
-  };
-  return { call: { name: "doneAlike", params: { ...params, token, ids: all } }, endedOf };
-}
-
-/** It stands in counts of limits. */
-function isCounted(transition: Transition): boolean {
-  return transition.counted !== undefined;
-}
-
-/** Nothing to free and nothing to drop: what becomes of most jobs. */
-function isDone(transition: Transition & { move: "end" }): boolean {
-  return transition.state === "done" && transition.keep && !transition.keyed;
-}
-
-function endsBadly(transition: Transition): boolean {
-  return transition.move === "end" && transition.state !== "done";
-}
-
-function byId(a: { readonly id: string }, b: { readonly id: string }): number {
-  return a.id < b.id ? -1 : 1;
-}
-
-/** A run whose steps are to be undone goes back to the line, with its attempt, for whoever has its code. */
-function onceMore(transition: Transition): Transition & { move: "again" } {
-  const { id, token, attempt, crashes, counted } = transition;
-  const errors = transition.move === "end" ? transition.errors : null;
-  return {
-    ...(counted === undefined ? null : { counted }),
-    move: "again",
-    id,
-    token,
-    delayMs: 0,
-    errors,
-    attempt: Math.max(0, attempt - 1),
-    crashes,
-    throttled: false,
-    begun: true,
-  };
-}
-
-/** How it ends once that is done. */
-function undoRow(transition: Transition): RowList[number] {
-  const ended = transition.move === "end" ? transition : null;
-  return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
-}
-
-function ids(rows: readonly Row[]): Set<string> {
-  return new Set(rows.map((row) => text(row, "id")));
-}
-
-function endRow(transition: Transition & { move: "end" }): RowList[number] {
-  const { id, token, state, output, errors, attempt, crashes, keep } = transition;
-  return {
-    id,
-    token,
-    state,
-    output,
-    errors,
-    errorGroup: transition.errorGroup ?? null,
-    attempt,
-    crashes,
-    keep,
-  };
-}
-
-function againRow(transition: Transition & { move: "again" }): RowList[number] {
-  const { id, token, delayMs, errors, attempt, crashes, throttled, begun } = transition;
-  return {
-    id,
-    token,
-    delay: Math.round(delayMs),
-    errors,
-    errorGroup: transition.errorGroup ?? null,
-    attempt,
-    crashes,
-    throttled: throttled ? 1 : 0,
-    begun,
-    note: transition.note ?? null,
-  };
 }

@@ -1,0 +1,241 @@
+/**
+ * Claiming: jobs without limits by one statement, jobs with a lane, a limited queue or a budget by a script under locks.
+ *
+ *   claim ─┬─ plain: where the last claim got to (cursor) ─ nothing there ─▶ sweep: every level in scope
+ *          └─ gated: one transaction (gates.ts)            by turns, so that neither keeps the other waiting
+ *   claimBudgeted: one transaction that takes a budget's tokens too (budget-claim.ts)
+ *   peek: when a claim would find something
+ *
+ * Invariants: what the first half of a claim brought is handed over, whatever becomes of the second; a queue whose limits
+ * this process does not know yet is left alone by the statement itself.
+ * Not here: what to claim and when (worker/claimer.ts), which levels a claim looks at (claim.ts).
+ */
+import type { Clock } from "../clock.ts";
+import { type ClaimedJob, WAITING_AT } from "../job.ts";
+import type { ClaimCursor, ClaimScope, Peek, Store, StoreEvents } from "../store.ts";
+import { budgetClaim } from "./budget-claim.ts";
+import type { Call, Row, RowList } from "./catalogue.ts";
+import {
+  claimedJobs,
+  cursorLevels,
+  isBarren,
+  lookedBack,
+  scopeParams,
+  unknownLines,
+  without,
+} from "./claim.ts";
+import type { Driver } from "./driver.ts";
+import { gatedClaim, type GatedClaim, type Gates } from "./gates.ts";
+import type { Lines } from "./lines.ts";
+import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
+
+export interface ClaimsDeps {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  readonly lines: Lines;
+  readonly gates: Gates;
+  readonly warn: StoreEvents["onWarning"];
+}
+
+export class Claims {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+  readonly #lines: Lines;
+  readonly #gates: Gates;
+  readonly #warn: StoreEvents["onWarning"];
+  #claimsTakeMs = 0;
+  #budgetTurn = 0;
+
+  constructor({ driver, clock, lines, gates, warn }: ClaimsDeps) {
+    this.#driver = driver;
+    this.#clock = clock;
+    this.#lines = lines;
+    this.#gates = gates;
+    this.#warn = warn;
+  }
+
+  async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
+    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    const gates = this.#gates.concern(scope);
+    if (gates === null) return this.#claimPlain(session, scope, cursor);
+    // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
+    cursor.lanesFirst = cursor.lanesFirst !== true;
+    const askedAt = this.#clock.monotonic();
+    // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
+    const barren = isBarren(cursor, this.#clock.monotonic());
+    const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
+    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
+    const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
+    const jobs = await first(scope);
+    const rest = without(scope, jobs);
+    if (rest.limit === 0 || (barren && jobs.length > 0)) return this.#answered(jobs, askedAt);
+    try {
+      return this.#answered(byTurns(jobs, await second(rest)), askedAt);
+    } catch (error) {
+      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
+      if (jobs.length === 0) throw error;
+      return this.#answered(jobs, askedAt);
+    }
+  }
+
+  /** Remembers how long a claim took whose jobs have a rate: the slowest one lately, a tenth less with each. */
+  #answered(jobs: ClaimedJob[], askedAt: number): ClaimedJob[] {
+    if (jobs.some(({ startBy }) => startBy !== undefined))
+      this.#claimsTakeMs = Math.max(this.#clock.monotonic() - askedAt, this.#claimsTakeMs * 0.9);
+    return jobs;
+  }
+
+  async #readGates(): Promise<void> {
+    const rows = await this.#driver.read({ name: "gates", params: {} }, "claim");
+    const names = (laned: boolean) =>
+      rows.filter((row) => flag(row, "laned") === laned).map((row) => text(row, "queue"));
+    this.#gates.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
+  }
+
+  /** Jobs with a lane, and jobs of queues with limits: one transaction, see gates.ts. */
+  async #claimGated(
+    session: number,
+    scope: ClaimScope,
+    cursor: ClaimCursor,
+    gates: { readonly laned: boolean; readonly limited: boolean },
+  ): Promise<ClaimedJob[]> {
+    const sentAt = this.#clock.monotonic();
+    const ask = {
+      ...gates,
+      session,
+      scope,
+      now: this.#driver.now(),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
+      lanesFirst: cursor.lanesFirst !== false,
+    };
+    return this.#limitedJobs(await this.#driver.transaction(() => gatedClaim(ask), "claim"), session, sentAt);
+  }
+
+  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
+    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    const scope = { ...given, names: budget.names };
+    this.#budgetTurn += 1;
+    const ask = {
+      budget,
+      scope,
+      concern: (narrowed: ClaimScope) => this.#gates.concern(narrowed),
+      session,
+      now: () => this.#driver.now(),
+      monotonic: () => this.#clock.monotonic(),
+      claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
+      turn: this.#budgetTurn,
+    };
+    const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
+    const { name, tokens } = budget;
+    const startBy = claim.takenAt + claim.beginsMs;
+    const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
+      ...job,
+      budget: { name, tokens, at: claim.at },
+      ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
+    }));
+    return {
+      jobs: this.#answered(jobs, claim.takenAt),
+      known: claim.known,
+      retryInMs: claim.retryInMs,
+    };
+  };
+
+  /** What a claim under limits brought, for the worker; what it could not read is told. */
+  async #limitedJobs(
+    { rows, rated, broken }: GatedClaim,
+    session: number,
+    sentAt: number,
+  ): Promise<ClaimedJob[]> {
+    for (const queue of broken) {
+      this.#warn(
+        `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
+        { queue },
+      );
+    }
+    const unknown = unknownLines(rows, this.#lines);
+    if (unknown.length > 0)
+      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
+    return rows.map((row) => {
+      const line = this.#lines.name(number(row, "line"));
+      if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
+      const job = claimedJob(row, session, line);
+      const rate = rated.get(job.id);
+      if (rate === undefined || job.counted === undefined) return job;
+      const counted = { ...job.counted, at: rate.at };
+      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.beginsMs } : { ...job, counted };
+    });
+  }
+
+  async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
+    const { queues, names, direction, most } = scopeParams(scope);
+    if (queues.length === 0) return [];
+    const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
+    const now = this.#driver.now();
+    if (levels !== null) {
+      const rows = await this.#driver.write(
+        { name: "claim", params: { now, session, levels, direction, most } },
+        "claim",
+      );
+      if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
+    }
+    const started = this.#clock.monotonic();
+    const rows = await this.#driver.write(
+      { name: "sweep", params: { now, session, queues, names, direction, most } },
+      "claim",
+    );
+    lookedBack(cursor, started, this.#clock.monotonic());
+    return this.#handOver(rows, session, scope, cursor);
+  }
+
+  async #handOver(
+    rows: Row[],
+    session: number,
+    scope: ClaimScope,
+    cursor: ClaimCursor,
+  ): Promise<ClaimedJob[]> {
+    const unknown = unknownLines(rows, this.#lines);
+    if (unknown.length > 0)
+      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
+    return claimedJobs(rows, session, scope, cursor, this.#lines);
+  }
+
+  async peek(scope: ClaimScope): Promise<Peek> {
+    const { queues, names } = scopeParams(scope);
+    // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
+    const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names } };
+    const [row] = await this.#driver.read(call, "claim");
+    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
+    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
+    const dueAt = earliest(
+      maybeNumber(row as Row, "due_at"),
+      this.#gates.concern(scope) !== null ? await this.#peekGated(queues, names) : null,
+    );
+    return {
+      now: number(row as Row, "now"),
+      dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
+      expiresAt: maybeNumber(row as Row, "expires_at"),
+    };
+  }
+
+  async #peekGated(queues: RowList, names: readonly string[] | null): Promise<number | null> {
+    const params = { now: this.#driver.now(), queues, names };
+    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
+    return maybeNumber(row as Row, "due_at");
+  }
+}
+
+/** Both lists keep their order; neither waits for the end of the other. */
+function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob[] {
+  const both: ClaimedJob[] = [];
+  for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
+    const [x, y] = [a[i], b[i]];
+    if (x !== undefined) both.push(x);
+    if (y !== undefined) both.push(y);
+  }
+  return both;
+}
+
+function earliest(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}

@@ -1,0 +1,315 @@
+/**
+ * Settling: what transition.ts has decided about claimed jobs becomes rows, under the claim's token and its session's life.
+ *
+ *   settle ─┬─ all done, nothing to free ─▶ one statement (doneAlike, done)
+ *           └─ else ─▶ end · again · wait · undo in one transaction
+ *   either gives back what jobs with limits were counted in (gates.ts), and then lets go who waits for their ends
+ *   takeOver: the same for jobs of dead sessions
+ *
+ * Invariants: a row moves only for whoever holds it; spent claims go with the last statement; batches go in id order.
+ * Not here: what becomes of a job (transition.ts), when batches are written (worker/settler.ts).
+ */
+import type { Clock } from "../clock.ts";
+import type { Transition, UserTx, Wake } from "../store.ts";
+import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
+import type { Ended } from "./dependencies.ts";
+import type { Driver } from "./driver.ts";
+import { type Flows, suspendScript } from "./flows.ts";
+import { uncount } from "./gates.ts";
+import { flag, text } from "./rows.ts";
+
+export interface SettlesDeps {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  readonly flows: Flows;
+  readonly wake: (wake: Wake) => void;
+}
+
+export class Settles {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+  readonly #flows: Flows;
+  readonly #wake: (wake: Wake) => void;
+
+  constructor({ driver, clock, flows, wake }: SettlesDeps) {
+    this.#driver = driver;
+    this.#clock = clock;
+    this.#flows = flows;
+    this.#wake = wake;
+  }
+
+  settle(
+    session: number,
+    transitions: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    return this.#apply({ end: "end", again: "again" }, { session }, transitions, spent);
+  }
+
+  /** A job's end in a transaction of its user's. */
+  commit(tx: UserTx, session: number, transition: Transition & { move: "end" }): Promise<boolean> {
+    const call = this.#endCall("end", { session }, [transition], []);
+    const script = function* (): Script<boolean> {
+      const moved = ids(yield call);
+      if (isCounted(transition)) yield* uncount([transition], moved);
+      return moved.size > 0;
+    };
+    return this.#driver.inUserTx(tx, script);
+  }
+
+  async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
+    const dead = transitions.filter(endsBadly).map(({ id }) => id);
+    const undoable = await this.#flows.undoable(dead);
+    const given = transitions.map((one) =>
+      undoable.has(one.id) && endsBadly(one) ? { ...one, undo: true } : one,
+    );
+    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
+  }
+
+  async #apply(
+    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    fence: Params,
+    transitions: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    // In id order, so that two batches with the same jobs cannot deadlock.
+    const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const ended = sorted.filter((transition) => transition.move === "end");
+    const plain = ended.length === transitions.length && ended.every(isDone);
+    if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
+    return this.#applyMixed(names, fence, sorted, spent);
+  }
+
+  /** A batch of plain successes. */
+  async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
+    const { call, endedOf } = doneCall(ended, params);
+    const counted = ended.filter(isCounted);
+    let rows: Row[];
+    if (counted.length === 0) rows = await this.#driver.write(call, "settle");
+    else {
+      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+        const rows = yield call;
+        return { rows, freed: yield* uncount(counted, endedOf(rows)) };
+      };
+      const settled = await this.#driver.transaction(all, "settle");
+      this.#wakeFreed(settled.freed);
+      rows = settled.rows;
+    }
+    await this.#tellWatchers(ended, rows);
+    return endedOf(rows);
+  }
+
+  /** A place is free where there was none, and whoever waits for it may be in another process. */
+  #wakeFreed(queues: readonly string[]): void {
+    for (const queue of queues) this.#wake({ kind: "work", queue, priority: 0 });
+  }
+
+  /** Anything but a batch of plain successes. */
+  async #applyMixed(
+    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    fence: Params,
+    sorted: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    const undone = sorted.filter((transition) => transition.move === "end" && transition.undo === true);
+    const ended = sorted.filter(
+      (transition) => transition.move === "end" && transition.undo !== true,
+    ) as (Transition & {
+      move: "end";
+    })[];
+    const waits = sorted.filter((transition) => transition.move === "wait");
+    const theirs = sorted.filter((transition) => transition.move === "none");
+    const committed = theirs.map(({ id }) => id);
+    // Places that a user's own transaction has freed: whoever waits for one may be in another process.
+    if (theirs.some(isCounted)) this.#wake({ kind: "any" });
+    const again = [
+      ...sorted.filter((transition) => transition.move === "again"),
+      ...undone.map(onceMore),
+    ].sort(byId);
+    const now = this.#driver.now();
+    const calls: Call[] = [];
+    if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
+      calls.push(this.#endCall(names.end, fence, ended, spent));
+    }
+    // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
+    if (again.length > 0)
+      calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
+    // Jobs that have limits give back what they were counted in, in the same transaction.
+    const counted = [...ended, ...waits, ...again].filter(isCounted);
+    const [only] = calls;
+    let rows: Row[];
+    if (calls.length === 1 && only !== undefined && waits.length + undone.length + counted.length === 0) {
+      rows = await this.#driver.write(only, "settle");
+    } else {
+      const session = Number(fence["session"] ?? 0);
+      const at = this.#clock.now();
+      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+        const rows: Row[] = [];
+        for (const call of calls) rows.push(...(yield call));
+        if (waits.length > 0) rows.push(...(yield* suspendScript(session, waits, now, spent, at)));
+        const moved = ids(rows);
+        const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
+        if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
+        return { rows, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
+      };
+      const settled = await this.#driver.transaction(all, "settle");
+      rows = settled.rows;
+      this.#wakeFreed(settled.freed);
+    }
+    const moved = await this.#tellWatchers(ended, rows);
+    for (const id of committed) moved.add(id);
+    return this.#coolDown(again, moved);
+  }
+
+  /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
+  async #tellWatchers(
+    ended: readonly (Transition & { move: "end" })[],
+    rows: readonly Row[],
+  ): Promise<Set<string>> {
+    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
+    if (watched.length > 0) {
+      const states = new Map(ended.map(({ id, state }) => [id, state]));
+      await this.tellEnds(
+        watched.flatMap((row): Ended[] => {
+          const id = text(row, "id");
+          const state = states.get(id);
+          return state === undefined ? [] : [{ id, state }];
+        }),
+      );
+    }
+    return ids(rows);
+  }
+
+  /** Lets go what waits for these, wherever they ended. */
+  async tellEnds(ended: readonly Ended[]): Promise<void> {
+    if (ended.length === 0) return;
+    try {
+      await this.#flows.resolve(ended);
+    } catch {
+      // The ends are written, and that is what the caller asked for; the sweep finds who waits for them.
+    }
+    this.#wake({ kind: "ended" });
+  }
+
+  /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
+  async #coolDown(again: readonly Transition[], moved: Set<string>): Promise<Set<string>> {
+    const throttled = again
+      .filter((transition) => transition.move === "again" && transition.throttled && moved.has(transition.id))
+      .map(({ id }) => id);
+    if (throttled.length > 0)
+      await this.#driver.write(
+        { name: "coolDown", params: { now: this.#driver.now(), ids: throttled } },
+        "settle",
+      );
+    return moved;
+  }
+
+  #endCall(
+    name: "end" | "endOrphans",
+    fence: Params,
+    ended: readonly (Transition & { move: "end" })[],
+    spent: readonly number[],
+  ): Call {
+    const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
+    const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
+    const now = this.#driver.now();
+    return { name, params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent } };
+  }
+}
+
+/** How a batch of plain successes is written, and which of them the answer says have ended. */
+function doneCall(
+  ended: readonly (Transition & { move: "end" })[],
+  params: Params,
+): { call: Call; endedOf: (rows: readonly Row[]) => Set<string> } {
+  const token = ended[0]?.token ?? null;
+  if (!ended.every((transition) => transition.token === token && transition.output === null)) {
+    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
+    return { call: { name: "done", params: { ...params, rows } }, endedOf: ids };
+  }
+  const all = ended.map(({ id }) => id);
+  // What it names was watched, or was not its to end.
+  const endedOf = (rows: readonly Row[]): Set<string> => {
+    if (rows.length === 0) return new Set(all);
+    const missed = ids(rows.filter((row) => !flag(row, "watched")));
+    return new Set(all.filter((id) => !missed.has(id)));
+  };
+  return { call: { name: "doneAlike", params: { ...params, token, ids: all } }, endedOf };
+}
+
+/** It stands in counts of limits. */
+function isCounted(transition: Transition): boolean {
+  return transition.counted !== undefined;
+}
+
+/** Nothing to free and nothing to drop: what becomes of most jobs. */
+function isDone(transition: Transition & { move: "end" }): boolean {
+  return transition.state === "done" && transition.keep && !transition.keyed;
+}
+
+function endsBadly(transition: Transition): boolean {
+  return transition.move === "end" && transition.state !== "done";
+}
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+/** A run whose steps are to be undone goes back to the line, with its attempt, for whoever has its code. */
+function onceMore(transition: Transition): Transition & { move: "again" } {
+  const { id, token, attempt, crashes, counted } = transition;
+  const errors = transition.move === "end" ? transition.errors : null;
+  return {
+    ...(counted === undefined ? null : { counted }),
+    move: "again",
+    id,
+    token,
+    delayMs: 0,
+    errors,
+    attempt: Math.max(0, attempt - 1),
+    crashes,
+    throttled: false,
+    begun: true,
+  };
+}
+
+/** How it ends once that is done. */
+function undoRow(transition: Transition): RowList[number] {
+  const ended = transition.move === "end" ? transition : null;
+  return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
+}
+
+function ids(rows: readonly Row[]): Set<string> {
+  return new Set(rows.map((row) => text(row, "id")));
+}
+
+function endRow(transition: Transition & { move: "end" }): RowList[number] {
+  const { id, token, state, output, errors, attempt, crashes, keep } = transition;
+  return {
+    id,
+    token,
+    state,
+    output,
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    keep,
+  };
+}
+
+function againRow(transition: Transition & { move: "again" }): RowList[number] {
+  const { id, token, delayMs, errors, attempt, crashes, throttled, begun } = transition;
+  return {
+    id,
+    token,
+    delay: Math.round(delayMs),
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    throttled: throttled ? 1 : 0,
+    begun,
+    note: transition.note ?? null,
+  };
+}
