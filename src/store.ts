@@ -10,6 +10,7 @@
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
 import type { Insight } from "./insight.ts";
+import type { EditOutcome, JobChange } from "./policy/edit.ts";
 import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
@@ -260,6 +261,8 @@ export interface Hold {
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
 /** What became of a delete: a running job is only asked to stop. */
 export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+/** What became of an edit, and what may be edited. */
+export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found";
 
@@ -386,6 +389,10 @@ export interface Store {
   retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
   /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
   runNow(ids: readonly string[]): Promise<Set<string>>;
+  /** Another time, queue or priority for jobs that have not started; says of the others why they were passed over. */
+  edit(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
+  /** What `edit` would do now. Nothing is changed. */
+  judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
   queues(): Promise<QueueState[]>;
   setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;

@@ -81,6 +81,11 @@ const queueFields: Readonly<Record<string, Schema>> = {
   oldestMs: maybe(number),
   unserved: list(text),
 };
+const edit: Schema = {
+  type: "object",
+  properties: { delay: { type: ["string", "integer"] }, at: instant, queue: text, priority: integer },
+  additionalProperties: false,
+};
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
 const flowKind: Schema = {
   type: "string",
@@ -187,10 +192,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     bounded: ref("Filter"),
     matched: ref("Count"),
     samples: list(ref("Job")),
+    outcomes: maybe({ type: "object", additionalProperties: integer }),
+    judged: integer,
+    change: maybe(edit),
   }),
   Operation: object({
     id: text,
     action: text,
+    change: maybe(edit),
     filter: ref("Filter"),
     actor: text,
     state: { type: "string", enum: ["running", "done", "stopped", "failed"] },
@@ -437,7 +446,8 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   input: anything,
   data: anything,
   filter: ref("Filter"),
-  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete"] },
+  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
+  change: edit,
   dryRun: flag,
   at: instant,
   delay: { type: ["string", "integer"], description: 'A duration such as "5m", or milliseconds.' },

@@ -47,6 +47,7 @@ const operator: readonly Permission[] = [
   "jobs:retry",
   "jobs:run",
   "jobs:cancel",
+  "jobs:edit",
   "jobs:enqueue",
   "queues:pause",
   "schedules:trigger",

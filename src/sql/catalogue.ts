@@ -163,6 +163,9 @@ export const STATEMENTS = [
   "findEnded",
   "revive",
   "runNow",
+  "editable",
+  "lockEditable",
+  "editQueued",
   // queues, holds, workers, state
   "queueRows",
   "queueCounts",

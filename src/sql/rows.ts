@@ -49,7 +49,7 @@ function json(value: string | null): unknown {
   }
 }
 
-function extras(row: Row): JobExtras | null {
+export function extras(row: Row): JobExtras | null {
   return json(maybeText(row, "extras")) as JobExtras | null;
 }
 

@@ -6,10 +6,13 @@
  * No rule of a job's life is here or in SQL: `transition.ts` decides, these statements apply.
  */
 import { systemClock, type Clock } from "../clock.ts";
-import type { ClaimedJob, Enqueued, NewJob } from "../job.ts";
+import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../job.ts";
+import { isId } from "../policy/id.ts";
 import type {
   ClaimCursor,
   ClaimScope,
+  EditOutcome,
+  JobChange,
   Peek,
   Renewal,
   RenewalTarget,
@@ -39,6 +42,7 @@ import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts"
 import { budgetClaim } from "./budget-claim.ts";
 import { gatedClaim, type GatedClaim, Gates, uncount } from "./gates.ts";
 import { type Ended, enqueueWithAfter } from "./dependencies.ts";
+import { editScript, judgeScript, placesOf } from "./edits.ts";
 import { Flows, suspendScript } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
@@ -632,6 +636,27 @@ export class SqlStore implements Store {
     this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
   retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
+  async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const now = this.#driver.now();
+    const limits = new Map<string, LaneLimits | null>();
+    if (change.queue !== null) {
+      const rows = await this.#driver.read({ name: "editable", params: { now, ids: wanted.filter(isId) } });
+      for (const place of placesOf(rows, change.queue)) {
+        await this.#learnPlace(place);
+        if (place.lane === null) continue;
+        this.#gates.add(place.queue);
+        limits.set(place.name, (await this.#cluster.kinds()).get(place.name)?.lanes ?? null);
+      }
+    }
+    return this.#driver.transaction(() => editScript(wanted, change, limits, now));
+  }
+  async judgeEdits(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const script = judgeScript(wanted, change, this.#driver.now());
+    // It only reads, so it need not wait for whoever writes.
+    let step = script.next();
+    while (step.done !== true) step = script.next(await this.#driver.read(step.value));
+    return step.value;
+  }
 
   // Flows (flows.ts)
 

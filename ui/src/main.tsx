@@ -420,7 +420,7 @@ const keys: readonly [string, string][] = [
   ["/", "Find jobs"],
   ["j k Enter", "Next, previous, open"],
   ["x X *", "Choose, choose a range, choose all that match"],
-  ["r n c #", "Retry, run now, cancel, delete"],
+  ["r n c e #", "Retry, run now, cancel, edit, delete"],
   [".", "Live or paused"],
   ["t", "Theme"],
   ["?", "This"],

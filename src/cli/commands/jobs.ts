@@ -1,9 +1,10 @@
-/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run. */
+/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run, edit. */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import type { ErrorGroups } from "../../insight.ts";
+import { checkEdit } from "../../jobs.ts";
 import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 
@@ -317,10 +318,48 @@ const runNow: Command = {
   run: (ctx) => bulk(ctx, "run", (hf, ids) => hf.jobs.runNow({ ids }), { states: ["scheduled"] }),
 };
 
+const edit: Command = {
+  name: "edit",
+  summary: "put jobs to another time, queue or priority",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: {
+    ...acting,
+    delay: { type: "string", value: "duration", help: "Due so long from now: 5m, 1h30m, 2d" },
+    at: { type: "string", value: "date", help: "Due at an instant" },
+    to: { type: "string", value: "queue", help: "Into this queue" },
+    priority: { type: "string", short: "p", value: "n", help: "Higher first" },
+  },
+  details:
+    "Ids, or a filter. Jobs that run, have ended, sleep or wait (for a new time), must start by an earlier instant, or are unique within the queue that they would leave are passed over, and counted.",
+  json: "{ matched, edited, running, ended, waiting, past_deadline, keyed, not_found }; with --dry-run { dryRun, matched, samples }",
+  examples: [
+    { line: "jobs edit --queue mail --state ready --delay 2h --force", says: "Put a queue's jobs off" },
+    {
+      line: "jobs edit --queue mail --name newsletter --to mail-slow --dry-run",
+      says: "How many would move",
+    },
+    { line: "jobs edit 0199… --priority 10", says: "Ahead of the others" },
+  ],
+  run: (ctx) => {
+    const at = ctx.string("at");
+    const change = {
+      delay: ctx.string("delay"),
+      at: at === undefined ? undefined : new Date(at),
+      queue: ctx.string("to"),
+      priority: ctx.integer("priority"),
+    };
+    checkEdit(change); // before anything is counted or asked
+    return bulk(ctx, "edit", (hf, ids) => hf.jobs.edit({ ids }, change), {
+      states: ["scheduled", "ready", "waiting"],
+    });
+  },
+};
+
 export const jobs: Command = {
   name: "jobs",
-  summary: "list, errors, show, retry, cancel, delete, run",
-  subcommands: [list, errors, show, retry, cancel, remove, runNow],
+  summary: "list, errors, show, retry, cancel, delete, run, edit",
+  subcommands: [list, errors, show, retry, cancel, remove, runNow, edit],
   fallback: "list",
 };
 
