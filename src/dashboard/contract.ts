@@ -10,6 +10,7 @@ import type {
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
+  ErrorGroupDetail,
   ErrorGroups,
   InsightFilter,
   InsightPage,
@@ -19,9 +20,20 @@ import type {
   StateTally,
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
+import type { TriageState } from "../policy/triage.ts";
 import type { BreakerState, Hold, WorkerState } from "../store.ts";
 
-export type { AuditLine, CappedCount, DatabaseHealth, ErrorGroup, ErrorGroups, JobState, QueueSettings };
+export type {
+  AuditLine,
+  CappedCount,
+  DatabaseHealth,
+  ErrorGroup,
+  ErrorGroupDetail,
+  ErrorGroups,
+  JobState,
+  QueueSettings,
+  TriageState,
+};
 
 /** A thing of the client's as it travels: its instants are numbers. */
 type Json<T> = {
@@ -40,6 +52,7 @@ export const PERMISSIONS = [
   "jobs:delete",
   "jobs:edit",
   "jobs:enqueue",
+  "errors:triage",
   "queues:pause",
   "queues:set",
   "limits:set",

@@ -3,6 +3,7 @@
  * lacks. A test holds real answers against these schemas.
  */
 import { JOB_STATES } from "../job.ts";
+import { TRIAGE_STATES } from "../policy/triage.ts";
 import { VERSION } from "../version.ts";
 import { PERMISSIONS } from "./contract.ts";
 import { type Route, routes } from "./routes.ts";
@@ -80,6 +81,31 @@ const queueFields: Readonly<Record<string, Schema>> = {
   workers: integer,
   oldestMs: maybe(number),
   unserved: list(text),
+};
+const errorGroupFields: Readonly<Record<string, Schema>> = {
+  group: text,
+  name: text,
+  queue: text,
+  queues: list(text),
+  versions: list(integer),
+  state: { type: "string", enum: TRIAGE_STATES },
+  decidedAt: maybe(instant),
+  decidedBy: maybe(text),
+  untilAt: maybe(instant),
+  untilCount: maybe(integer),
+  since: integer,
+  note: maybe(text),
+  link: maybe(text),
+  dead: integer,
+  retrying: integer,
+  lastHour: integer,
+  lastDay: integer,
+  lastWeek: integer,
+  day: list(integer),
+  firstAt: maybe(instant),
+  lastAt: maybe(instant),
+  sample: maybe(text),
+  message: maybe(text),
 };
 const edit: Schema = {
   type: "object",
@@ -211,24 +237,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   OperationList: object({ operations: list(ref("Operation")) }),
   BulkAnswer: { oneOf: [ref("DryRun"), ref("Operation")] },
-  ErrorGroups: object({
-    groups: list(
-      object({
-        group: text,
-        queue: text,
-        name: text,
-        message: maybe(text),
-        dead: integer,
-        retrying: integer,
-        lastHour: integer,
-        lastDay: integer,
-        firstAt: maybe(instant),
-        lastAt: maybe(instant),
-        sample: text,
-      }),
-    ),
-    searched: integer,
-    cut: flag,
+  ErrorGroups: object({ groups: list(object(errorGroupFields)), searched: integer, cut: flag }),
+  ErrorGroup: object({
+    ...errorGroupFields,
+    week: list(integer),
+    weekFrom: instant,
+    places: list(object({ queue: text, version: integer, n: integer })),
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
@@ -449,6 +463,11 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
   change: edit,
   dryRun: flag,
+  for: { type: ["string", "integer"], description: 'A duration such as "7d", or milliseconds.' },
+  until: instant,
+  count: integer,
+  note: maybe(text),
+  link: maybe(text),
   at: instant,
   delay: { type: ["string", "integer"], description: 'A duration such as "5m", or milliseconds.' },
   timeout: { type: ["string", "integer"] },

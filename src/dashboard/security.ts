@@ -49,6 +49,7 @@ const operator: readonly Permission[] = [
   "jobs:cancel",
   "jobs:edit",
   "jobs:enqueue",
+  "errors:triage",
   "queues:pause",
   "schedules:trigger",
   "flows:signal",

@@ -14,6 +14,7 @@ import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
+import { triageStatements } from "./triage.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
 
@@ -620,6 +621,7 @@ export function statements(t: Tables): Statements {
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
     ...insightStatements(t, { NOW, state, live, ended, levels }),
+    ...triageStatements(t, NOW),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

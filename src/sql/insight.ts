@@ -16,6 +16,8 @@ import type {
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
+  ErrorGroupDetail,
+  ErrorGroupFilter,
   ErrorGroups,
   Insight,
   InsightFilter,
@@ -31,8 +33,11 @@ import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
+import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { needle } from "./jobs.ts";
-import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+import { type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
+import type { ErrorGroupChange } from "../policy/triage.ts";
+import { maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
 
 /** A count goes no further than this. */
 export const COUNT_CAP = 10_000;
@@ -76,9 +81,11 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
 
 export class SqlInsight implements Insight {
   readonly #driver: Driver;
+  readonly #causes: Causes;
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, causes: Causes) {
     this.#driver = driver;
+    this.#causes = causes;
   }
 
   async browse(
@@ -254,48 +261,92 @@ export class SqlInsight implements Insight {
     return { now: first === undefined ? Date.now() : number(first, "now"), lines };
   }
 
-  async errorGroups(filter: Pick<InsightFilter, "queues" | "names">): Promise<ErrorGroups> {
-    const params = {
-      now: this.#driver.now(),
-      queues: filter.queues ?? null,
-      names: filter.names ?? null,
-      cursor: HIGHEST,
-      from: LOWEST,
-      scan: SCAN,
-    };
-    const [dead, troubled] = await Promise.all([
-      this.#driver.read({ name: "groupDead", params }),
-      this.#driver.read({ name: "groupTroubled", params }),
-    ]);
-    const searched = number(dead.find((row) => row["queue"] === null) as Row, "n");
-    const groups = new Map<string, ErrorGroup>();
-    const keyOf = (row: Row): string =>
-      `${text(row, "queue")}\n${text(row, "name")}\n${text(row, "error_group")}`;
-    for (const row of dead) {
-      if (row["queue"] === null) continue;
-      groups.set(keyOf(row), {
-        ...groupOf(row),
-        dead: number(row, "n"),
-        lastHour: number(row, "hour"),
-        lastDay: number(row, "day"),
-        firstAt: maybeNumber(row, "first_at"),
-        lastAt: maybeNumber(row, "last_at"),
-      });
-    }
-    for (const row of troubled) {
-      const known = groups.get(keyOf(row)) ?? groupOf(row);
-      groups.set(keyOf(row), { ...known, retrying: number(row, "n") });
-    }
-    const largest = [...groups.values()]
-      .sort((a, b) => b.dead + b.retrying - (a.dead + a.retrying))
-      .slice(0, 500);
-    const samples = await this.#summaries(largest.map(({ sample }) => sample));
-    const messages = new Map(samples.map(({ id, error }) => [id, error]));
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
+    const { groups, searched } = await this.#errorGroups(filter, null);
+    const wanted = groups
+      .filter(({ state }) => filter.states === undefined || filter.states.includes(state))
+      .sort(byAttention)
+      .slice(0, MOST_GROUPS);
+    const messages = await this.#messages(wanted);
     return {
-      groups: largest.map((group) => ({ ...group, message: messages.get(group.sample) ?? null })),
+      groups: wanted.map(({ week: _week, weekFrom: _from, places: _places, ...group }) => ({
+        ...group,
+        message: messages.get(group.sample ?? "") ?? group.message,
+      })),
       searched,
       cut: searched >= SCAN,
     };
+  }
+
+  async errorGroup(id: string): Promise<ErrorGroupDetail | null> {
+    const { groups } = await this.#errorGroups({}, id);
+    const [group] = groups;
+    if (group === undefined) return null;
+    return { ...group, message: (await this.#messages([group])).get(group.sample ?? "") ?? group.message };
+  }
+
+  /** The messages of those samples that still fail so; a job that was retried may have come good, or to other grief. */
+  async #messages(groups: readonly ErrorGroup[]): Promise<Map<string, string | null>> {
+    const of = new Set(groups.map(({ group }) => group));
+    const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
+    return new Map(
+      samples.flatMap(({ id, error, errorGroup: group }) =>
+        group !== null && of.has(group) ? [[id, error]] : [],
+      ),
+    );
+  }
+
+  async #errorGroups(
+    filter: ErrorGroupFilter,
+    only: string | null,
+  ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
+    const queues = filter.queues ?? null;
+    const names = filter.names ?? null;
+    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, from: LOWEST, scan: SCAN };
+    const [dead, troubled, known] = await Promise.all([
+      this.#driver.read({ name: "groupDead", params }),
+      this.#driver.read({ name: "groupTroubled", params }),
+      this.#causes.rows({ ids: only === null ? null : [only], names }),
+    ]);
+    const last = dead.find((row) => row["queue"] === null) as Row;
+    const now = number(last, "day"); // in the last row: the database's clock
+    const jobs = jobsByCause(dead, troubled);
+    const causes = new Map(known.causes.map((cause) => [cause.group, cause]));
+    // What was decided about an old cause counts, however many have come since.
+    const undecided = only === null ? [...jobs.keys()].filter((id) => !causes.has(id)) : [];
+    if (known.causes.length >= MOST_GROUPS && undecided.length > 0)
+      for (const cause of (await this.#causes.rows({ ids: undecided, names })).causes)
+        causes.set(cause.group, cause);
+    const ids = only === null ? [...new Set([...jobs.keys(), ...causes.keys()])] : [only];
+    const counts =
+      ids.length === 0 ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now);
+    const groups = ids
+      .filter((id) => jobs.has(id) || causes.has(id))
+      .map((id) =>
+        errorGroup(id, {
+          jobs: jobs.get(id),
+          cause: causes.get(id),
+          counts: counts.get(id),
+          message: null,
+          now,
+        }),
+      )
+      .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));
+    return { groups, searched: number(last, "n") };
+  }
+
+  async triage(group: string, change: ErrorGroupChange): Promise<boolean> {
+    const known = await this.#causes.rows({ ids: [group], names: null });
+    const named = known.causes[0]?.name ?? (await this.#nameOf(group));
+    if (known.causes.length === 0 && named === null) return false;
+    await this.#causes.set(group, named, change);
+    return true;
+  }
+
+  /** Whose failures they are, where no worker has told: of the newest job that failed so. */
+  async #nameOf(errorGroup: string): Promise<string | null> {
+    const page = await this.browse({ errorGroup }, { limit: 1, cursor: null });
+    return page.jobs[0]?.name ?? null;
   }
 
   async queueRows(): ReturnType<Insight["queueRows"]> {
@@ -439,22 +490,6 @@ function capped(count: number, cut: boolean): CappedCount {
   return count > COUNT_CAP ? { count: COUNT_CAP, more: true } : { count, more: cut };
 }
 
-function groupOf(row: Row): ErrorGroup {
-  return {
-    group: text(row, "error_group"),
-    queue: text(row, "queue"),
-    name: text(row, "name"),
-    dead: 0,
-    retrying: 0,
-    lastHour: 0,
-    lastDay: 0,
-    firstAt: null,
-    lastAt: null,
-    sample: text(row, "sample"),
-    message: null,
-  };
-}
-
 function summary(row: Row): JobSummary {
   const runAt = number(row, "run_at");
   const context = maybeText(row, "context");
@@ -481,13 +516,4 @@ function summary(row: Row): JobSummary {
     startedAt: maybeNumber(row, "started_at"),
     endedAt: maybeNumber(row, "ended_at"),
   };
-}
-
-/** Context is kept as a JSON string. */
-function unquoted(stored: string): string {
-  try {
-    return String(JSON.parse(stored));
-  } catch {
-    return stored;
-  }
 }

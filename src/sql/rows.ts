@@ -188,3 +188,12 @@ export function worker(row: Row): WorkerState {
     jobs: json(text(row, "jobs")) as string[],
   };
 }
+
+/** Text that is kept as a JSON string, because it may have what no database takes. */
+export function unquoted(stored: string): string {
+  try {
+    return String(JSON.parse(stored));
+  } catch {
+    return stored;
+  }
+}

@@ -48,6 +48,7 @@ import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
+import { Causes } from "./triage.ts";
 import { Schedules } from "./schedules.ts";
 import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
@@ -70,6 +71,7 @@ export class SqlStore implements Store {
   readonly #budgets: Budgets;
   readonly #passes: Passes;
   readonly #series: Series;
+  readonly #causes: Causes;
   readonly #gates = new Gates();
   #claimsTakeMs = 0;
   #budgetTurn = 0;
@@ -101,7 +103,8 @@ export class SqlStore implements Store {
     this.#lanes = new LaneSettings(driver);
     this.#breakers = new Breakers(driver);
     this.#warn = warn;
-    this.insight = new SqlInsight(driver);
+    this.#causes = new Causes(driver);
+    this.insight = new SqlInsight(driver, this.#causes);
   }
 
   get counters(): StoreCounters {
@@ -775,7 +778,12 @@ export class SqlStore implements Store {
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
-  forgetSeries: Store["forgetSeries"] = (before) => this.#series.forget(before);
+  forgetSeries: Store["forgetSeries"] = async (before) => {
+    await this.#series.forget(before);
+    await this.#causes.forget(Math.max(0, before.metrics));
+  };
+  putFailures: Store["putFailures"] = (groups, rows) => this.#causes.put(groups, rows);
+  compactFailures: Store["compactFailures"] = (since, until) => this.#causes.compact(since, until);
   inspect: Store["inspect"] = () => this.#driver.inspect();
 
   // Upkeep (retention.ts)

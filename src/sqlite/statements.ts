@@ -13,6 +13,7 @@ import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
+import { triageStatements } from "./triage.ts";
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
@@ -505,6 +506,7 @@ export function statements(t: Tables): Statements {
     ],
     ...flowStatements(t, alive),
     ...insightStatements(t, { state, live, ended, levels }),
+    ...triageStatements(t),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)
