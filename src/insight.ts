@@ -95,6 +95,20 @@ export interface StateTally {
   readonly states: Partial<Record<JobState, CappedCount>>;
 }
 
+/** How many jobs have one value of a facet. */
+export interface FacetValue extends CappedCount {
+  readonly value: string;
+}
+
+/** Counts by state, queue and kind; each under the other parts of the filter, the most frequent first. */
+export interface JobFacets {
+  readonly states: readonly FacetValue[];
+  readonly queues: readonly FacetValue[];
+  readonly names: readonly FacetValue[];
+  /** Some counts are among the newest jobs alone. */
+  readonly cut: boolean;
+}
+
 /** Jobs of one queue and kind that have not ended. */
 export interface LineTally {
   readonly queue: string;
@@ -220,6 +234,8 @@ export interface Insight {
   ): Promise<InsightPage>;
   /** How many jobs of each state match. States that the filter leaves out are absent. */
   tally(filter: InsightFilter): Promise<StateTally>;
+  /** What could be chosen beside the filter, and how many there are of it. */
+  facets(filter: InsightFilter): Promise<JobFacets>;
   inspect(id: string): Promise<JobDetail | null>;
   /** Live jobs by queue and kind. */
   lines(): Promise<{ now: number; lines: readonly LineTally[] }>;

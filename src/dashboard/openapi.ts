@@ -107,6 +107,7 @@ const errorGroupFields: Readonly<Record<string, Schema>> = {
   sample: maybe(text),
   message: maybe(text),
 };
+const facet = object({ value: text, count: integer, more: flag });
 const edit: Schema = {
   type: "object",
   properties: { delay: { type: ["string", "integer"] }, at: instant, queue: text, priority: integer },
@@ -176,6 +177,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Job: object({ ...jobFields, preview: maybe(text) }),
   JobList: object({ jobs: list(ref("Job")), cursor: maybe(text), cut: flag }),
   JobCount: object({ total: ref("Count"), states: { type: "object", additionalProperties: ref("Count") } }),
+  JobFacets: object({ states: list(facet), queues: list(facet), names: list(facet), cut: flag }),
   JobDetail: object({
     ...jobFields,
     input: jsonText,

@@ -22,7 +22,7 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   const walk = (taken: string) => `
       with walked as materialized (${taken}),
       found as (
-        select w.id, w.state from walked w
+        select w.id, w.state, w.line from walked w
         where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
           and ((:queues::text[] is null and :names::text[] is null) or w.line in (${linesIn}))
           and (:group::text is null or w.error_group = :group::text)
@@ -38,8 +38,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       union all
       select null, (select id from walked order by id limit 1), (select count(*) from walked)`;
   const tally = (taken: string) => `${walk(taken)}
-      select f.state, count(*) as n, null::uuid as bottom from found f group by f.state
-      union all select null, (select count(*) from walked), (select id from walked order by id limit 1)`;
+      select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), (select id from walked order by id limit 1)`;
   // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
   // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
   const range = (row: string) => `${row}.id < :cursor::uuid`;

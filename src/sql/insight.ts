@@ -23,6 +23,7 @@ import type {
   InsightFilter,
   InsightPage,
   JobDetail,
+  JobFacets,
   JobSummary,
   LineTally,
   StateTally,
@@ -34,6 +35,7 @@ import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
+import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./jobs.ts";
 import { type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
 import type { ErrorGroupChange } from "../policy/triage.ts";
@@ -52,6 +54,7 @@ const CLOCK_SLACK_MS = 3_600_000;
 type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
+const ENDED: readonly JobState[] = ["done", "dead", "cancelled"];
 
 /** One walk and the states that it may give. */
 interface Walk {
@@ -178,22 +181,15 @@ export class SqlInsight implements Insight {
     for (const state of LIVE)
       if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
     const rest = [...wanted].filter((state) => states[state] === undefined);
-    const walks = tallyWalks({ ...filter, states: rest });
-    await Promise.all(
-      walks.map(async (walk) => {
-        const scan = scanOf(filter);
-        const rows = await this.#driver.read({
-          name: `tally${walk.source}`,
-          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
-        });
-        const last = rows.find((row) => row["state"] === null) as Row;
-        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
-        for (const state of walk.states) {
-          const row = rows.find((one) => one["state"] === state);
-          states[state] = capped(row === undefined ? 0 : number(row, "n"), cut);
-        }
-      }),
-    );
+    for (const { walk, rows, cut } of await this.#tallyWalks(filter, rest)) {
+      for (const state of walk.states) {
+        const ofState = rows.filter((row) => row["state"] === state);
+        states[state] = capped(
+          ofState.reduce((n, row) => n + number(row, "n"), 0),
+          cut,
+        );
+      }
+    }
     const all = Object.values(states);
     const sum = all.reduce((n, { count }) => n + count, 0);
     return {
@@ -203,6 +199,68 @@ export class SqlInsight implements Insight {
         all.some(({ more }) => more),
       ),
     };
+  }
+
+  /** Counts by state and line, walk by walk. */
+  #tallyWalks(
+    filter: InsightFilter,
+    states: readonly JobState[],
+  ): Promise<{ walk: Walk; rows: Row[]; cut: boolean }[]> {
+    const scan = scanOf(filter);
+    return Promise.all(
+      tallyWalks({ ...filter, states }).map(async (walk) => {
+        const all = await this.#driver.read({
+          name: `tally${walk.source}`,
+          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
+        });
+        const last = all.find((row) => row["state"] === null) as Row;
+        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
+        return { walk, rows: all.filter((row) => row["state"] !== null), cut };
+      }),
+    );
+  }
+
+  async facets(filter: InsightFilter): Promise<JobFacets> {
+    const { states, queues, names, ...others } = filter;
+    if (filter.ids !== undefined) {
+      const { jobs } = await this.#byIds(filter.ids, COUNT_CAP);
+      const cells = jobs.map(({ state, queue, name }) => ({ state, queue, name, count: 1, more: false }));
+      return facetsOf(cells, filter, capped, false);
+    }
+    const cells: FacetCell[] = [];
+    // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
+    const simple = isSimple(others);
+    if (simple)
+      for (const { queue, name, running, ...counts } of (await this.lines()).lines) {
+        cells.push({ state: "running", queue, name, count: running, more: false });
+        for (const state of ["scheduled", "ready", "waiting"] as const)
+          cells.push({ state, queue, name, ...counts[state] });
+      }
+    const walks = await this.#tallyWalks(others, simple ? ENDED : JOB_STATES);
+    const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
+    for (const { walk, rows, cut } of walks) {
+      for (const row of rows) {
+        const line = lines.get(number(row, "line"));
+        const state = text(row, "state") as JobState;
+        if (line !== undefined && walk.states.includes(state))
+          cells.push({ state, ...line, count: number(row, "n"), more: cut });
+      }
+    }
+    return facetsOf(
+      cells,
+      filter,
+      capped,
+      walks.some(({ cut }) => cut),
+    );
+  }
+
+  async #lineNames(ids: readonly number[]): Promise<Map<number, { queue: string; name: string }>> {
+    const wanted = [...new Set(ids)];
+    if (wanted.length === 0) return new Map();
+    const rows = await this.#driver.read({ name: "namesOfLines", params: { ids: wanted } });
+    return new Map(
+      rows.map((row) => [number(row, "id"), { queue: text(row, "queue"), name: text(row, "name") }]),
+    );
   }
 
   async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {

@@ -20,7 +20,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const walk = (taken: string) => `
       with walked as materialized (${taken}),
       found as (
-        select w.id, w.state from walked w
+        select w.id, w.state, w.line from walked w
         where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
           and ((:queues is null and :names is null) or w.line in (${linesIn}))
           and (:group is null or w.error_group = :group)
@@ -35,8 +35,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       union all
       select null, (select min(id) from walked), (select count(*) from walked)`;
   const tally = (taken: string) => `${walk(taken)}
-      select f.state, count(*) as n, null as bottom from found f group by f.state
-      union all select null, (select count(*) from walked), (select min(id) from walked)`;
+      select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), (select min(id) from walked)`;
   const range = (row: string) => `${row}.id < :cursor`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan`;
   const columns = `r.id, r.line, ${state} as state, r.error_group, r.errors`;

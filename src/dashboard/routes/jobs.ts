@@ -52,6 +52,17 @@ export const jobsRoutes: readonly Route[] = [
     },
   },
   {
+    method: "GET",
+    path: "/jobs/facets",
+    id: "jobFacets",
+    summary:
+      "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, among the newest 20,000 to 50,000 that ended.",
+    permission: "view",
+    query: FILTER_PARAMS,
+    answer: "JobFacets",
+    run: async (context) => context.insight.facets(await readFilter(context, filterOfQuery(context.query))),
+  },
+  {
     method: "POST",
     path: "/jobs",
     id: "enqueue",
