@@ -45,7 +45,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await accessible(page);
 
   // A thousand dead jobs, one cause. One of them is tried until it succeeds: then the bank is open, and the rest follows.
-  await menu.getByRole("link", { name: /^Dead/ }).click();
+  await menu.getByRole("link", { name: /^Failures/ }).click();
   const cause = page.getByRole("row", { name: /the bank is closed/ });
   await cause.getByText("1,000").first().waitFor();
   for (;;) {
@@ -54,7 +54,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
     const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
     await end.first().waitFor();
     const said = await end.first().innerText();
-    await menu.getByRole("link", { name: /^Dead/ }).click();
+    await menu.getByRole("link", { name: /^Failures/ }).click();
     await cause.waitFor();
     if (said.includes("done")) break;
     await page.waitForTimeout(500);

@@ -17,6 +17,7 @@ interface ActOptions {
   readonly danger?: boolean;
   readonly large?: boolean;
   readonly quiet?: boolean;
+  readonly primary?: boolean;
   readonly title?: string;
 }
 
@@ -29,6 +30,7 @@ export function Act({
   danger,
   large,
   quiet,
+  primary,
   title,
   press,
 }: ActOptions & { press: () => void }) {
@@ -37,6 +39,7 @@ export function Act({
     large === true ? "" : "small",
     danger === true ? "danger" : "",
     quiet === true ? "quiet" : "",
+    primary === true ? "primary" : "",
   ];
   return (
     <>

@@ -9,6 +9,7 @@ import { count, plural } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { chooseColumns, jobColumns } from "../job-columns.tsx";
 import { exportDialog } from "../job-export.tsx";
+import { Facets } from "../job-facets.tsx";
 import { CHIPS, commandOf, filterJson, filterOf, type ListFilter, parseSearch } from "../job-filter.ts";
 import { useJobPages } from "../job-pages.ts";
 import { onKey } from "../keys.ts";
@@ -97,6 +98,7 @@ export function Jobs({ kind }: { kind: JobsKind }) {
         <Chips filter={filter} />
       </div>
       {kind === "jobs" && <StateTabs counts={counts.data} chosen={filter["state"] ?? null} />}
+      <Facets asked={asked} filter={filter} />
       <List key={key} kind={kind} asked={asked} total={total} filtered={Object.keys(filter).length > 0} />
     </>
   );
