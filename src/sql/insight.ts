@@ -221,7 +221,7 @@ export class SqlInsight implements Insight {
   }
 
   async facets(filter: InsightFilter): Promise<JobFacets> {
-    const { states, queues, names, ...others } = filter;
+    const { states: _states, queues: _queues, names: _names, ...others } = filter;
     if (filter.ids !== undefined) {
       const { jobs } = await this.#byIds(filter.ids, COUNT_CAP);
       const cells = jobs.map(({ state, queue, name }) => ({ state, queue, name, count: 1, more: false }));

@@ -78,7 +78,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await menu.getByRole("link", { name: /^Jobs/ }).click();
   await page.getByRole("searchbox").fill("name:fulfil-order");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "fulfil-order" }).click();
+  await page.getByRole("link", { name: "fulfil-order", exact: true }).click();
   await page.getByRole("button", { name: "Send packed" }).click();
   await page.getByLabel("Data (JSON)").fill('{"boxes":2}');
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();

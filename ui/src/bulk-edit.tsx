@@ -103,10 +103,10 @@ export function editInWords({ delay, at, queue, priority }: EditJson): string {
 
 /** Why jobs are passed over, as the server counts them. */
 export const passedOver: Readonly<Record<string, string>> = {
-  running: "run now",
-  ended: "have ended",
-  waiting: "sleep or wait, and say themselves when they go on",
-  past_deadline: "must start by an earlier instant",
-  keyed: "are unique within their queue",
-  not_found: "are gone",
+  running: "running",
+  ended: "ended",
+  waiting: "asleep or waiting",
+  past_deadline: "with an earlier deadline",
+  keyed: "unique within their queue",
+  not_found: "gone",
 };

@@ -22,9 +22,9 @@ export const actions: Readonly<
 > = {
   retry: { verb: "Retry", done: "retried", permission: "jobs:retry", danger: false, key: "r" },
   "run-now": { verb: "Run now", done: "made due", permission: "jobs:run", danger: false, key: "n" },
+  edit: { verb: "Edit", done: "seen to", permission: "jobs:edit", danger: false, key: "e" },
   cancel: { verb: "Cancel", done: "cancelled", permission: "jobs:cancel", danger: true, key: "c" },
   delete: { verb: "Delete", done: "deleted", permission: "jobs:delete", danger: true, key: "#" },
-  edit: { verb: "Edit", done: "seen to", permission: "jobs:edit", danger: false, key: "e" },
 };
 
 export function mayDo(action: BulkAction): boolean {
@@ -231,8 +231,8 @@ function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
     <div class="banner warn" role="status">
       <span>
         {all ? "" : `Of the newest ${number(judged)}, `}
-        {left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}
-        {": passed over."}
+        {number(outcomes?.["edited"] ?? 0)} will change; passed over:{" "}
+        {left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.
       </span>
     </div>
   );

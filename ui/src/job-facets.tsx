@@ -2,7 +2,7 @@
 // ended lately, where the minutes that workers wrote down can say so.
 import { useSignal } from "@preact/signals";
 import type { FacetValue, JobFacets, Series } from "../../src/dashboard/contract.ts";
-import { get, type Params } from "./api.ts";
+import { get } from "./api.ts";
 import { Bars } from "./bars.tsx";
 import { count, instant } from "./format.ts";
 import type { ListFilter } from "./job-filter.ts";
@@ -11,21 +11,14 @@ import { useQuery } from "./use-query.ts";
 
 const few = 8;
 
-export function Facets({ asked, filter }: { asked: Params; filter: ListFilter }) {
-  const key = JSON.stringify(asked);
-  const query = useQuery(
-    `facets ${key}`,
-    (signal) => get<JobFacets>("/jobs/facets", { ...asked, order: null }, signal),
-    { live: true },
-  );
-  const { data } = query;
-  if (data === null || filter["ids"] !== undefined) return null;
+export function Facets({ facets: data, filter }: { facets: JobFacets; filter: ListFilter }) {
+  if (filter["ids"] !== undefined) return null;
   const rows = [
     ["queue", "Queue", data.queues],
-    ["name", "Name", data.names],
+    ["name", "Kind", data.names],
   ] as const;
-  // Single values that nobody chose say nothing that the list does not.
-  if (rows.every(([name, , values]) => values.length <= 1 && filter[name] === undefined)) return null;
+  // Where there is nothing else to choose, the list says it all.
+  if (rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1)) return null;
   return (
     <div class="facets">
       <div class="values">
@@ -44,6 +37,13 @@ export function Facets({ asked, filter }: { asked: Params; filter: ListFilter })
   );
 }
 
+/** What is chosen stays in sight, whatever its count. */
+function withChosen(values: readonly FacetValue[], chosen: string | undefined): readonly FacetValue[] {
+  const wanted = chosen === undefined || chosen === "" ? [] : chosen.split(",");
+  const gone = wanted.filter((value) => !values.some((one) => one.value === value));
+  return [...values, ...gone.map((value) => ({ value, count: 0, more: false }))];
+}
+
 function Facet({
   name,
   label,
@@ -56,9 +56,7 @@ function Facet({
   chosen: readonly string[];
 }) {
   const all = useSignal(false);
-  // What is chosen stays in sight, whatever its count.
-  const gone = chosen.filter((value) => !values.some((one) => one.value === value));
-  const known = [...values, ...gone.map((value) => ({ value, count: 0, more: false }))];
+  const known = withChosen(values, chosen.join(","));
   const top = all.value ? known : known.filter(({ value }, i) => i < few || chosen.includes(value));
   return (
     <nav class="facet" aria-label={`${label}s among these jobs`}>

@@ -52,7 +52,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
     return () => offs.forEach((off) => off());
   });
   const tried = params.value.get("tried");
-  const hourName = (i: number): string => `${instant(group.weekFrom + i * HOUR).slice(0, 16)}`;
+  const hourName = (i: number): string => instant(group.weekFrom + i * HOUR).slice(0, 16);
   return (
     <>
       <div class="head">
@@ -186,28 +186,32 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
 /** What was decided, by whom, and what was noted. */
 function Decided({ group }: { group: ErrorGroupDetail }) {
   const { state, decidedAt, decidedBy, note: text, link } = group;
-  const by = decidedBy === null ? "" : ` by ${decidedBy}`;
+  const when = (
+    <>
+      {decidedBy !== null && ` by ${decidedBy}`} <Ago at={decidedAt} />
+    </>
+  );
   const says = {
-    regressed: `It was resolved${by} and has failed again since.`,
-    resolved: `Resolved${by}. If it fails so again, it opens by itself.`,
-    ignored: `Ignored${by}.`,
-    open: "",
+    regressed: <>It was resolved{when} and has failed again since.</>,
+    resolved: <>Resolved{when}. If it fails so again, it opens by itself.</>,
+    ignored: <>Ignored{when}.</>,
+    open: null,
   }[state];
-  if (says === "" && text === null && link === null) return null;
+  if (says === null && text === null && link === null) return null;
   return (
     <div
-      class={`banner ${{ regressed: "bad", resolved: "good", ignored: "info", open: "info" }[state]}`}
+      class={`banner noted ${{ regressed: "bad", resolved: "good", ignored: "info", open: "info" }[state]}`}
       role="status"
     >
-      <span class="prose" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
-        {says} {says !== "" && decidedAt !== null && <Ago at={decidedAt} />}
-        {text !== null && ` “${text}”`}{" "}
-        {link !== null && (
+      {says !== null && <p>{says}</p>}
+      {text !== null && <p class="note">{text}</p>}
+      {link !== null && (
+        <p class="note prose">
           <a href={link} target="_blank" rel="noopener noreferrer nofollow">
             {link}
           </a>
-        )}
-      </span>
+        </p>
+      )}
     </div>
   );
 }
