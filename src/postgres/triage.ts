@@ -18,7 +18,7 @@ export function triageStatements(t: Tables, NOW: string) {
     errorGroupRows: `
       select g.*, ${NOW} as now from ${t.error_group} g
       where (:ids::text[] is null or g.id = any(:ids::text[])) and (:names::text[] is null or g.name = any(:names::text[]))
-      order by greatest(g.last_at, g.state_at, 0) desc limit :limit::int`,
+      order by g.state <> 'open' desc, greatest(g.last_at, g.state_at, 0) desc limit :limit::int`,
     failureHours: `
       select f.error_group, f.at - f.at % 3600000 as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent::bigint), 0) as recent
       from ${t.failure} f

@@ -370,12 +370,16 @@ export class SqlInsight implements Insight {
     const now = number(last, "day"); // in the last row: the database's clock
     const jobs = jobsByCause(dead, troubled);
     const causes = new Map(known.causes.map((cause) => [cause.group, cause]));
-    // What was decided about an old cause counts, however many have come since.
-    const undecided = only === null ? [...jobs.keys()].filter((id) => !causes.has(id)) : [];
-    if (known.causes.length >= MOST_GROUPS && undecided.length > 0)
-      for (const cause of (await this.#causes.rows({ ids: undecided, names })).causes)
+    // A kind whose every error is new has as many causes as jobs: the largest are enough.
+    const largest = [...jobs]
+      .sort(([, one], [, other]) => other.dead + other.retrying - (one.dead + one.retrying))
+      .slice(0, MOST_GROUPS)
+      .map(([id]) => id);
+    const unknown = only === null ? largest.filter((id) => !causes.has(id)) : [];
+    if (known.causes.length >= MOST_GROUPS && unknown.length > 0)
+      for (const cause of (await this.#causes.rows({ ids: unknown, names })).causes)
         causes.set(cause.group, cause);
-    const ids = only === null ? [...new Set([...jobs.keys(), ...causes.keys()])] : [only];
+    const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
     const counts =
       ids.length === 0 ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now);
     const groups = ids

@@ -63,7 +63,7 @@ export class Causes {
     });
   }
 
-  /** The latest first; with `ids` those alone. */
+  /** Those that were decided about, then the latest, up to a bound; with `ids` those alone. */
   async rows(query: { ids: readonly string[] | null; names: readonly string[] | null }): Promise<{
     now: number | null;
     causes: Cause[];

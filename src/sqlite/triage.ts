@@ -18,7 +18,7 @@ export function triageStatements(t: Tables) {
     errorGroupRows: `
       select g.*, :now as now from ${t.error_group} g
       where (:ids is null or g.id in (select value from json_each(:ids))) and (:names is null or g.name in (select value from json_each(:names)))
-      order by max(coalesce(g.last_at, 0), coalesce(g.state_at, 0)) desc limit :limit`,
+      order by g.state <> 'open' desc, max(coalesce(g.last_at, 0), coalesce(g.state_at, 0)) desc limit :limit`,
     failureHours: `
       select f.error_group, f.at - f.at % 3600000 as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent), 0) as recent
       from ${t.failure} f

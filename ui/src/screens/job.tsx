@@ -309,8 +309,8 @@ function Attempts({ job }: { job: JobDetail }) {
       note={`${number(newest.length)}, newest first`}
       tools={
         job.errorGroup !== null && (
-          <a class="link small" href={href(`/jobs?errorGroup=${job.errorGroup}`)}>
-            Jobs with this error
+          <a class="link small" href={href(`/errors/${job.errorGroup}`)}>
+            All with this error
           </a>
         )
       }
