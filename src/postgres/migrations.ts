@@ -134,8 +134,7 @@ export const migrations: readonly Migration[] = [
       // Failures by cause (sql/triage.ts): what was decided about each, and how often by the minute.
       `create table ${t.error_group} (
         id text primary key, first_at bigint, last_at bigint, state_at bigint, until_at bigint, until_count bigint, from_count bigint, sample uuid,
-        state text not null default 'open' check (state in ('open', 'ignored', 'resolved')), name text, message text, state_by text, note text, link text
-      ) with (fillfactor = 70)`,
+        state text not null default 'open' check (state in ('open', 'ignored', 'resolved')), name text, message text, state_by text, note text, link text)`,
       `create table ${t.failure} (
         at bigint not null, version int not null, n int not null, error_group text not null, queue text not null, worker text not null,
         primary key (error_group, at, queue, version, worker))`,

@@ -135,7 +135,7 @@ function NoteFields({ group }: { group: ErrorGroup }) {
       <label class="field">
         <span>Note</span>
         <textarea
-          class="input"
+          class="input short"
           name="note"
           defaultValue={group.note ?? ""}
           placeholder="For whoever looks next"

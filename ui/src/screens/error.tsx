@@ -278,7 +278,8 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
       <Loaded query={query}>
         {(job) => {
           const good = job.state === "done";
-          const over = good || job.state === "dead" || job.state === "cancelled";
+          // A job that was retried has no error until it fails again; with attempts left it then waits for the next.
+          const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
           return (
             <div class="content stack tight">
               <div class="row" role="status">
@@ -286,13 +287,12 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                 <JobLink id={job.id}>{shortId(job.id)}</JobLink>
                 <span style={{ overflowWrap: "anywhere" }}>{job.why.text}</span>
               </div>
-              {!good && over && job.error !== null && <pre class="code">{job.error}</pre>}
               {over && group.dead > 0 && (
                 <div class="row">
                   <span style={{ flex: 1, minWidth: "160px" }}>
                     {good
                       ? `It came good. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
-                      : "It failed again: the others would too."}
+                      : "It failed again, and so would the others."}
                   </span>
                   <Act
                     large
