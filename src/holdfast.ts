@@ -30,6 +30,7 @@ import { Emitter, type EventName, type Listener } from "./events.ts";
 import { checkFlows, type FlowReport } from "./flow/check.ts";
 import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import { Gather } from "./gather.ts";
+import { Errors } from "./error-groups.ts";
 import { Holds } from "./holds.ts";
 import type { Enqueued, NewJob } from "./job.ts";
 import { Jobs } from "./jobs.ts";
@@ -151,6 +152,8 @@ export class Holdfast implements AsyncDisposable {
   readonly lanes: Lanes;
   /** What is stopped because it failed again and again. */
   readonly breakers: Breakers;
+  /** Failures by cause, and what is decided about them. */
+  readonly errors: Errors;
   /** Named stops. */
   readonly holds: Holds;
   /** Jobs by the clock. */
@@ -229,6 +232,7 @@ export class Holdfast implements AsyncDisposable {
     this.queues = new Queues(shared);
     this.lanes = new Lanes(shared);
     this.breakers = new Breakers(shared);
+    this.errors = new Errors(shared);
     this.holds = new Holds(shared);
     const { clock } = env;
     const newId = this.#newId;

@@ -65,7 +65,16 @@ export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
 export type { Job, JobFailure, JobState } from "./job.ts";
 export type { JobQuery } from "./filter.ts";
-export type { BulkResult, CancelOptions, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type { BulkResult, CancelOptions, JobEdit, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type {
+  DecisionOptions,
+  ErrorGroup,
+  ErrorGroupNote,
+  ErrorGroupQuery,
+  Errors,
+  IgnoreOptions,
+} from "./error-groups.ts";
+export type { TriageState } from "./policy/triage.ts";
 export type { Why, WhyReason } from "./why.ts";
 export type { QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";
@@ -93,6 +102,7 @@ export type {
   BreakerState,
   CancelOutcome,
   DeleteOutcome,
+  EditOutcome,
   Hold,
   JobPage,
   LanePage,

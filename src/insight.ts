@@ -7,6 +7,7 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState } from "./job.ts";
+import type { ErrorGroupChange, TriageState } from "./policy/triage.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 
 export type { QueueSettings };
@@ -94,6 +95,20 @@ export interface StateTally {
   readonly states: Partial<Record<JobState, CappedCount>>;
 }
 
+/** How many jobs have one value of a facet. */
+export interface FacetValue extends CappedCount {
+  readonly value: string;
+}
+
+/** Counts by state, queue and kind; each under the other parts of the filter, the most frequent first. */
+export interface JobFacets {
+  readonly states: readonly FacetValue[];
+  readonly queues: readonly FacetValue[];
+  readonly names: readonly FacetValue[];
+  /** Some counts are among the newest jobs alone. */
+  readonly cut: boolean;
+}
+
 /** Jobs of one queue and kind that have not ended. */
 export interface LineTally {
   readonly queue: string;
@@ -108,22 +123,58 @@ export interface LineTally {
   readonly longestSince: number | null;
 }
 
-/** Failures with one fingerprint, of one kind, in one queue. */
+/** Failures with one fingerprint, of one kind: a cause. */
 export interface ErrorGroup {
   readonly group: string;
-  readonly queue: string;
   readonly name: string;
+  /** Where most of its jobs are. */
+  readonly queue: string;
+  readonly queues: readonly string[];
+  /** Of the definition that ran, the newest first. */
+  readonly versions: readonly number[];
+  readonly state: TriageState;
+  /** When and by whom it was resolved, ignored or opened again; null: nobody has decided anything. */
+  readonly decidedAt: number | null;
+  readonly decidedBy: string | null;
+  /** Ignored until then, or until it has failed so many times since. */
+  readonly untilAt: number | null;
+  readonly untilCount: number | null;
+  /** Failures since it was ignored until a count. */
+  readonly since: number;
+  readonly note: string | null;
+  readonly link: string | null;
   /** Dead jobs among the newest that were looked at. */
   readonly dead: number;
   /** Jobs that failed so and wait for their next attempt. */
   readonly retrying: number;
+  /** Attempts that failed so, as the workers counted them (or jobs that died so, where none did). */
   readonly lastHour: number;
   readonly lastDay: number;
+  readonly lastWeek: number;
+  /** The last 24 hours, by the hour, oldest first. */
+  readonly day: readonly number[];
   readonly firstAt: number | null;
   readonly lastAt: number | null;
-  /** The newest job of the group. */
-  readonly sample: string;
+  /** The newest job of the group, a dead one if there is one; it may be gone. */
+  readonly sample: string | null;
   readonly message: string | null;
+}
+
+/** One cause, with more of its past. */
+export interface ErrorGroupDetail extends ErrorGroup {
+  /** By the hour, oldest first. */
+  readonly week: readonly number[];
+  /** When the first of these hours begins. */
+  readonly weekFrom: number;
+  /** In 30 days, the most frequent first. */
+  readonly places: readonly { readonly queue: string; readonly version: number; readonly n: number }[];
+}
+
+/** Which causes. */
+export interface ErrorGroupFilter {
+  readonly queues?: readonly string[];
+  readonly names?: readonly string[];
+  readonly states?: readonly TriageState[];
 }
 
 /** The groups, and how far was looked. */
@@ -183,10 +234,16 @@ export interface Insight {
   ): Promise<InsightPage>;
   /** How many jobs of each state match. States that the filter leaves out are absent. */
   tally(filter: InsightFilter): Promise<StateTally>;
+  /** What could be chosen beside the filter, and how many there are of it. */
+  facets(filter: InsightFilter): Promise<JobFacets>;
   inspect(id: string): Promise<JobDetail | null>;
   /** Live jobs by queue and kind. */
   lines(): Promise<{ now: number; lines: readonly LineTally[] }>;
-  errorGroups(filter: Pick<InsightFilter, "queues" | "names">): Promise<ErrorGroups>;
+  /** What wants attention first: regressed and open ones, then the most jobs. */
+  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups>;
+  errorGroup(group: string): Promise<ErrorGroupDetail | null>;
+  /** Writes what was decided about a cause. False: no failure has it. */
+  triage(group: string, change: ErrorGroupChange): Promise<boolean>;
   /** The queues that have a row of their own: paused, cooled down, or with settings. */
   queueRows(): Promise<
     readonly { name: string; pausedAt: number | null; coolUntil: number | null; settings: QueueSettings }[]

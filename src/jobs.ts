@@ -10,10 +10,23 @@ import { UsageError } from "./errors.ts";
 import type { Emitter } from "./events.ts";
 import { checkBulkFilter, checkFilter, checkIdText, FILTER_OPTIONS, type JobQuery } from "./filter.ts";
 import type { Job, JobState } from "./job.ts";
+import { PRIORITY_BOUNDS } from "./contract.ts";
+import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
+import { EDIT_OUTCOMES } from "./policy/edit.ts";
 import { isId } from "./policy/id.ts";
+import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
-import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome, Store } from "./store.ts";
+import type {
+  CancelOutcome,
+  DeleteOutcome,
+  EditOutcome,
+  JobChange,
+  JobFilter,
+  JobPage,
+  RetryOutcome,
+  Store,
+} from "./store.ts";
 import { historyOf, type JobHistory } from "./flow/job-history.ts";
 import { explain, type Why } from "./why.ts";
 
@@ -48,6 +61,22 @@ export interface JobsDeps {
   readonly cancelHere: (id: string, reason: string) => void;
   /** Gives way to the event loop. */
   readonly nextTurn: () => Promise<void>;
+}
+
+/**
+ * What `hf.jobs.edit` changes; at least one of them.
+ *
+ * @example
+ * await hf.jobs.edit({ queue: "mail", state: "scheduled" }, { at: new Date("2026-02-01T08:00Z"), priority: 5 });
+ */
+export interface JobEdit {
+  /** Due so long from now: "5m", or milliseconds. */
+  readonly delay?: Duration | undefined;
+  /** Due at this instant, in place of a delay. */
+  readonly at?: Date | number | undefined;
+  readonly queue?: string | undefined;
+  /** Higher first. */
+  readonly priority?: number | undefined;
 }
 
 /** Options of `hf.jobs.cancel`. */
@@ -214,6 +243,33 @@ export class Jobs {
   }
 
   /**
+   * Puts jobs that have not started elsewhere: to another time, queue or priority. The others are passed over, and the
+   * answer says why: they run, have ended, are `waiting` (a run that sleeps or waits says itself when it goes on), would be
+   * `past_deadline`, or are `keyed` (unique within their queue, which they would leave).
+   *
+   * @example
+   * await hf.jobs.edit(id, { delay: "2h" });                        // "edited"
+   * await hf.jobs.edit({ queue: "mail" }, { queue: "mail-slow" });  // { matched: 12, edited: 11, running: 1, … }
+   */
+  edit(id: string, change: JobEdit): Promise<EditOutcome>;
+  edit(filter: JobQuery, change: JobEdit): Promise<BulkResult<EditOutcome>>;
+  async edit(which: string | JobQuery, change: JobEdit): Promise<EditOutcome | BulkResult<EditOutcome>> {
+    const { store, retry } = this.#deps;
+    const wanted = checkEdit(change);
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, EditOutcome>> => {
+      const outcomes = await retry.once(() => store.edit(ids, wanted));
+      if ([...outcomes.values()].includes("edited")) store.wake({ kind: "any" });
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.edit", act);
+    return this.#bulk(
+      withStates(this.#filter(which, "jobs.edit"), ["scheduled", "ready", "waiting"]),
+      EDIT_OUTCOMES,
+      act,
+    );
+  }
+
+  /**
    * Why a job is not running, in one sentence and as data.
    *
    * @example
@@ -345,4 +401,26 @@ export class Jobs {
 
 function withStates(filter: JobFilter, states: readonly JobState[]): JobFilter {
   return filter.state === undefined && filter.ids === undefined ? { ...filter, state: states } : filter;
+}
+
+/** @throws UsageError */
+export function checkEdit(change: JobEdit): JobChange {
+  const given = checkOptions(change, ["delay", "at", "queue", "priority"], "jobs.edit") as JobEdit;
+  const { delay, at, queue, priority } = given;
+  if (delay !== undefined && at !== undefined)
+    throw new UsageError(
+      "BAD_OPTION",
+      "delay and at cannot both be given: one says how long from now, the other when.",
+    );
+  if ([delay, at, queue, priority].every((value) => value === undefined))
+    throw new UsageError(
+      "BAD_OPTION",
+      "jobs.edit needs to be told what to change: delay or at, queue, priority.",
+    );
+  return {
+    delayMs: delay === undefined ? null : durationMs(delay, "delay"),
+    runAt: at === undefined ? null : instantMs(at, "at"),
+    queue: queue === undefined ? null : checkName(queue, "queue"),
+    priority: priority === undefined ? null : checkInteger(priority, "priority", PRIORITY_BOUNDS),
+  };
 }

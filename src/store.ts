@@ -10,6 +10,7 @@
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
 import type { Insight } from "./insight.ts";
+import type { EditOutcome, JobChange } from "./policy/edit.ts";
 import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
@@ -267,6 +268,32 @@ export interface Hold {
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
 /** What became of a delete: a running job is only asked to stop. */
 export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+/** A cause of failures, as a worker has met it since it last wrote. */
+export interface FailureGroupRow {
+  /** See policy/fingerprint.ts. */
+  readonly group: string;
+  readonly name: string;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The latest job that failed so. */
+  readonly sample: string;
+  /** JSON text of a string. */
+  readonly message: string;
+}
+
+/** How often one worker met a cause in one minute. */
+export interface FailureRow {
+  readonly group: string;
+  readonly at: number;
+  readonly queue: string;
+  /** Of the definition that ran. */
+  readonly version: number;
+  readonly worker: string;
+  readonly n: number;
+}
+
+/** What became of an edit, and what may be edited. */
+export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found";
 
@@ -393,6 +420,10 @@ export interface Store {
   retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
   /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
   runNow(ids: readonly string[]): Promise<Set<string>>;
+  /** Another time, queue or priority for jobs that have not started; says of the others why they were passed over. */
+  edit(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
+  /** What `edit` would do now. Nothing is changed. */
+  judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
   queues(): Promise<QueueState[]>;
   setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;
@@ -477,7 +508,11 @@ export interface Store {
   putEvents(rows: readonly EventRow[]): Promise<void>;
   /** Newest first. */
   events(query: EventQuery): Promise<EventRow[]>;
-  /** Forgets minutes and events that are older. Epoch milliseconds. */
+  /** One worker's failures by cause, each minute whole: writing the same minute again replaces it. */
+  putFailures(groups: readonly FailureGroupRow[], rows: readonly FailureRow[]): Promise<void>;
+  /** Adds the minutes and workers of each hour in this range up. Nobody writes to such an hour any more. */
+  compactFailures(since: number, until: number): Promise<number>;
+  /** Forgets minutes, failures and events that are older. Epoch milliseconds. */
   forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;

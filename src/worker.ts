@@ -498,6 +498,7 @@ export class Worker {
       log,
       totals,
       workerId: this.id,
+      versionOf: (name) => this.#definitions.get(name)?.version ?? 1,
       loopDelay: () => this.#loopDelay.read(),
       running: () => this.#runner.running,
       slots: () => [...this.#pools.values()].reduce((sum, pool) => sum + pool.slots, 0),

@@ -21,7 +21,7 @@ export const FILTER: Readonly<Record<string, Option>> = {
   name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
   lane: { type: "string", value: "text", help: "Of this lane" },
   key: { type: "string", value: "text", help: "With this unique key" },
-  error: { type: "string", value: "group", help: "With this error, as `jobs errors` names it" },
+  error: { type: "string", value: "group", help: "With this error, as `errors list` names it" },
   retrying: { type: "boolean", help: "That failed and will try again" },
   search: { type: "string", value: "text", help: "Whose input, context or latest error contains this" },
   since: {
@@ -61,7 +61,7 @@ export function filterOf(ctx: Context): Wanted {
     if (!/^[0-9a-f]{16}$/.test(error))
       throw new UsageError(
         "BAD_OPTION",
-        "--error takes a group as `holdfast jobs errors` names it: 16 hex digits.",
+        "--error takes a group as `holdfast errors list` names it: 16 hex digits.",
       );
     filter.error = error;
   }

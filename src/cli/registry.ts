@@ -8,6 +8,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { check, signal } from "./commands/flows.ts";
+import { errors } from "./commands/errors.ts";
 import { init } from "./commands/init.ts";
 import { enqueue, jobs, why } from "./commands/jobs.ts";
 import { breakers, budgets, lanes } from "./commands/limits.ts";
@@ -25,7 +26,7 @@ const completion = completionFor(() => allCommands);
 
 export const groups: readonly CommandGroup[] = [
   { title: "Begin", commands: [init, demo, work] },
-  { title: "Jobs", commands: [enqueue, jobs, why, signal, check] },
+  { title: "Jobs", commands: [enqueue, jobs, errors, why, signal, check] },
   { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, workers] },
   { title: "See", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },

@@ -10,18 +10,34 @@ import type {
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
+  ErrorGroupDetail,
   ErrorGroups,
   InsightFilter,
   InsightPage,
+  FacetValue,
   JobDetail as StoredDetail,
+  JobFacets,
   JobSummary,
   QueueSettings,
   StateTally,
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
+import type { TriageState } from "../policy/triage.ts";
 import type { BreakerState, Hold, WorkerState } from "../store.ts";
 
-export type { AuditLine, CappedCount, DatabaseHealth, ErrorGroup, ErrorGroups, JobState, QueueSettings };
+export type {
+  AuditLine,
+  CappedCount,
+  DatabaseHealth,
+  ErrorGroup,
+  ErrorGroupDetail,
+  ErrorGroups,
+  FacetValue,
+  JobFacets,
+  JobState,
+  QueueSettings,
+  TriageState,
+};
 
 /** A thing of the client's as it travels: its instants are numbers. */
 type Json<T> = {
@@ -38,7 +54,9 @@ export const PERMISSIONS = [
   "jobs:run",
   "jobs:cancel",
   "jobs:delete",
+  "jobs:edit",
   "jobs:enqueue",
+  "errors:triage",
   "queues:pause",
   "queues:set",
   "limits:set",
@@ -172,7 +190,16 @@ export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "n
   readonly name?: readonly string[];
 }
 
-export type BulkAction = "retry" | "run-now" | "cancel" | "delete";
+export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
+
+/** What a bulk edit changes: at least one; `delay` or `at`, not both. */
+export interface EditJson {
+  /** "5m", or milliseconds. */
+  readonly delay?: string | number;
+  readonly at?: number;
+  readonly queue?: string;
+  readonly priority?: number;
+}
 
 /** What a bulk action would do. Nothing was changed. */
 export interface DryRun {
@@ -183,11 +210,17 @@ export interface DryRun {
   readonly bounded: FilterJson;
   readonly matched: CappedCount;
   readonly samples: readonly JobLine[];
+  /** Of an edit: what it would do to the newest ones, and of how many that is said. Null for other actions. */
+  readonly outcomes: Readonly<Record<string, number>> | null;
+  readonly judged: number;
+  readonly change: EditJson | null;
 }
 
 export interface Operation {
   readonly id: string;
   readonly action: BulkAction;
+  /** Of an edit. */
+  readonly change: EditJson | null;
   readonly filter: FilterJson;
   readonly actor: string;
   readonly state: "running" | "done" | "stopped" | "failed";

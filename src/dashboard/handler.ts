@@ -281,7 +281,12 @@ async function auditOperation(hf: Holdfast, operation: Operation): Promise<void>
     action: `jobs.${operation.action}`,
     target: storable(JSON.stringify(operation.filter), 500),
     outcome: operation.state === "running" ? "started" : operation.state,
-    details: JSON.stringify({ operation: operation.id, matched: operation.matched, ...operation.outcomes }),
+    details: JSON.stringify({
+      operation: operation.id,
+      ...(operation.change === null ? {} : { change: operation.change }),
+      matched: operation.matched,
+      ...operation.outcomes,
+    }),
   });
 }
 

@@ -3,6 +3,7 @@
  * lacks. A test holds real answers against these schemas.
  */
 import { JOB_STATES } from "../job.ts";
+import { TRIAGE_STATES } from "../policy/triage.ts";
 import { VERSION } from "../version.ts";
 import { PERMISSIONS } from "./contract.ts";
 import { type Route, routes } from "./routes.ts";
@@ -81,6 +82,37 @@ const queueFields: Readonly<Record<string, Schema>> = {
   oldestMs: maybe(number),
   unserved: list(text),
 };
+const errorGroupFields: Readonly<Record<string, Schema>> = {
+  group: text,
+  name: text,
+  queue: text,
+  queues: list(text),
+  versions: list(integer),
+  state: { type: "string", enum: TRIAGE_STATES },
+  decidedAt: maybe(instant),
+  decidedBy: maybe(text),
+  untilAt: maybe(instant),
+  untilCount: maybe(integer),
+  since: integer,
+  note: maybe(text),
+  link: maybe(text),
+  dead: integer,
+  retrying: integer,
+  lastHour: integer,
+  lastDay: integer,
+  lastWeek: integer,
+  day: list(integer),
+  firstAt: maybe(instant),
+  lastAt: maybe(instant),
+  sample: maybe(text),
+  message: maybe(text),
+};
+const facet = object({ value: text, count: integer, more: flag });
+const edit: Schema = {
+  type: "object",
+  properties: { delay: { type: ["string", "integer"] }, at: instant, queue: text, priority: integer },
+  additionalProperties: false,
+};
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
 const flowKind: Schema = {
   type: "string",
@@ -145,6 +177,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Job: object({ ...jobFields, preview: maybe(text) }),
   JobList: object({ jobs: list(ref("Job")), cursor: maybe(text), cut: flag }),
   JobCount: object({ total: ref("Count"), states: { type: "object", additionalProperties: ref("Count") } }),
+  JobFacets: object({ states: list(facet), queues: list(facet), names: list(facet), cut: flag }),
   JobDetail: object({
     ...jobFields,
     input: jsonText,
@@ -187,10 +220,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     bounded: ref("Filter"),
     matched: ref("Count"),
     samples: list(ref("Job")),
+    outcomes: maybe({ type: "object", additionalProperties: integer }),
+    judged: integer,
+    change: maybe(edit),
   }),
   Operation: object({
     id: text,
     action: text,
+    change: maybe(edit),
     filter: ref("Filter"),
     actor: text,
     state: { type: "string", enum: ["running", "done", "stopped", "failed"] },
@@ -202,24 +239,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   OperationList: object({ operations: list(ref("Operation")) }),
   BulkAnswer: { oneOf: [ref("DryRun"), ref("Operation")] },
-  ErrorGroups: object({
-    groups: list(
-      object({
-        group: text,
-        queue: text,
-        name: text,
-        message: maybe(text),
-        dead: integer,
-        retrying: integer,
-        lastHour: integer,
-        lastDay: integer,
-        firstAt: maybe(instant),
-        lastAt: maybe(instant),
-        sample: text,
-      }),
-    ),
-    searched: integer,
-    cut: flag,
+  ErrorGroups: object({ groups: list(object(errorGroupFields)), searched: integer, cut: flag }),
+  ErrorGroup: object({
+    ...errorGroupFields,
+    week: list(integer),
+    weekFrom: instant,
+    places: list(object({ queue: text, version: integer, n: integer })),
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
@@ -437,8 +462,14 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   input: anything,
   data: anything,
   filter: ref("Filter"),
-  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete"] },
+  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
+  change: edit,
   dryRun: flag,
+  for: { type: ["string", "integer"], description: 'A duration such as "7d", or milliseconds.' },
+  until: instant,
+  count: integer,
+  note: maybe(text),
+  link: maybe(text),
   at: instant,
   delay: { type: ["string", "integer"], description: 'A duration such as "5m", or milliseconds.' },
   timeout: { type: ["string", "integer"] },

@@ -10,8 +10,10 @@ import { randomUUID } from "node:crypto";
 import type { Holdfast } from "../index.ts";
 import type { InsightFilter } from "../insight.ts";
 import type { JobState } from "../job.ts";
-import type { BulkAction, FilterJson, Operation } from "./contract.ts";
+import { checkEdit, type JobEdit } from "../jobs.ts";
+import type { BulkAction, EditJson, FilterJson, Operation } from "./contract.ts";
 import { ApiError } from "./http.ts";
+import { bad, onlyFields } from "./query.ts";
 
 const batchSize = 500;
 const mostRunning = 4;
@@ -23,6 +25,7 @@ export const STATES_OF: Readonly<Record<BulkAction, readonly JobState[]>> = {
   "run-now": ["scheduled"],
   cancel: ["scheduled", "ready", "running", "waiting"],
   delete: ["scheduled", "ready", "running", "waiting", "done", "dead", "cancelled"],
+  edit: ["scheduled", "ready", "waiting"],
 };
 /** Where the filter names no state. */
 const usual: Readonly<Record<BulkAction, readonly JobState[]>> = { ...STATES_OF, retry: ["dead"] };
@@ -42,6 +45,35 @@ export function actionFilter(action: BulkAction, filter: InsightFilter): Insight
   return { ...filter, states };
 }
 
+/** What is to be done to which jobs. */
+export interface Task {
+  readonly action: BulkAction;
+  readonly filter: InsightFilter;
+  /** The filter as it was given. */
+  readonly shown: FilterJson;
+  /** Of an edit. */
+  readonly change: EditJson | null;
+}
+
+/**
+ * An edit out of a body; `where` is its place in it, for who must mend it.
+ *
+ * @throws ApiError 400, UsageError
+ */
+export function editOf(given: Readonly<Record<string, unknown>>, where: string): EditJson {
+  onlyFields(given, ["delay", "at", "queue", "priority"], where);
+  const change = given as EditJson;
+  if (change.at !== undefined && !Number.isSafeInteger(change.at))
+    throw bad(`${where}at`, "must be an instant in epoch milliseconds.");
+  checkEdit(jobEdit(change));
+  return change;
+}
+
+/** An edit as the client takes it. */
+export function jobEdit({ at, ...change }: EditJson): JobEdit {
+  return { ...change, ...(at === undefined ? {} : { at: new Date(at) }) };
+}
+
 interface Running {
   operation: Operation;
   stop: boolean;
@@ -59,7 +91,7 @@ export class Operations {
   }
 
   /** Starts it. Whoever wants to wait awaits `finished`. */
-  start(action: BulkAction, filter: InsightFilter, shown: FilterJson, actor: string): Running {
+  start({ action, filter, shown, change }: Task, actor: string): Running {
     const busy = [...this.#all.values()].filter(({ operation }) => operation.state === "running").length;
     if (busy >= mostRunning)
       throw new ApiError(
@@ -72,6 +104,7 @@ export class Operations {
     const operation: Operation = {
       id: randomUUID(),
       action,
+      change,
       filter: shown,
       actor,
       state: "running",
@@ -129,12 +162,15 @@ export class Operations {
       const page = await insight.browse(filter, { limit: batchSize, cursor });
       cursor = page.cursor;
       const ids = page.jobs.map(({ id }) => id);
-      if (ids.length > 0) this.#count(running, ids.length, await this.#act(running.operation.action, ids));
+      if (ids.length > 0) this.#count(running, ids.length, await this.#act(running.operation, ids));
       await new Promise((resolve) => setImmediate(resolve));
     } while (cursor !== null && !running.stop);
   }
 
-  async #act(action: BulkAction, ids: readonly string[]): Promise<Readonly<Record<string, number>>> {
+  async #act(
+    { action, change }: Operation,
+    ids: readonly string[],
+  ): Promise<Readonly<Record<string, number>>> {
     const { jobs } = this.#hf;
     switch (action) {
       case "retry":
@@ -145,6 +181,8 @@ export class Operations {
         return jobs.cancel({ ids });
       case "delete":
         return jobs.delete({ ids });
+      case "edit":
+        return jobs.edit({ ids }, jobEdit(change ?? {}));
     }
   }
 

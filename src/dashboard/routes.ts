@@ -5,6 +5,7 @@
 import { onlyFields } from "./query.ts";
 import { aboutRoutes } from "./routes/about.ts";
 import { bulkRoutes } from "./routes/bulk.ts";
+import { errorsRoutes } from "./routes/errors.ts";
 import { exportRoutes } from "./routes/export.ts";
 import { insightRoutes } from "./routes/insight.ts";
 import { jobsRoutes } from "./routes/jobs.ts";
@@ -22,6 +23,7 @@ export const routes: readonly Route[] = [
   ...exportRoutes,
   ...bulkRoutes,
   ...jobsRoutes,
+  ...errorsRoutes,
   ...insightRoutes,
   ...queuesRoutes,
   ...workersRoutes,

@@ -9,7 +9,7 @@ import type { EventLogSettings } from "../event-log.ts";
 import type { Store } from "../store.ts";
 
 export interface ForgetterDeps {
-  readonly store: Pick<Store, "forgetSeries" | "compactMetrics">;
+  readonly store: Pick<Store, "forgetSeries" | "compactMetrics" | "compactFailures">;
   readonly clock: Clock;
   /** Null: this client keeps no log, and leaves that of others to them. */
   readonly eventLog: EventLogSettings | null;
@@ -33,8 +33,10 @@ export async function forgetSeriesOnce({ store, clock, eventLog }: ForgetterDeps
   const now = clock.now();
   const until = Math.floor((now - settledMs) / hourMs) * hourMs;
   // By the hour: short transactions.
-  for (let since = until - lookBackMs; since < until; since += hourMs)
+  for (let since = until - lookBackMs; since < until; since += hourMs) {
     await store.compactMetrics(since, since + hourMs);
+    await store.compactFailures(since, since + hourMs);
+  }
   await store.forgetSeries({
     metrics: now - seriesMs,
     events: eventLog === null || eventLog.keepMs === 0 ? 0 : now - eventLog.keepMs,

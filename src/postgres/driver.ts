@@ -347,6 +347,8 @@ export class PostgresDriver implements Driver {
     const tables = postgresTables(schema);
     const plain = (text: string, values: readonly unknown[] = []): Prepared => ({ text, name: "", values });
     return this.#connections.transaction(async (send) => {
+      // Whoever migrates is waited for: on a busy machine it takes longer than the second that other locks are given.
+      await send(plain("set local lock_timeout = '20s'"));
       await send(
         plain("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`holdfast.migrate.${schema}`]),
       );

@@ -22,7 +22,7 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   const walk = (taken: string) => `
       with walked as materialized (${taken}),
       found as (
-        select w.id, w.state from walked w
+        select w.id, w.state, w.line from walked w
         where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
           and ((:queues::text[] is null and :names::text[] is null) or w.line in (${linesIn}))
           and (:group::text is null or w.error_group = :group::text)
@@ -38,8 +38,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       union all
       select null, (select id from walked order by id limit 1), (select count(*) from walked)`;
   const tally = (taken: string) => `${walk(taken)}
-      select f.state, count(*) as n, null::uuid as bottom from found f group by f.state
-      union all select null, (select count(*) from walked), (select id from walked order by id limit 1)`;
+      select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), (select id from walked order by id limit 1)`;
   // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
   // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
   const range = (row: string) => `${row}.id < :cursor::uuid`;
@@ -112,13 +112,14 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
       )
       select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id::text) as sample,
-        count(*) filter (where w.ended_at > ${NOW} - 3600000) as hour, count(*) filter (where w.ended_at > ${NOW} - 86400000) as day
+        count(*) filter (where w.ended_at > ${NOW} - 3600000) as hour, count(*) filter (where w.ended_at > ${NOW} - 86400000) as day,
+        count(*) filter (where w.ended_at > ${NOW} - 604800000) as week
       from walked w join ${t.line} l on l.id = w.line
       where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group
-      union all select null, null, null, (select count(*) from walked), null, null, null, null, null`,
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, ${NOW}, null`,
     groupTroubled: `
-      select l.queue, l.name, w.error_group, count(*) as n, max(w.id::text) as sample
-      from (${takenTroubled}) w join ${t.line} l on l.id = w.line
+      select l.queue, l.name, w.error_group, count(*) as n, max(w.id::text) as sample, null as first_at, max(w.started_at) as last_at
+      from (select r.id, r.line, r.error_group, r.started_at from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w join ${t.line} l on l.id = w.line
       where w.line in (${linesIn}) group by l.queue, l.name, w.error_group`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details) values (${NOW}, :actor, :action, :target, :outcome, :details)`,

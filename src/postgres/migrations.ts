@@ -131,6 +131,14 @@ export const migrations: readonly Migration[] = [
       `create table ${t.audit} (
         id bigint generated always as identity primary key, at bigint not null, actor text not null, action text not null,
         target text, outcome text not null, details text)`,
+      // Failures by cause (sql/triage.ts): what was decided about each, and how often by the minute.
+      `create table ${t.error_group} (
+        id text primary key, first_at bigint, last_at bigint, state_at bigint, until_at bigint, until_count bigint, from_count bigint, sample uuid,
+        state text not null default 'open' check (state in ('open', 'ignored', 'resolved')), name text, message text, state_by text, note text, link text)`,
+      `create table ${t.failure} (
+        at bigint not null, version int not null, n int not null, error_group text not null, queue text not null, worker text not null,
+        primary key (error_group, at, queue, version, worker))`,
+      `create index failure_at on ${t.failure} (at)`,
       // Raw SQL: `insert into holdfast.enqueue (name, input) values (…)` is a job like any other.
       `create view ${part(schema, "enqueue")} as
         select null::uuid as id, null::text as name, null::json as input, null::text as queue, null::int as priority,

@@ -14,6 +14,7 @@ import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
+import { triageStatements } from "./triage.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
 
@@ -168,6 +169,11 @@ export function statements(t: Tables): Statements {
         and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
           or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`;
 
+  /** What decides whether a job may be put elsewhere. */
+  const editable = `
+      select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, ${NOW} as now
+      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
+      where r.id = any(:ids::uuid[]) order by r.id`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
@@ -460,6 +466,25 @@ export function statements(t: Tables): Statements {
         update ${t.step} set wake_at = ${NOW} where job = any(array(select id from woken)) and state = 'open' and kind = 'sleep'
       )
       select id from woken`,
+    editable,
+    lockEditable: `${editable} for update of r`,
+    // What waits for others keeps its time until they have ended.
+    editQueued: `
+      with n as materialized (
+        select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.laneId::int[], :rows.delay::bigint[], :rows.runAt::bigint[])
+          as n (id, line, rank, lane, delay, run_at)
+      ),
+      edited as (
+        update ${t.ready} r set line = coalesce(n.line, r.line), rank = coalesce(n.rank, r.rank), lane = coalesce(n.lane, r.lane),
+          run_at = case when r.waits is null then coalesce(n.run_at, ${NOW} + n.delay, r.run_at) else r.run_at end,
+          due_at = case when r.waits is null then r.due_at else coalesce(n.run_at, ${NOW} + n.delay, r.due_at) end,
+          note = case when coalesce(n.run_at, n.delay) is null then r.note end
+        from n where r.id = n.id and r.token is null returning r.id, n.line as moved
+      ),
+      moved as (
+        update ${t.job} j set line = e.moved from edited e where j.id = e.id and e.moved is not null
+      )
+      select id from edited`,
 
     queueRows: `
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
@@ -598,6 +623,7 @@ export function statements(t: Tables): Statements {
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
     ...insightStatements(t, { NOW, state, live, ended, levels }),
+    ...triageStatements(t, NOW),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)

@@ -57,6 +57,9 @@ export const TABLES = [
   "gauge",
   "event",
   "audit",
+  // failures by cause
+  "error_group",
+  "failure",
   "meta",
   "migration",
   // Limits.
@@ -164,6 +167,9 @@ export const STATEMENTS = [
   "findEnded",
   "revive",
   "runNow",
+  "editable",
+  "lockEditable",
+  "editQueued",
   // queues, holds, workers, state
   "queueRows",
   "queueCounts",
@@ -260,6 +266,17 @@ export const STATEMENTS = [
   "listAudit",
   "health",
   "tables",
+  // failures by cause
+  "putFailures",
+  "putErrorGroups",
+  "errorGroupRows",
+  "failureHours",
+  "failurePlaces",
+  "failuresSince",
+  "setErrorGroup",
+  "forgetFailures",
+  "failuresOf",
+  "dropFailures",
   // upkeep
   "duty",
   "expired",

@@ -16,11 +16,14 @@ import type {
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
+  ErrorGroupDetail,
+  ErrorGroupFilter,
   ErrorGroups,
   Insight,
   InsightFilter,
   InsightPage,
   JobDetail,
+  JobFacets,
   JobSummary,
   LineTally,
   StateTally,
@@ -31,8 +34,12 @@ import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
+import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
+import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./jobs.ts";
-import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+import { type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
+import type { ErrorGroupChange } from "../policy/triage.ts";
+import { maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
 
 /** A count goes no further than this. */
 export const COUNT_CAP = 10_000;
@@ -47,6 +54,7 @@ const CLOCK_SLACK_MS = 3_600_000;
 type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
+const ENDED: readonly JobState[] = ["done", "dead", "cancelled"];
 
 /** One walk and the states that it may give. */
 interface Walk {
@@ -76,9 +84,11 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
 
 export class SqlInsight implements Insight {
   readonly #driver: Driver;
+  readonly #causes: Causes;
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, causes: Causes) {
     this.#driver = driver;
+    this.#causes = causes;
   }
 
   async browse(
@@ -171,22 +181,15 @@ export class SqlInsight implements Insight {
     for (const state of LIVE)
       if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
     const rest = [...wanted].filter((state) => states[state] === undefined);
-    const walks = tallyWalks({ ...filter, states: rest });
-    await Promise.all(
-      walks.map(async (walk) => {
-        const scan = scanOf(filter);
-        const rows = await this.#driver.read({
-          name: `tally${walk.source}`,
-          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
-        });
-        const last = rows.find((row) => row["state"] === null) as Row;
-        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
-        for (const state of walk.states) {
-          const row = rows.find((one) => one["state"] === state);
-          states[state] = capped(row === undefined ? 0 : number(row, "n"), cut);
-        }
-      }),
-    );
+    for (const { walk, rows, cut } of await this.#tallyWalks(filter, rest)) {
+      for (const state of walk.states) {
+        const ofState = rows.filter((row) => row["state"] === state);
+        states[state] = capped(
+          ofState.reduce((n, row) => n + number(row, "n"), 0),
+          cut,
+        );
+      }
+    }
     const all = Object.values(states);
     const sum = all.reduce((n, { count }) => n + count, 0);
     return {
@@ -196,6 +199,68 @@ export class SqlInsight implements Insight {
         all.some(({ more }) => more),
       ),
     };
+  }
+
+  /** Counts by state and line, walk by walk. */
+  #tallyWalks(
+    filter: InsightFilter,
+    states: readonly JobState[],
+  ): Promise<{ walk: Walk; rows: Row[]; cut: boolean }[]> {
+    const scan = scanOf(filter);
+    return Promise.all(
+      tallyWalks({ ...filter, states }).map(async (walk) => {
+        const all = await this.#driver.read({
+          name: `tally${walk.source}`,
+          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
+        });
+        const last = all.find((row) => row["state"] === null) as Row;
+        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
+        return { walk, rows: all.filter((row) => row["state"] !== null), cut };
+      }),
+    );
+  }
+
+  async facets(filter: InsightFilter): Promise<JobFacets> {
+    const { states: _states, queues: _queues, names: _names, ...others } = filter;
+    if (filter.ids !== undefined) {
+      const { jobs } = await this.#byIds(filter.ids, COUNT_CAP);
+      const cells = jobs.map(({ state, queue, name }) => ({ state, queue, name, count: 1, more: false }));
+      return facetsOf(cells, filter, capped, false);
+    }
+    const cells: FacetCell[] = [];
+    // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
+    const simple = isSimple(others);
+    if (simple)
+      for (const { queue, name, running, ...counts } of (await this.lines()).lines) {
+        cells.push({ state: "running", queue, name, count: running, more: false });
+        for (const state of ["scheduled", "ready", "waiting"] as const)
+          cells.push({ state, queue, name, ...counts[state] });
+      }
+    const walks = await this.#tallyWalks(others, simple ? ENDED : JOB_STATES);
+    const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
+    for (const { walk, rows, cut } of walks) {
+      for (const row of rows) {
+        const line = lines.get(number(row, "line"));
+        const state = text(row, "state") as JobState;
+        if (line !== undefined && walk.states.includes(state))
+          cells.push({ state, ...line, count: number(row, "n"), more: cut });
+      }
+    }
+    return facetsOf(
+      cells,
+      filter,
+      capped,
+      walks.some(({ cut }) => cut),
+    );
+  }
+
+  async #lineNames(ids: readonly number[]): Promise<Map<number, { queue: string; name: string }>> {
+    const wanted = [...new Set(ids)];
+    if (wanted.length === 0) return new Map();
+    const rows = await this.#driver.read({ name: "namesOfLines", params: { ids: wanted } });
+    return new Map(
+      rows.map((row) => [number(row, "id"), { queue: text(row, "queue"), name: text(row, "name") }]),
+    );
   }
 
   async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {
@@ -254,48 +319,96 @@ export class SqlInsight implements Insight {
     return { now: first === undefined ? Date.now() : number(first, "now"), lines };
   }
 
-  async errorGroups(filter: Pick<InsightFilter, "queues" | "names">): Promise<ErrorGroups> {
-    const params = {
-      now: this.#driver.now(),
-      queues: filter.queues ?? null,
-      names: filter.names ?? null,
-      cursor: HIGHEST,
-      from: LOWEST,
-      scan: SCAN,
-    };
-    const [dead, troubled] = await Promise.all([
-      this.#driver.read({ name: "groupDead", params }),
-      this.#driver.read({ name: "groupTroubled", params }),
-    ]);
-    const searched = number(dead.find((row) => row["queue"] === null) as Row, "n");
-    const groups = new Map<string, ErrorGroup>();
-    const keyOf = (row: Row): string =>
-      `${text(row, "queue")}\n${text(row, "name")}\n${text(row, "error_group")}`;
-    for (const row of dead) {
-      if (row["queue"] === null) continue;
-      groups.set(keyOf(row), {
-        ...groupOf(row),
-        dead: number(row, "n"),
-        lastHour: number(row, "hour"),
-        lastDay: number(row, "day"),
-        firstAt: maybeNumber(row, "first_at"),
-        lastAt: maybeNumber(row, "last_at"),
-      });
-    }
-    for (const row of troubled) {
-      const known = groups.get(keyOf(row)) ?? groupOf(row);
-      groups.set(keyOf(row), { ...known, retrying: number(row, "n") });
-    }
-    const largest = [...groups.values()]
-      .sort((a, b) => b.dead + b.retrying - (a.dead + a.retrying))
-      .slice(0, 500);
-    const samples = await this.#summaries(largest.map(({ sample }) => sample));
-    const messages = new Map(samples.map(({ id, error }) => [id, error]));
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
+    const { groups, searched } = await this.#errorGroups(filter, null);
+    const wanted = groups
+      .filter(({ state }) => filter.states === undefined || filter.states.includes(state))
+      .sort(byAttention)
+      .slice(0, MOST_GROUPS);
+    const messages = await this.#messages(wanted);
     return {
-      groups: largest.map((group) => ({ ...group, message: messages.get(group.sample) ?? null })),
+      groups: wanted.map(({ week: _week, weekFrom: _from, places: _places, ...group }) => ({
+        ...group,
+        message: messages.get(group.sample ?? "") ?? group.message,
+      })),
       searched,
       cut: searched >= SCAN,
     };
+  }
+
+  async errorGroup(id: string): Promise<ErrorGroupDetail | null> {
+    const { groups } = await this.#errorGroups({}, id);
+    const [group] = groups;
+    if (group === undefined) return null;
+    return { ...group, message: (await this.#messages([group])).get(group.sample ?? "") ?? group.message };
+  }
+
+  /** The messages of those samples that still fail so; a job that was retried may have come good, or to other grief. */
+  async #messages(groups: readonly ErrorGroup[]): Promise<Map<string, string | null>> {
+    const of = new Set(groups.map(({ group }) => group));
+    const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
+    return new Map(
+      samples.flatMap(({ id, error, errorGroup: group }) =>
+        group !== null && of.has(group) ? [[id, error]] : [],
+      ),
+    );
+  }
+
+  async #errorGroups(
+    filter: ErrorGroupFilter,
+    only: string | null,
+  ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
+    const queues = filter.queues ?? null;
+    const names = filter.names ?? null;
+    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, from: LOWEST, scan: SCAN };
+    const [dead, troubled, known] = await Promise.all([
+      this.#driver.read({ name: "groupDead", params }),
+      this.#driver.read({ name: "groupTroubled", params }),
+      this.#causes.rows({ ids: only === null ? null : [only], names }),
+    ]);
+    const last = dead.find((row) => row["queue"] === null) as Row;
+    const now = number(last, "day"); // in the last row: the database's clock
+    const jobs = jobsByCause(dead, troubled);
+    const causes = new Map(known.causes.map((cause) => [cause.group, cause]));
+    // A kind whose every error is new has as many causes as jobs: the largest are enough.
+    const largest = [...jobs]
+      .sort(([, one], [, other]) => other.dead + other.retrying - (one.dead + one.retrying))
+      .slice(0, MOST_GROUPS)
+      .map(([id]) => id);
+    const unknown = only === null ? largest.filter((id) => !causes.has(id)) : [];
+    if (known.causes.length >= MOST_GROUPS && unknown.length > 0)
+      for (const cause of (await this.#causes.rows({ ids: unknown, names })).causes)
+        causes.set(cause.group, cause);
+    const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
+    const counts =
+      ids.length === 0 ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now);
+    const groups = ids
+      .filter((id) => jobs.has(id) || causes.has(id))
+      .map((id) =>
+        errorGroup(id, {
+          jobs: jobs.get(id),
+          cause: causes.get(id),
+          counts: counts.get(id),
+          message: null,
+          now,
+        }),
+      )
+      .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));
+    return { groups, searched: number(last, "n") };
+  }
+
+  async triage(group: string, change: ErrorGroupChange): Promise<boolean> {
+    const known = await this.#causes.rows({ ids: [group], names: null });
+    const named = known.causes[0]?.name ?? (await this.#nameOf(group));
+    if (known.causes.length === 0 && named === null) return false;
+    await this.#causes.set(group, named, change);
+    return true;
+  }
+
+  /** Whose failures they are, where no worker has told: of the newest job that failed so. */
+  async #nameOf(errorGroup: string): Promise<string | null> {
+    const page = await this.browse({ errorGroup }, { limit: 1, cursor: null });
+    return page.jobs[0]?.name ?? null;
   }
 
   async queueRows(): ReturnType<Insight["queueRows"]> {
@@ -439,22 +552,6 @@ function capped(count: number, cut: boolean): CappedCount {
   return count > COUNT_CAP ? { count: COUNT_CAP, more: true } : { count, more: cut };
 }
 
-function groupOf(row: Row): ErrorGroup {
-  return {
-    group: text(row, "error_group"),
-    queue: text(row, "queue"),
-    name: text(row, "name"),
-    dead: 0,
-    retrying: 0,
-    lastHour: 0,
-    lastDay: 0,
-    firstAt: null,
-    lastAt: null,
-    sample: text(row, "sample"),
-    message: null,
-  };
-}
-
 function summary(row: Row): JobSummary {
   const runAt = number(row, "run_at");
   const context = maybeText(row, "context");
@@ -481,13 +578,4 @@ function summary(row: Row): JobSummary {
     startedAt: maybeNumber(row, "started_at"),
     endedAt: maybeNumber(row, "ended_at"),
   };
-}
-
-/** Context is kept as a JSON string. */
-function unquoted(stored: string): string {
-  try {
-    return String(JSON.parse(stored));
-  } catch {
-    return stored;
-  }
 }

@@ -49,7 +49,7 @@ function json(value: string | null): unknown {
   }
 }
 
-function extras(row: Row): JobExtras | null {
+export function extras(row: Row): JobExtras | null {
   return json(maybeText(row, "extras")) as JobExtras | null;
 }
 
@@ -187,4 +187,13 @@ export function worker(row: Row): WorkerState {
     stopping: maybeNumber(row, "stop_requested_at") !== null,
     jobs: json(text(row, "jobs")) as string[],
   };
+}
+
+/** Text that is kept as a JSON string, because it may have what no database takes. */
+export function unquoted(stored: string): string {
+  try {
+    return String(JSON.parse(stored));
+  } catch {
+    return stored;
+  }
 }

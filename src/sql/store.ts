@@ -7,8 +7,11 @@
  * No rule of a job's life is here or in SQL: `transition.ts` decides, these statements apply.
  */
 import { systemClock, type Clock } from "../clock.ts";
-import type { ClaimedJob, Enqueued, NewJob } from "../job.ts";
+import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../job.ts";
+import { isId } from "../policy/id.ts";
 import type {
+  EditOutcome,
+  JobChange,
   Renewal,
   RenewalTarget,
   SessionInfo,
@@ -27,11 +30,13 @@ import type { Driver } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Gates } from "./gates.ts";
 import { type Ended, enqueueWithAfter } from "./dependencies.ts";
+import { editScript, judgeScript, placesOf } from "./edits.ts";
 import { Flows } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
 import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
+import { Causes } from "./triage.ts";
 import { Schedules } from "./schedules.ts";
 import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
@@ -54,6 +59,7 @@ export class SqlStore implements Store {
   readonly #budgets: Budgets;
   readonly #passes: Passes;
   readonly #series: Series;
+  readonly #causes: Causes;
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
@@ -90,7 +96,8 @@ export class SqlStore implements Store {
       flows: this.#flows,
       wake: (wake) => this.wake(wake),
     });
-    this.insight = new SqlInsight(driver);
+    this.#causes = new Causes(driver);
+    this.insight = new SqlInsight(driver, this.#causes);
   }
 
   get counters(): StoreCounters {
@@ -302,6 +309,27 @@ export class SqlStore implements Store {
     this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
   retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
+  async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const now = this.#driver.now();
+    const limits = new Map<string, LaneLimits | null>();
+    if (change.queue !== null) {
+      const rows = await this.#driver.read({ name: "editable", params: { now, ids: wanted.filter(isId) } });
+      for (const place of placesOf(rows, change.queue)) {
+        await this.#learnPlace(place);
+        if (place.lane === null) continue;
+        this.#gates.add(place.queue);
+        limits.set(place.name, (await this.#cluster.kinds()).get(place.name)?.lanes ?? null);
+      }
+    }
+    return this.#driver.transaction(() => editScript(wanted, change, limits, now));
+  }
+  async judgeEdits(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const script = judgeScript(wanted, change, this.#driver.now());
+    // It only reads, so it need not wait for whoever writes.
+    let step = script.next();
+    while (step.done !== true) step = script.next(await this.#driver.read(step.value));
+    return step.value;
+  }
 
   // Flows (flows.ts)
 
@@ -412,7 +440,12 @@ export class SqlStore implements Store {
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
-  forgetSeries: Store["forgetSeries"] = (before) => this.#series.forget(before);
+  forgetSeries: Store["forgetSeries"] = async (before) => {
+    await this.#series.forget(before);
+    await this.#causes.forget(Math.max(0, before.metrics));
+  };
+  putFailures: Store["putFailures"] = (groups, rows) => this.#causes.put(groups, rows);
+  compactFailures: Store["compactFailures"] = (since, until) => this.#causes.compact(since, until);
   inspect: Store["inspect"] = () => this.#driver.inspect();
 
   // Upkeep (retention.ts)

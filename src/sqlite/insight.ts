@@ -20,7 +20,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const walk = (taken: string) => `
       with walked as materialized (${taken}),
       found as (
-        select w.id, w.state from walked w
+        select w.id, w.state, w.line from walked w
         where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
           and ((:queues is null and :names is null) or w.line in (${linesIn}))
           and (:group is null or w.error_group = :group)
@@ -35,8 +35,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       union all
       select null, (select min(id) from walked), (select count(*) from walked)`;
   const tally = (taken: string) => `${walk(taken)}
-      select f.state, count(*) as n, null as bottom from found f group by f.state
-      union all select null, (select count(*) from walked), (select min(id) from walked)`;
+      select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), (select min(id) from walked)`;
   const range = (row: string) => `${row}.id < :cursor`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan`;
   const columns = `r.id, r.line, ${state} as state, r.error_group, r.errors`;
@@ -103,13 +103,14 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
       )
       select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id) as sample,
-        count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day
+        count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
+        count(*) filter (where w.ended_at > :now - 604800000) as week
       from walked w join ${t.line} l on l.id = w.line
       where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group
-      union all select null, null, null, (select count(*) from walked), null, null, null, null, null`,
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
     groupTroubled: `
-      select l.queue, l.name, w.error_group, count(*) as n, max(w.id) as sample
-      from (${takenTroubled}) w join ${t.line} l on l.id = w.line
+      select l.queue, l.name, w.error_group, count(*) as n, max(w.id) as sample, null as first_at, max(w.started_at) as last_at
+      from (select r.id, r.line, r.error_group, r.started_at from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w join ${t.line} l on l.id = w.line
       where w.line in (${linesIn}) group by l.queue, l.name, w.error_group`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details) values (:now, :actor, :action, :target, :outcome, :details)`,

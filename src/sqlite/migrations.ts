@@ -111,6 +111,15 @@ export const migrations: readonly Migration[] = [
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
         id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
+      // Failures by cause (sql/triage.ts): what was decided about each, and how often by the minute.
+      `create table ${t.error_group} (
+        id text primary key not null, name text, first_at integer, last_at integer, sample text, message text,
+        state text not null default 'open' check (state in ('open', 'ignored', 'resolved')), state_at integer, state_by text,
+        until_at integer, until_count integer, from_count integer, note text, link text) without rowid`,
+      `create table ${t.failure} (
+        error_group text not null, at integer not null, queue text not null, version integer not null, worker text not null, n integer not null,
+        primary key (error_group, at, queue, version, worker)) without rowid`,
+      `create index "${schema}_failure_at" on ${t.failure} (at)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,

@@ -13,6 +13,7 @@ import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
+import { triageStatements } from "./triage.ts";
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
@@ -128,6 +129,11 @@ export function statements(t: Tables): Statements {
         and (:until is null or j.created_at < :until)
         and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
 
+  /** What decides whether a job may be put elsewhere. */
+  const editable = `
+      select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, :now as now
+      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
+      where r.id in (select value from json_each(:ids)) order by r.id`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
@@ -361,6 +367,17 @@ export function statements(t: Tables): Statements {
       `update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT}
         and coalesce(waits, 'sleep') = 'sleep' returning id`,
     ],
+    editable,
+    lockEditable: editable,
+    // What waits for others keeps its time until they have ended.
+    editQueued: [
+      `update ${t.ready} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank), lane = coalesce(:rows.laneId, lane),
+          run_at = case when waits is null then coalesce(:rows.runAt, :now + :rows.delay, run_at) else run_at end,
+          due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + :rows.delay, due_at) end,
+          note = case when coalesce(:rows.runAt, :rows.delay) is null then note end
+        where id = :rows.id and token is null returning id`,
+      `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
+    ],
 
     queueRows: `
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
@@ -489,6 +506,7 @@ export function statements(t: Tables): Statements {
     ],
     ...flowStatements(t, alive),
     ...insightStatements(t, { state, live, ended, levels }),
+    ...triageStatements(t),
 
     duty: `
       insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)

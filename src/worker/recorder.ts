@@ -16,6 +16,7 @@ import type { Logger } from "../logger.ts";
 import { describeFailure } from "../policy/failure.ts";
 import { Histogram } from "../policy/histogram.ts";
 import type { GaugeRow, MetricRow, Store } from "../store.ts";
+import { Failures } from "./failures.ts";
 import type { Settlement } from "./settler.ts";
 
 /** What can become of an attempt, as it is counted. */
@@ -73,13 +74,15 @@ export class Cells {
 }
 
 export interface RecorderDeps {
-  readonly store: Pick<Store, "putMetrics" | "putGauges" | "now">;
+  readonly store: Pick<Store, "putMetrics" | "putGauges" | "putFailures" | "now">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
   readonly loopDelay: () => number;
   readonly running: () => number;
   readonly slots: () => number;
+  /** Which version of a kind's definition this worker runs. */
+  readonly versionOf: (name: string) => number;
   /** What this process has counted so far in minutes that are over. */
   readonly totals: Cells;
 }
@@ -97,6 +100,7 @@ export class Recorder {
   readonly #deps: RecorderDeps;
   /** Oldest first. */
   readonly #minutes = new Map<number, Cells>();
+  readonly #failures: Failures;
   #timer: Timer | undefined;
   #flushing: Promise<void> | undefined;
   #gaugedMinute = -1;
@@ -106,6 +110,7 @@ export class Recorder {
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
+    this.#failures = new Failures(deps.workerId, deps.versionOf);
   }
 
   /** Minutes that could not be written and are lost. */
@@ -132,6 +137,8 @@ export class Recorder {
       else if (transition.move === "end") cell.counts[transition.state] += 1;
       else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
       else cell.counts.failed += 1;
+      if (outcome.kind === "failed" || outcome.kind === "dead")
+        this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
       cell.ran.add(heldMs);
       cell.waited.add(job.startedAt - job.runAt);
     }
@@ -224,13 +231,17 @@ export class Recorder {
         });
       }
     }
+    const failures = this.#failures.take();
     try {
       const startedAt = this.#deps.clock.monotonic();
       await store.putMetrics(rows);
       const writeMs = rows.length === 0 ? null : this.#deps.clock.monotonic() - startedAt;
       this.#forgetWritten();
+      await store.putFailures(failures.groups, failures.rows);
+      this.#failures.forget(this.#minute(), this.#minute() - oldestMs);
       await this.#gauge(writeMs);
     } catch (error) {
+      failures.again();
       for (const cell of written) cell.dirty = true;
       this.#dropOldest();
       log.debug(

@@ -45,7 +45,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await accessible(page);
 
   // A thousand dead jobs, one cause. One of them is tried until it succeeds: then the bank is open, and the rest follows.
-  await menu.getByRole("link", { name: /^Dead/ }).click();
+  await menu.getByRole("link", { name: /^Failures/ }).click();
   const cause = page.getByRole("row", { name: /the bank is closed/ });
   await cause.getByText("1,000").first().waitFor();
   for (;;) {
@@ -54,7 +54,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
     const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
     await end.first().waitFor();
     const said = await end.first().innerText();
-    await menu.getByRole("link", { name: /^Dead/ }).click();
+    await menu.getByRole("link", { name: /^Failures/ }).click();
     await cause.waitFor();
     if (said.includes("done")) break;
     await page.waitForTimeout(500);
@@ -78,7 +78,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await menu.getByRole("link", { name: /^Jobs/ }).click();
   await page.getByRole("searchbox").fill("name:fulfil-order");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "fulfil-order" }).click();
+  await page.getByRole("link", { name: "fulfil-order", exact: true }).click();
   await page.getByRole("button", { name: "Send packed" }).click();
   await page.getByLabel("Data (JSON)").fill('{"boxes":2}');
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();

@@ -27,6 +27,7 @@ const all = corpus.join("\n");
 
 let home: Site;
 let id = "";
+let group = "";
 beforeAll(async () => {
   // What no client lets in, too: as if somebody had written to the tables.
   home = await site({ label: all, auth: { token: "browser-test-token-0123456789" } }, (hf) => {
@@ -120,6 +121,12 @@ beforeAll(async () => {
   while ((await home.hf.breakers.list())[0]?.state !== "open")
     await new Promise((resolve) => setTimeout(resolve, 20));
   await home.hf.enqueue("later", corpus, { delay: "1h", context: all, lane: corpus[0]! });
+  while (group === "") {
+    group = (await home.hf.errors.list())[0]?.group ?? "";
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const text = all.replaceAll("\u0000", "").toWellFormed();
+  await home.hf.errors.resolve(group, { note: text, link: `https://example.org/?${text.slice(0, 500)}` });
   await home.hf.holds.set("evil", { reason: all.replaceAll("\u0000", "").toWellFormed() });
 }, 60_000);
 
@@ -130,6 +137,7 @@ test.each([
   "/jobs?state=dead",
   `/jobs?search=${encodeURIComponent(corpus[1]!)}&lane=${encodeURIComponent(corpus[0]!)}&key=${encodeURIComponent(corpus[2]!)}`,
   "/errors",
+  "/errors/:group",
   "/scheduled",
   "/retries",
   "/queues",
@@ -139,7 +147,7 @@ test.each([
   "/limits",
   "/audit",
 ])("hostile text is only text on %s", async (path) => {
-  const page = await home.open(path.replace(":id", id));
+  const page = await home.open(path.replace(":id", id).replace(":group", group));
   await page.waitForTimeout(400);
   expect(await page.evaluate("window.hacked")).toBeUndefined();
   expect(

@@ -166,15 +166,15 @@ onEveryStore((target) => {
     await hf.enqueue("other", 1, { queue: "mail" });
     const [lease] = await hf.lease({ queues: ["mail"], limit: 1, for: "1m" });
     await lease!.dead("disk full");
-    const { groups } = (await holdfast(["jobs", "errors", "--json"])).json<{
-      groups: { group: string; dead: number; message: string }[];
-    }>();
+    const groups = (await holdfast(["jobs", "errors", "--json"])).json<
+      { group: string; dead: number; message: string }[]
+    >();
     expect(groups.map(({ dead }) => dead)).toEqual([40, 1]);
     const group = groups[0]!.group;
     const shown = await holdfast(["jobs", "errors"]);
-    expect(shown.out).toMatch(new RegExp(`${group} +40 +0 +unkind +mail .* refused \\d+`));
+    expect(shown.out).toMatch(new RegExp(`${group} +open +40 +0 +40 +unkind +mail .* refused \\d+`));
     expect(shown.out).toContain(`holdfast jobs retry --error ${group} --dry-run`);
-    expect((await holdfast(["jobs", "errors", "--queue", "nowhere"])).out).toContain("Nothing is dead");
+    expect((await holdfast(["jobs", "errors", "--queue", "nowhere"])).out).toContain("Nothing fails");
     expect((await holdfast(["jobs", "list", "--error", group, "--count", "--json"])).json()).toEqual({
       count: 40,
     });

@@ -280,6 +280,7 @@ onEveryStore((target) => {
         ["recent", "/recent"],
         ["listJobs", "/jobs"],
         ["countJobs", "/jobs/count"],
+        ["jobFacets", "/jobs/facets"],
         ["getJob", `/jobs/${dead}`],
         ["errorGroups", "/errors"],
         ["listOperations", "/operations"],

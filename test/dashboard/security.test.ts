@@ -462,6 +462,7 @@ onEveryStore((target) => {
         ["run-now", "jobs:run"],
         ["cancel", "jobs:cancel"],
         ["delete", "jobs:delete"],
+        ["edit", "jobs:edit"],
       ] as const) {
         const others = ROLES.admin.filter((one) => one !== permission);
         const { send } = over(hf, { auth: () => ({ name: "eve", permissions: others }) });

@@ -17,6 +17,7 @@ interface ActOptions {
   readonly danger?: boolean;
   readonly large?: boolean;
   readonly quiet?: boolean;
+  readonly primary?: boolean;
   readonly title?: string;
 }
 
@@ -29,6 +30,7 @@ export function Act({
   danger,
   large,
   quiet,
+  primary,
   title,
   press,
 }: ActOptions & { press: () => void }) {
@@ -37,6 +39,7 @@ export function Act({
     large === true ? "" : "small",
     danger === true ? "danger" : "",
     quiet === true ? "quiet" : "",
+    primary === true ? "primary" : "",
   ];
   return (
     <>
@@ -117,8 +120,8 @@ interface FormOptions {
   readonly verb: string;
   readonly danger?: boolean;
   readonly body: ComponentChildren;
-  /** What it throws is said in the form, which stays open. */
-  readonly run: (fields: Fields) => Promise<string>;
+  /** What it throws is said in the form, which stays open. Null: there is nothing to say yet. */
+  readonly run: (fields: Fields) => Promise<string | null>;
   readonly then?: () => void;
 }
 
@@ -137,7 +140,8 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
     try {
       const said = await run(new Fields(new FormData(form.current ?? undefined)));
       close();
-      await attempt(said, async () => then?.());
+      if (said === null) then?.();
+      else await attempt(said, async () => then?.());
     } catch (error) {
       wrong.value = error instanceof Error ? error.message : String(error);
     }

@@ -1,8 +1,16 @@
 // Bulk actions: first what would happen (a dry run by the server), then doing it, with progress and a way to stop.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { BulkAction, DryRun, FilterJson, Operation, Permission } from "../../src/dashboard/contract.ts";
+import type {
+  BulkAction,
+  DryRun,
+  EditJson,
+  FilterJson,
+  Operation,
+  Permission,
+} from "../../src/dashboard/contract.ts";
 import { get, send } from "./api.ts";
+import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";
 import { count, number, plural, shortId } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
@@ -14,6 +22,7 @@ export const actions: Readonly<
 > = {
   retry: { verb: "Retry", done: "retried", permission: "jobs:retry", danger: false, key: "r" },
   "run-now": { verb: "Run now", done: "made due", permission: "jobs:run", danger: false, key: "n" },
+  edit: { verb: "Edit", done: "seen to", permission: "jobs:edit", danger: false, key: "e" },
   cancel: { verb: "Cancel", done: "cancelled", permission: "jobs:cancel", danger: true, key: "c" },
   delete: { verb: "Delete", done: "deleted", permission: "jobs:delete", danger: true, key: "#" },
 };
@@ -28,9 +37,12 @@ export function startBulk(action: BulkAction, filter: FilterJson, done: () => vo
     toast(`You may not ${actions[action].verb.toLowerCase()} jobs here.`, "bad");
     return;
   }
-  showDialog(`${actions[action].verb} jobs`, (close) => (
-    <Bulk action={action} filter={filter} close={close} done={done} />
-  ));
+  const show = (change: EditJson | null): void =>
+    showDialog(`${actions[action].verb} jobs`, (close) => (
+      <Bulk action={action} filter={filter} change={change} close={close} done={done} />
+    ));
+  if (action === "edit") askEdit(`Edit ${inWords(filter)}`, show);
+  else show(null);
 }
 
 /** The filter as a sentence. */
@@ -52,11 +64,13 @@ export function inWords(filter: FilterJson): string {
 function Bulk({
   action,
   filter,
+  change,
   close,
   done,
 }: {
   action: BulkAction;
   filter: FilterJson;
+  change: EditJson | null;
   close: () => void;
   done: () => void;
 }) {
@@ -65,10 +79,11 @@ function Bulk({
   const error = useSignal<Error | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const { verb, danger, done: did } = actions[action];
+  const edit = change === null ? {} : { change };
 
   const look = (): void => {
     error.value = null;
-    send<DryRun>("POST", "/jobs/bulk", { action, filter, dryRun: true }).then(
+    send<DryRun>("POST", "/jobs/bulk", { action, filter, ...edit, dryRun: true }).then(
       (answer) => (dry.value = answer),
       (failure: unknown) => (error.value = failure as Error),
     );
@@ -103,7 +118,7 @@ function Bulk({
       input.current?.focus();
       return;
     }
-    send<Operation>("POST", "/jobs/bulk", { action, filter: dry.value.bounded })
+    send<Operation>("POST", "/jobs/bulk", { action, ...edit, filter: dry.value.bounded })
       .then(follow)
       .catch((failure: unknown) => (error.value = failure as Error));
   };
@@ -126,8 +141,15 @@ function Bulk({
       <div class="content">
         {error.value !== null && <Failure error={error.value} again={look} />}
         <p>
-          {verb} every one of: <b>{inWords(filter)}</b>.
+          {verb} every one of: <b>{inWords(filter)}</b>
+          {change !== null && (
+            <>
+              , to <b>{editInWords(change)}</b>
+            </>
+          )}
+          .
         </p>
+        {dry.value !== null && <PassedOver dry={dry.value} />}
         {running.value !== null ? (
           <div role="status" class="stack">
             <p>
@@ -191,11 +213,27 @@ function Bulk({
           type="button"
           class="button quiet aside"
           title="The same in a terminal"
-          onClick={() => void copy(commandOf(action, filter))}
+          onClick={() => void copy(commandOf(action, filter, change))}
         >
           <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>
+  );
+}
+
+/** What an edit will leave as it is, as far as the dry run looked. */
+function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
+  const left = Object.entries(outcomes ?? {}).filter(([outcome]) => outcome !== "edited");
+  if (left.length === 0) return null;
+  const all = judged >= matched.count && !matched.more;
+  return (
+    <div class="banner warn" role="status">
+      <span>
+        {all ? "" : `Of the newest ${number(judged)}, `}
+        {number(outcomes?.["edited"] ?? 0)} will change; passed over:{" "}
+        {left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.
+      </span>
+    </div>
   );
 }

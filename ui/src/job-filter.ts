@@ -1,5 +1,5 @@
 // Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
-import type { FilterJson, JobState } from "../../src/dashboard/contract.ts";
+import type { BulkAction, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
 import type { Params } from "./api.ts";
 
 /** The filter as the address has it: each part by its parameter. */
@@ -100,13 +100,28 @@ export function filterJson(asked: Params): FilterJson {
 
 /** The same in the terminal. */
 export function commandOf(
-  verb: "list" | "retry" | "cancel" | "delete" | "run-now",
+  verb: "list" | BulkAction,
   filter: FilterJson,
+  change: EditJson | null = null,
 ): string {
+  return [...partsOf(verb, filter), ...editParts(change ?? {})].map(quoted).join(" ");
+}
+
+function editParts({ delay, at, queue, priority }: EditJson): string[] {
+  const given: [string, string | number | undefined][] = [
+    ["delay", typeof delay === "number" ? `${delay}ms` : delay],
+    ["at", at === undefined ? undefined : new Date(at).toISOString()],
+    ["to", queue],
+    ["priority", priority],
+  ];
+  return given.flatMap(([option, value]) => (value === undefined ? [] : [`--${option}`, String(value)]));
+}
+
+function partsOf(verb: "list" | BulkAction, filter: FilterJson): string[] {
   const parts = ["holdfast", "jobs", verb === "run-now" ? "run" : verb];
   if (filter.ids !== undefined) {
-    if (verb === "list") return `holdfast jobs show ${filter.ids[0] ?? ""}`;
-    return [...parts, ...filter.ids].map(quoted).join(" ");
+    if (verb === "list") return ["holdfast", "jobs", "show", filter.ids[0] ?? ""];
+    return [...parts, ...filter.ids];
   }
   const add = (option: string, value: string | undefined): void => {
     if (value !== undefined) parts.push(`--${option}`, value);
@@ -121,7 +136,7 @@ export function commandOf(
   add("since", filter.since === undefined ? undefined : new Date(filter.since).toISOString());
   add("until", filter.until === undefined ? undefined : new Date(filter.until).toISOString());
   if (filter.retrying === true) parts.push("--retrying");
-  return parts.map(quoted).join(" ");
+  return parts;
 }
 
 /** For a POSIX shell: whatever is not plainly harmless stands in single quotes. */

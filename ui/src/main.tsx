@@ -13,6 +13,7 @@ import { Dialogs, showDialog, Toasts } from "./parts.tsx";
 import { go, href, path, startRouter } from "./router.ts";
 import { Audit } from "./screens/audit.tsx";
 import { Database } from "./screens/database.tsx";
+import { ErrorScreen } from "./screens/error.tsx";
 import { Errors } from "./screens/errors.tsx";
 import { Job } from "./screens/job.tsx";
 import { Jobs } from "./screens/jobs.tsx";
@@ -47,7 +48,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
       },
       { path: "/scheduled", name: "Scheduled", icon: "clock", key: "s", tail: () => capped("scheduled") },
       { path: "/retries", name: "Retries", icon: "retry", key: "r", tail: () => capped("retrying") },
-      { path: "/errors", name: "Dead", icon: "dead", key: "d", tail: () => capped("dead", true) },
+      { path: "/errors", name: "Failures", icon: "dead", key: "d", tail: () => capped("dead", true) },
     ],
   },
   {
@@ -104,7 +105,7 @@ function Screen() {
     case "retries":
       return <Jobs key="retries" kind="retries" />;
     case "errors":
-      return <Errors />;
+      return second === undefined || second === "" ? <Errors /> : <ErrorScreen key={second} group={second} />;
     case "queues":
       return second === undefined || second === "" ? <Queues /> : <QueueScreen key={second} name={second} />;
     case "schedules":
@@ -415,12 +416,13 @@ const keys: readonly [string, string][] = [
   ["Ctrl K", "Go to a screen, a saved view, a queue or a job"],
   [
     "g then o j s r d q c w l b a",
-    "Overview, jobs, scheduled, retries, dead, queues, schedules, workers, limits, database, audit",
+    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, audit",
   ],
   ["/", "Find jobs"],
   ["j k Enter", "Next, previous, open"],
   ["x X *", "Choose, choose a range, choose all that match"],
-  ["r n c #", "Retry, run now, cancel, delete"],
+  ["r n c e #", "Retry, run now, cancel, edit, delete"],
+  ["s i o", "Failures: resolve, ignore, reopen"],
   [".", "Live or paused"],
   ["t", "Theme"],
   ["?", "This"],

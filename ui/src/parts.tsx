@@ -34,6 +34,9 @@ const icons: Readonly<Record<string, IconName>> = {
   open: "dead",
   "half-open": "retry",
   closed: "check",
+  regressed: "retry",
+  ignored: "minus",
+  resolved: "check",
 };
 
 export function State({ state }: { state: string }) {

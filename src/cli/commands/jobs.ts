@@ -1,9 +1,10 @@
-/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run. */
+/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run, edit. */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
-import type { ErrorGroups } from "../../insight.ts";
+import { checkEdit } from "../../jobs.ts";
+import { jobsErrors } from "./errors.ts";
 import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 
@@ -62,59 +63,6 @@ function pageText(
   if (page.jobs.length === 0) return "No job matches.";
   const text = jobTable(ctx, page.jobs, Date.now());
   return page.cursor === null ? text : `${text}\n${ctx.paint("dim", `more: --cursor ${page.cursor}`)}`;
-}
-
-const errors: Command = {
-  name: "errors",
-  summary: "dead and retrying jobs by what they failed of",
-  options: {
-    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
-    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
-  },
-  json: "{ groups: [{ group, queue, name, message, dead, retrying, lastHour, lastDay, firstAt, lastAt, sample }], searched, cut }",
-  examples: [
-    { line: "jobs errors --queue mail", says: "What the dead of a queue died of, the most frequent first" },
-    { line: "jobs retry --error 3f0c…", says: "Retry all that failed of one cause" },
-  ],
-  run: async (ctx) => {
-    const hf = await ctx.client();
-    const queues = ctx.list("queue");
-    const names = ctx.list("name");
-    const found = await hf.internals.store.insight.errorGroups({
-      ...(queues === undefined ? {} : { queues }),
-      ...(names === undefined ? {} : { names }),
-    });
-    ctx.result(found, () => errorsText(ctx, found));
-  },
-};
-
-function errorsText(ctx: Context, { groups, searched, cut }: ErrorGroups): string {
-  if (groups.length === 0) return "Nothing is dead, and nothing waits for a retry.";
-  const now = Date.now();
-  const text = table(
-    [
-      { title: "group", cell: ({ group }) => group },
-      { title: "dead", align: "right", cell: ({ dead }) => grouped(dead) },
-      { title: "retrying", align: "right", cell: ({ retrying }) => grouped(retrying) },
-      { title: "kind", cell: ({ name }) => name, most: 32 },
-      { title: "queue", cell: ({ queue }) => queue, most: 24 },
-      {
-        title: "last",
-        align: "right",
-        cell: ({ lastAt }) => (lastAt === null ? "–" : relative(new Date(lastAt), now)),
-      },
-      {
-        title: "error",
-        most: Math.max(30, ctx.io.stdout.columns - 90),
-        cell: ({ message }) => message ?? "",
-      },
-    ],
-    groups,
-    (cell, _column, group) => (group === null ? ctx.paint("dim", cell) : cell),
-  );
-  const hint = `holdfast jobs retry --error ${groups[0]?.group ?? ""} --dry-run`;
-  const bound = cut ? `\nCounted among the newest ${grouped(searched)} jobs that ended unhappily.` : "";
-  return `${text}${bound}\n${ctx.paint("dim", hint)}`;
 }
 
 const show: Command = {
@@ -317,10 +265,48 @@ const runNow: Command = {
   run: (ctx) => bulk(ctx, "run", (hf, ids) => hf.jobs.runNow({ ids }), { states: ["scheduled"] }),
 };
 
+const edit: Command = {
+  name: "edit",
+  summary: "put jobs to another time, queue or priority",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: {
+    ...acting,
+    delay: { type: "string", value: "duration", help: "Due so long from now: 5m, 1h30m, 2d" },
+    at: { type: "string", value: "date", help: "Due at an instant" },
+    to: { type: "string", value: "queue", help: "Into this queue" },
+    priority: { type: "string", short: "p", value: "n", help: "Higher first" },
+  },
+  details:
+    "Ids, or a filter. Jobs that run, have ended, sleep or wait (for a new time), must start by an earlier instant, or are unique within the queue that they would leave are passed over, and counted.",
+  json: "{ matched, edited, running, ended, waiting, past_deadline, keyed, not_found }; with --dry-run { dryRun, matched, samples }",
+  examples: [
+    { line: "jobs edit --queue mail --state ready --delay 2h --force", says: "Put a queue's jobs off" },
+    {
+      line: "jobs edit --queue mail --name newsletter --to mail-slow --dry-run",
+      says: "How many would move",
+    },
+    { line: "jobs edit 0199… --priority 10", says: "Ahead of the others" },
+  ],
+  run: (ctx) => {
+    const at = ctx.string("at");
+    const change = {
+      delay: ctx.string("delay"),
+      at: at === undefined ? undefined : new Date(at),
+      queue: ctx.string("to"),
+      priority: ctx.integer("priority"),
+    };
+    checkEdit(change); // before anything is counted or asked
+    return bulk(ctx, "edit", (hf, ids) => hf.jobs.edit({ ids }, change), {
+      states: ["scheduled", "ready", "waiting"],
+    });
+  },
+};
+
 export const jobs: Command = {
   name: "jobs",
-  summary: "list, errors, show, retry, cancel, delete, run",
-  subcommands: [list, errors, show, retry, cancel, remove, runNow],
+  summary: "list, errors, show, retry, cancel, delete, run, edit",
+  subcommands: [list, jobsErrors, show, retry, cancel, remove, runNow, edit],
   fallback: "list",
 };
 

@@ -1,7 +1,9 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
-import type { BulkAction, DryRun, FilterJson, Operation, Permission } from "../contract.ts";
-import { actionFilter, STATES_OF } from "../operations.ts";
+import type { BulkAction, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
+import type { InsightFilter } from "../../insight.ts";
+import { checkEdit } from "../../jobs.ts";
+import { actionFilter, editOf, jobEdit, STATES_OF } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
 import { jobLine } from "../shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
@@ -15,7 +17,7 @@ export const bulkRoutes: readonly Route[] = [
       "Acts on every job that matches. With `dryRun: true` it says how many and shows some, and changes nothing.",
     permission: "view",
     write: true,
-    body: ["action", "filter", "dryRun"],
+    body: ["action", "filter", "dryRun", "change"],
     answer: "BulkAnswer",
     run: bulk,
   },
@@ -59,6 +61,7 @@ const permissionOf: Readonly<Record<BulkAction, Permission>> = {
   "run-now": "jobs:run",
   cancel: "jobs:cancel",
   delete: "jobs:delete",
+  edit: "jobs:edit",
 };
 
 /** Long enough for most bulk actions to be done with the answer. */
@@ -72,6 +75,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   if (typeof dryRun !== "boolean") throw bad("dryRun", "must be true or false.");
   const verb = action as BulkAction;
   await context.need(permissionOf[verb]);
+  const change = changeOf(verb, body["change"]);
   const given = filterOfBody(body["filter"]);
   if (Object.keys(given).length === 0)
     throw bad(
@@ -94,17 +98,48 @@ async function bulk(context: RouteContext): Promise<Response | object> {
       bounded: shown,
       matched: total,
       samples: page.jobs.map((job) => jobLine(job, redactor, mayPayload)),
+      ...(change === null ? { outcomes: null, judged: 0 } : await judge(context, wanted, change)),
+      change,
     };
     return answer;
   }
   const filter = actionFilter(verb, insightFilter(shown));
-  const running = operations.start(verb, filter, shown, user.name);
+  const running = operations.start({ action: verb, filter, shown, change }, user.name);
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = hf.internals.env.clock.after(patienceMs, resolve, { unref: true });
   await Promise.race([running.finished, promise]);
   timer.cancel();
   const { operation }: { operation: Operation } = running;
   return json(operation, operation.state === "running" ? 202 : 200);
+}
+
+/** @throws ApiError 400, UsageError */
+function changeOf(action: BulkAction, value: unknown): EditJson | null {
+  if (action !== "edit") {
+    if (value !== undefined) throw bad("change", "goes with the action edit alone.");
+    return null;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw bad("change", 'must be an object such as { "delay": "1h" } or { "queue": "mail" }.');
+  return editOf(value as Readonly<Record<string, unknown>>, "change.");
+}
+
+/** As many are judged before the edit; the rest are judged when it comes to them, as these are again. */
+const mostJudged = 1_000;
+
+async function judge(
+  { insight, store }: RouteContext,
+  wanted: InsightFilter,
+  change: EditJson,
+): Promise<Pick<DryRun, "outcomes" | "judged">> {
+  const { jobs } = await insight.browse(wanted, { limit: mostJudged, cursor: null });
+  const outcomes: Record<string, number> = {};
+  const judged = await store.judgeEdits(
+    jobs.map(({ id }) => id),
+    checkEdit(jobEdit(change)),
+  );
+  for (const outcome of judged.values()) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  return { outcomes, judged: jobs.length };
 }
 
 function found<T>(value: T | null): T {

@@ -1,32 +1,8 @@
-/** How things go: failures by cause, minute roll-ups, the database, the audit trail. */
-import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
+/** How things go: minute roll-ups, the database, the audit trail. */
+import { bad, integer } from "../query.ts";
 import type { Route } from "./route.ts";
 
 export const insightRoutes: readonly Route[] = [
-  {
-    method: "GET",
-    path: "/errors",
-    id: "errorGroups",
-    summary: "Dead and retrying jobs by what they failed of, among the newest 50,000 that ended unhappily.",
-    permission: "view",
-    query: ["queue", "name"],
-    answer: "ErrorGroups",
-    run: async (context) => {
-      const { queues, names } = insightFilter(filterOfQuery(context.query));
-      const found = await context.insight.errorGroups({
-        ...(queues === undefined ? {} : { queues }),
-        ...(names === undefined ? {} : { names }),
-      });
-      const mayPayload = await context.may("view:payload");
-      return {
-        ...found,
-        groups: found.groups.map((group) => ({
-          ...group,
-          message: mayPayload ? context.redactor.text(group.message) : null,
-        })),
-      };
-    },
-  },
   {
     method: "GET",
     path: "/series",

@@ -2,6 +2,7 @@
 import type { Holdfast } from "../../index.ts";
 import type { BulkAction, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
+import { editOf, jobEdit } from "../operations.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../query.ts";
 import { jobDetail, jobLine } from "../shapes.ts";
 import { pageParams, readFilter, type Route, type RouteContext } from "./route.ts";
@@ -49,6 +50,17 @@ export const jobsRoutes: readonly Route[] = [
       const more = counted.some(([, one]) => one.more) || count > 10_000;
       return { total: { count: Math.min(count, 10_000), more }, states };
     },
+  },
+  {
+    method: "GET",
+    path: "/jobs/facets",
+    id: "jobFacets",
+    summary:
+      "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, among the newest 20,000 to 50,000 that ended.",
+    permission: "view",
+    query: FILTER_PARAMS,
+    answer: "JobFacets",
+    run: async (context) => context.insight.facets(await readFilter(context, filterOfQuery(context.query))),
   },
   {
     method: "POST",
@@ -145,6 +157,20 @@ export const jobsRoutes: readonly Route[] = [
     run: (context) => act(context, "delete", (hf, id) => hf.jobs.delete(id)),
   },
   {
+    method: "PATCH",
+    path: "/jobs/:id",
+    id: "editJob",
+    summary: "Puts a job that has not started to another time, queue or priority.",
+    permission: "jobs:edit",
+    write: true,
+    body: ["delay", "at", "queue", "priority"],
+    answer: "Outcome",
+    run: (context) => {
+      const change = editOf(context.body, "");
+      return act(context, "edit", (hf, id) => hf.jobs.edit(id, jobEdit(change)), change);
+    },
+  },
+  {
     method: "POST",
     path: "/signals",
     id: "signal",
@@ -187,6 +213,10 @@ const conflicts: Readonly<Record<string, string>> = {
   superseded: "Another job has its unique key now, so it cannot run beside it.",
   not_ended: "It has not ended, so there is nothing to retry.",
   ended: "It has ended already.",
+  running: "It runs: its holder has it, and nobody else may change it.",
+  waiting: "It sleeps or waits, and says itself when it goes on. Its queue and priority can be changed.",
+  past_deadline: "It must start by an earlier instant, and would be cancelled instead of run.",
+  keyed: "It is unique within its queue, so it cannot leave it.",
   not_scheduled:
     "It is not scheduled: it is due already, runs, waits for something else than time, or has ended.",
 };
@@ -195,11 +225,12 @@ async function act(
   { hf, path, audit }: RouteContext,
   verb: BulkAction,
   run: (hf: Holdfast, id: string) => Promise<string>,
+  details?: unknown,
 ): Promise<object> {
   const id = idOf(path);
   const outcome = await run(hf, id);
   if (outcome === "not_found") throw noJob(id);
-  await audit(`jobs.${verb}`, id, outcome);
+  await audit(`jobs.${verb}`, id, outcome, details);
   const conflict = conflicts[outcome];
   if (conflict !== undefined) throw new ApiError("CONFLICT", conflict, { code: outcome.toUpperCase() });
   return { outcome };

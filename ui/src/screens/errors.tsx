@@ -1,111 +1,249 @@
-// Dead and retrying jobs by what they failed of: one line a cause, however many jobs.
+// Failures by what they failed of: one line a cause, however many jobs; what is decided about each, and what wants attention.
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/contract.ts";
 import { Act } from "../actions.tsx";
-import { get, send } from "../api.ts";
-import { startBulk } from "../bulk.tsx";
+import { get } from "../api.ts";
+import { Bars } from "../bars.tsx";
+import {
+  ignore,
+  isSettled,
+  reopen,
+  resolve,
+  retryAll,
+  deleteAll,
+  tryOne,
+  wantsAttention,
+} from "../error-actions.tsx";
 import { number } from "../format.ts";
-import { Ago, attempt, Head } from "../parts.tsx";
-import { go, href } from "../router.ts";
-import { actionsColumn, type Column, Listing } from "../table.tsx";
+import { onKey } from "../keys.ts";
+import { Ago, Empty, Head, Loaded, State } from "../parts.tsx";
+import { go, href, params } from "../router.ts";
+import { actionsColumn, type Column, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+
+const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
+  { name: "Open", state: null, holds: wantsAttention },
+  { name: "Ignored", state: "ignored", holds: ({ state }) => state === "ignored" },
+  { name: "Resolved", state: "resolved", holds: ({ state }) => state === "resolved" },
+  { name: "All", state: "all", holds: () => true },
+];
 
 export function Errors() {
   const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { live: true });
+  const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
   return (
     <>
-      <Head title="Dead jobs" note="Grouped by what they failed of. Try one, then retry the rest." />
+      <Head title="Failures" note="Grouped by what they failed of. Try one, then retry the rest." />
+      <nav class="tabs" aria-label="States">
+        {tabs.map(({ name, state, holds }) => (
+          <a
+            key={name}
+            href={href(`/errors${state === null ? "" : `?state=${state}`}`)}
+            aria-current={chosen.name === name ? "page" : undefined}
+          >
+            {name}{" "}
+            {query.data !== null && <span class="n">{number(query.data.groups.filter(holds).length)}</span>}
+          </a>
+        ))}
+      </nav>
       <section class="panel" aria-label="Errors">
-        <Listing
-          query={query}
-          rows={({ groups }) => groups}
-          rowKey={({ group, queue }: ErrorGroup) => group + queue}
-          empty={{
-            icon: "check",
-            title: "Nothing is dead",
-            text: (
-              <p>
-                Jobs that used up their attempts come here, grouped by error, until their retention passes.
-              </p>
-            ),
-          }}
-          columns={columnsOf(query.again)}
-          foot={({ cut, searched }) =>
-            cut && (
-              <footer>
-                Counted among the newest {number(searched)} jobs that ended unhappily. Open a group to see
-                them all.
-              </footer>
-            )
-          }
-        />
+        <Loaded query={query}>
+          {({ groups, cut, searched }) => (
+            <>
+              <List
+                key={chosen.name}
+                groups={groups.filter(chosen.holds)}
+                tab={chosen.name}
+                again={query.again}
+              />
+              {cut && (
+                <footer>
+                  Jobs are counted among the newest {number(searched)} that ended unhappily. Open a group to
+                  see them all.
+                </footer>
+              )}
+            </>
+          )}
+        </Loaded>
       </section>
     </>
   );
 }
 
-function columnsOf(again: () => void): Column<ErrorGroup>[] {
+function List({ groups, tab, again }: { groups: readonly ErrorGroup[]; tab: string; again: () => void }) {
+  const current = useSignal<string | null>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const at = groups.findIndex(({ group }) => group === current.value);
+  const move = (by: number): void => {
+    const next = Math.max(0, Math.min(groups.length - 1, at + by));
+    current.value = groups[next]?.group ?? null;
+    body.current?.querySelectorAll<HTMLAnchorElement>("a.main-link")[next]?.focus();
+  };
+  const on = (run: (group: ErrorGroup) => void) => () => {
+    const group = groups[at];
+    if (group !== undefined) run(group);
+  };
+  // Before the paint: who sees the list can press a key.
+  useLayoutEffect(() => {
+    const offs = [
+      onKey("j", () => move(1)),
+      onKey("k", () => move(-1)),
+      onKey("Escape", () => (current.value = null)),
+      ...groupKeys(again).map(([key, run]) => onKey(key, on(run))),
+    ];
+    return () => offs.forEach((off) => off());
+  });
+  if (groups.length === 0) return <Nothing tab={tab} />;
+  return (
+    <Table
+      rows={groups}
+      rowKey={({ group }) => group}
+      body={body}
+      row={({ group }, index) => ({
+        class: index === at ? "current" : "",
+        onClick: (event) => {
+          if ((event.target as Element).closest("a, button") === null) go(`/errors/${group}`);
+        },
+      })}
+      columns={columnsOf(tab, again)}
+    />
+  );
+}
+
+/** The keys that act on a group, here and on its own page. */
+export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
+  return [
+    ["r", (group) => retryAll(group, again)],
+    ["#", (group) => deleteAll(group, again)],
+    ["n", tryOne],
+    ["s", (group) => resolve(group, again)],
+    ["i", (group) => ignore(group, again)],
+    ["o", (group) => reopen(group, again)],
+  ];
+}
+
+function Nothing({ tab }: { tab: string }) {
+  if (tab === "Open")
+    return (
+      <Empty icon="check" title="Nothing is dead">
+        <p>
+          Jobs that failed come here, grouped by error, until they come good or their retention passes.
+          Resolved and ignored ones are beside.
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty icon="check" title={tab === "All" ? "Nothing has failed" : `Nothing is ${tab.toLowerCase()}`}>
+      <p>
+        {tab === "Resolved"
+          ? "Resolve an error when it is mended: if it comes back, it opens by itself."
+          : tab === "Ignored"
+            ? "Ignore what is known and can wait, for a while or until it becomes too much."
+            : "For 30 days, what failed is counted here."}
+      </p>
+    </Empty>
+  );
+}
+
+/** Where all are open, only what came back says so. */
+function columnsOf(tab: string, again: () => void): Column<ErrorGroup>[] {
+  const open = tab === "Open";
   return [
     {
       head: "Error",
-      style: { maxWidth: "460px" },
+      class: "cause",
       cell: (group) => (
         <>
-          <a
-            class="main-link clip"
-            style={{ display: "block" }}
-            href={href(`/jobs?errorGroup=${group.group}&queue=${group.queue}`)}
-          >
+          <a class="main-link clip" href={href(`/errors/${group.group}`)}>
             {group.message ?? "(hidden)"}
           </a>
-          <span class="sub">
-            {group.name} in {group.queue}
+          <span class="sub clip">
+            {group.name} in {group.queues.join(", ")}
+            {group.versions.length > 0 && ` · version ${group.versions.join(", ")}`}
+            {group.note !== null && ` · ${group.note}`}
+          </span>
+          {open && group.state === "regressed" && <State state="regressed" />}
+        </>
+      ),
+    },
+    ...(open ? [] : [stateColumn]),
+    {
+      head: "24 hours",
+      from: "wide",
+      cell: ({ day }) => <Bars of={day} label="Failures by the hour, the last 24 hours" height={22} />,
+    },
+    { head: "1 h", num: true, from: "wide", class: "muted", cell: ({ lastHour }) => number(lastHour) },
+    { head: "24 h", num: true, from: "medium", class: "muted", cell: ({ lastDay }) => number(lastDay) },
+    { head: "7 d", num: true, from: "wide", class: "muted", cell: ({ lastWeek }) => number(lastWeek) },
+    {
+      head: "Dead",
+      num: true,
+      cell: ({ dead, retrying }) => (
+        <>
+          <b class={dead === 0 ? "muted" : ""}>{number(dead)}</b>
+          {retrying > 0 && <span class="sub nowrap">{number(retrying)} retrying</span>}
+        </>
+      ),
+    },
+    {
+      head: "Seen",
+      num: true,
+      from: "medium",
+      cell: ({ firstAt, lastAt }) => (
+        <>
+          <Ago at={lastAt} />
+          <span class="sub nowrap">
+            first <Ago at={firstAt} />
           </span>
         </>
       ),
     },
-    { head: "Dead", num: true, cell: ({ dead }) => <b>{number(dead)}</b> },
-    { head: "Retrying", num: true, from: "medium", class: "muted", cell: ({ retrying }) => number(retrying) },
-    { head: "1 h", num: true, from: "wide", class: "muted", cell: ({ lastHour }) => number(lastHour) },
-    { head: "24 h", num: true, from: "wide", class: "muted", cell: ({ lastDay }) => number(lastDay) },
-    { head: "First", num: true, from: "medium", class: "muted", cell: ({ firstAt }) => <Ago at={firstAt} /> },
-    { head: "Last", num: true, from: "medium", class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
-    actionsColumn((group) => group.dead > 0 && <Actions group={group} again={again} />),
+    actionsColumn((group) => <Actions group={group} again={again} />),
   ];
 }
 
+const stateColumn: Column<ErrorGroup> = {
+  head: "State",
+  from: "medium",
+  cell: (group) => (
+    <>
+      <State state={group.state} />
+      <Until group={group} />
+    </>
+  ),
+};
+
+/** How long it is ignored. */
+export function Until({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
+  if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
+  return (
+    <span class="sub nowrap" style={{ display: "block" }}>
+      {untilAt !== null && <Ago at={untilAt} />}
+      {untilAt !== null && untilCount !== null && ", or "}
+      {untilCount !== null && `${number(since)} of ${number(untilCount)}`}
+    </span>
+  );
+}
+
 function Actions({ group, again }: { group: ErrorGroup; again: () => void }) {
-  const filter = {
-    state: ["dead" as const],
-    queue: [group.queue],
-    name: [group.name],
-    errorGroup: group.group,
-  };
   return (
     <>
-      <Act
-        verb="Try one"
-        on={group.name}
-        needs="jobs:retry"
-        quiet
-        press={() =>
-          void attempt("One of them runs again: see what becomes of it.", () =>
-            send("POST", `/jobs/${group.sample}/retry`),
-          ).then((ok) => ok && go(`/jobs/${group.sample}`))
-        }
-      />
-      <Act
-        verb="Retry all"
-        on={group.name}
-        needs="jobs:retry"
-        press={() => startBulk("retry", filter, again)}
-      />
-      <Act
-        verb="Delete"
-        on={group.name}
-        needs="jobs:delete"
-        danger
-        press={() => startBulk("delete", filter, again)}
-      />
+      {group.dead > 0 && (
+        <>
+          <span class="medium-only">
+            <Act verb="Try one" on={group.name} needs="jobs:retry" quiet press={() => tryOne(group)} />
+          </span>
+          <Act verb="Retry all" on={group.name} needs="jobs:retry" press={() => retryAll(group, again)} />
+        </>
+      )}
+      <span class={group.dead > 0 ? "medium-only" : ""}>
+        {isSettled(group) ? (
+          <Act verb="Reopen" on={group.name} needs="errors:triage" press={() => reopen(group, again)} />
+        ) : (
+          <Act verb="Resolve" on={group.name} needs="errors:triage" press={() => resolve(group, again)} />
+        )}
+      </span>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { Act, openForm } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
+import { editJob } from "../bulk-edit.tsx";
 import { actions } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
@@ -51,10 +52,23 @@ const can: Readonly<Record<BulkAction, (job: JobDetail) => boolean>> = {
   cancel: ({ state }) =>
     state === "scheduled" || state === "ready" || state === "running" || state === "waiting",
   delete: ({ state }) => state !== "running",
+  edit: ({ state }) => state === "scheduled" || state === "ready" || state === "waiting",
+};
+
+const looks: Readonly<Record<BulkAction, string>> = {
+  retry: "primary",
+  "run-now": "primary",
+  cancel: "danger",
+  delete: "danger",
+  edit: "",
 };
 
 function act(action: BulkAction, job: JobDetail, again: () => void): void {
   if (!may(actions[action].permission) || !can[action](job)) return;
+  if (action === "edit") {
+    editJob(job, again);
+    return;
+  }
   const run = async (): Promise<void> => {
     if (action === "delete") {
       await send("DELETE", `/jobs/${job.id}`);
@@ -140,7 +154,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
               <button
                 key={action}
                 type="button"
-                class={`button ${action === "retry" || action === "run-now" ? "primary" : "danger"}`}
+                class={`button ${looks[action]}`}
                 onClick={() => act(action, job, again)}
               >
                 {actions[action].verb}
@@ -295,8 +309,8 @@ function Attempts({ job }: { job: JobDetail }) {
       note={`${number(newest.length)}, newest first`}
       tools={
         job.errorGroup !== null && (
-          <a class="link small" href={href(`/jobs?errorGroup=${job.errorGroup}`)}>
-            Jobs with this error
+          <a class="link small" href={href(`/errors/${job.errorGroup}`)}>
+            All with this error
           </a>
         )
       }

@@ -1,7 +1,13 @@
 // Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { BulkAction, FilterJson, JobCount, JobState } from "../../../src/dashboard/contract.ts";
+import type {
+  BulkAction,
+  CappedCount,
+  FilterJson,
+  JobFacets,
+  JobState,
+} from "../../../src/dashboard/contract.ts";
 import { get, type Params } from "../api.ts";
 import { actions, inWords, mayDo, startBulk } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
@@ -9,6 +15,7 @@ import { count, plural } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { chooseColumns, jobColumns } from "../job-columns.tsx";
 import { exportDialog } from "../job-export.tsx";
+import { Facets } from "../job-facets.tsx";
 import { CHIPS, commandOf, filterJson, filterOf, type ListFilter, parseSearch } from "../job-filter.ts";
 import { useJobPages } from "../job-pages.ts";
 import { onKey } from "../keys.ts";
@@ -56,12 +63,13 @@ export function Jobs({ kind }: { kind: JobsKind }) {
   // Next due first is the claim's own order, which knows queue and name and nothing else.
   const simple = Object.keys(filter).every((name) => name === "queue" || name === "name");
   const asked: Params = { ...filter, ...fixed, ...(kind === "scheduled" && !simple ? { order: null } : {}) };
-  const countable: Params = { ...asked, order: null, ...(kind === "jobs" ? { state: null } : {}) };
   const key = JSON.stringify([kind, filter]);
-  const counts = useQuery(`count ${key}`, (signal) => get<JobCount>("/jobs/count", countable, signal), {
-    live: true,
-  });
-  const total = totalOf(kind, counts.data, filter["state"]);
+  const facets = useQuery(
+    `facets ${key}`,
+    (signal) => get<JobFacets>("/jobs/facets", { ...asked, order: null }, signal),
+    { live: true },
+  );
+  const total = totalOf(facets.data, asked["state"]);
   return (
     <>
       <Head title={title} note={note}>
@@ -96,7 +104,8 @@ export function Jobs({ kind }: { kind: JobsKind }) {
         <SavedViews />
         <Chips filter={filter} />
       </div>
-      {kind === "jobs" && <StateTabs counts={counts.data} chosen={filter["state"] ?? null} />}
+      {kind === "jobs" && <StateTabs facets={facets.data} chosen={filter["state"] ?? null} />}
+      {facets.data !== null && <Facets facets={facets.data} filter={filter} />}
       <List key={key} kind={kind} asked={asked} total={total} filtered={Object.keys(filter).length > 0} />
     </>
   );
@@ -164,7 +173,7 @@ function Chips({ filter }: { filter: ListFilter }) {
   );
 }
 
-function StateTabs({ counts, chosen }: { counts: JobCount | null; chosen: string | null }) {
+function StateTabs({ facets, chosen }: { facets: JobFacets | null; chosen: string | null }) {
   const link = (state: string | null): string => {
     const next = new URLSearchParams(params.value);
     if (state === null) next.delete("state");
@@ -178,7 +187,7 @@ function StateTabs({ counts, chosen }: { counts: JobCount | null; chosen: string
         All
       </a>
       {states.map((state) => {
-        const n = counts?.states[state];
+        const n = facets === null ? undefined : countOf(facets, state);
         return (
           <a key={state} href={link(state)} aria-current={chosen === state ? "page" : undefined}>
             {state[0]?.toUpperCase()}
@@ -190,11 +199,21 @@ function StateTabs({ counts, chosen }: { counts: JobCount | null; chosen: string
   );
 }
 
-function totalOf(kind: JobsKind, counts: JobCount | null, state: string | undefined): string | null {
-  if (counts === null) return null;
-  if (kind !== "jobs" || state === undefined) return count(counts.total);
-  const chosen = state.split(",").flatMap((one) => counts.states[one as JobState] ?? []);
-  return count({ count: chosen.reduce((n, one) => n + one.count, 0), more: chosen.some(({ more }) => more) });
+const none: CappedCount = { count: 0, more: false };
+/** The server counts no further. */
+const most = 10_000;
+
+function countOf({ states: found }: JobFacets, state: string): CappedCount {
+  return found.find(({ value }) => value === state) ?? none;
+}
+
+/** Over the states that are asked for. */
+function totalOf(facets: JobFacets | null, state: Params[string]): string | null {
+  if (facets === null) return null;
+  const wanted = state === undefined || state === null || state === "" ? states : String(state).split(",");
+  const counts = wanted.map((one) => countOf(facets, one));
+  const sum = counts.reduce((n, one) => n + one.count, 0);
+  return count({ count: Math.min(sum, most), more: sum > most || counts.some(({ more }) => more) });
 }
 
 function List({

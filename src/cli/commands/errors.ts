@@ -1,0 +1,247 @@
+/** `holdfast errors`: failures by cause, and what is decided about them. */
+import type { ErrorGroup } from "../../index.ts";
+import { checkGroup, checkTriageState, type ErrorGroupQuery } from "../../error-groups.ts";
+import { type Command, type Option } from "../command.ts";
+import type { Context } from "../context.ts";
+import { grouped, oneLine, relative, table } from "../text.ts";
+
+const noting: Readonly<Record<string, Option>> = {
+  note: { type: "string", value: "text", help: "For whoever looks next; empty takes it away" },
+  link: { type: "string", value: "url", help: "Where it is seen to; empty takes it away" },
+};
+
+const fields =
+  "group, name, queue, queues, versions, state, decidedAt, decidedBy, untilAt, untilCount, since, note, link, dead, retrying, lastHour, lastDay, lastWeek, day, firstAt, lastAt, sample, message";
+
+const list: Command = {
+  name: "list",
+  summary: "failures by cause, what wants attention first",
+  options: {
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
+    state: {
+      type: "string",
+      short: "s",
+      multiple: true,
+      value: "state",
+      help: "open, regressed, ignored, resolved; default open and regressed",
+    },
+    all: { type: "boolean", help: "Also what is ignored or resolved" },
+  },
+  json: `[{ ${fields} }]`,
+  examples: [
+    { line: "errors list --queue mail", says: "What fails in a queue, the most frequent first" },
+    { line: "jobs retry --error 3f0c… --dry-run", says: "What a retry of one cause would do" },
+  ],
+  run: async (ctx) => {
+    const states = ctx.list("state")?.map(checkTriageState);
+    const query: ErrorGroupQuery = {
+      queue: ctx.list("queue"),
+      name: ctx.list("name"),
+      state: states ?? (ctx.flag("all") ? undefined : ["open", "regressed"]),
+    };
+    const hf = await ctx.client();
+    const groups = await hf.errors.list(query);
+    ctx.result(groups, () => listText(ctx, groups));
+  },
+};
+
+function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
+  if (groups.length === 0) return "Nothing fails that is not resolved or ignored.";
+  const now = Date.now();
+  const text = table(
+    [
+      { title: "group", cell: ({ group }) => group },
+      { title: "state", cell: ({ state }) => state },
+      { title: "dead", align: "right", cell: ({ dead }) => grouped(dead) },
+      { title: "retrying", align: "right", cell: ({ retrying }) => grouped(retrying) },
+      { title: "24h", align: "right", cell: ({ lastDay }) => grouped(lastDay) },
+      { title: "kind", cell: ({ name }) => name, most: 32 },
+      { title: "queue", cell: ({ queues }) => queues.join(", "), most: 24 },
+      {
+        title: "last",
+        align: "right",
+        cell: ({ lastAt }) => (lastAt === null ? "–" : relative(lastAt, now)),
+      },
+      {
+        title: "error",
+        most: Math.max(30, ctx.io.stdout.columns - 110),
+        cell: ({ message }) => message ?? "",
+      },
+    ],
+    groups,
+    (cell, column, group) => {
+      if (group === null) return ctx.paint("dim", cell);
+      if (column !== 1) return cell;
+      return group.state === "regressed" ? ctx.paint("bad", cell) : cell;
+    },
+  );
+  const first = groups[0]?.group ?? "";
+  return `${text}\n${ctx.paint("dim", `holdfast errors show ${first}\nholdfast jobs retry --error ${first} --dry-run`)}`;
+}
+
+const show: Command = {
+  name: "show",
+  summary: "one cause: how often, since when, where, and what was decided",
+  args: "<group>",
+  maxArgs: 1,
+  json: `{ ${fields}, week, weekFrom, places }`,
+  examples: [{ line: "errors show 3f0c…", says: "Counts, queues, versions, note, link" }],
+  run: async (ctx) => {
+    const id = groupOf(ctx);
+    const hf = await ctx.client();
+    const group = await hf.errors.get(id);
+    if (group === null) return unknown(ctx, id);
+    ctx.result(group, () => showText(ctx, group));
+    return 0;
+  },
+};
+
+function showText(ctx: Context, group: ErrorGroup): string {
+  const now = Date.now();
+  const at = (date: Date | null): string =>
+    date === null ? "–" : `${date.toISOString()} (${relative(date, now)})`;
+  const until = [
+    ...(group.untilAt === null ? [] : [`until ${at(group.untilAt)}`]),
+    ...(group.untilCount === null
+      ? []
+      : [`until ${grouped(group.untilCount)} more (${grouped(group.since)} so far)`]),
+  ];
+  const lines: [string, string][] = [
+    ["group", group.group],
+    ["error", group.message ?? "–"],
+    ["state", [group.state, ...until].join(", ")],
+    [
+      "decided",
+      group.decidedAt === null
+        ? "–"
+        : `${at(group.decidedAt)}${group.decidedBy === null ? "" : ` by ${group.decidedBy}`}`,
+    ],
+    ["kind", group.name],
+    ["queues", group.queues.join(", ")],
+    ["versions", group.versions.join(", ") || "–"],
+    ["dead", `${grouped(group.dead)}, ${grouped(group.retrying)} retrying`],
+    [
+      "failures",
+      `${grouped(group.lastHour)} in 1h, ${grouped(group.lastDay)} in 24h, ${grouped(group.lastWeek)} in 7d`,
+    ],
+    ["first", at(group.firstAt)],
+    ["last", at(group.lastAt)],
+    ["sample", group.sample ?? "–"],
+  ];
+  if (group.note !== null) lines.push(["note", group.note]);
+  if (group.link !== null) lines.push(["link", group.link]);
+  return lines.map(([name, value]) => `${ctx.paint("dim", name.padEnd(9))} ${oneLine(value)}`).join("\n");
+}
+
+const resolve: Command = {
+  name: "resolve",
+  summary: "it is mended; if it fails so again, it is regressed",
+  args: "<group>",
+  maxArgs: 1,
+  options: noting,
+  json: "{ group, state }",
+  examples: [{ line: `errors resolve 3f0c… --note "fixed in 2.4.1"`, says: "And say where" }],
+  run: (ctx) => decide(ctx, "resolved", (hf, group, note) => hf.errors.resolve(group, note)),
+};
+
+const ignore: Command = {
+  name: "ignore",
+  summary: "it can wait: for good, for a while, or until it has failed so many times more",
+  args: "<group>",
+  maxArgs: 1,
+  options: {
+    for: { type: "string", value: "duration", help: "So long: 12h, 7d" },
+    until: { type: "string", value: "date", help: "Until an instant" },
+    count: { type: "string", value: "n", help: "Until it has failed so many times more" },
+    ...noting,
+  },
+  json: "{ group, state }",
+  examples: [
+    { line: "errors ignore 3f0c… --for 7d", says: "Not this week" },
+    { line: "errors ignore 3f0c… --count 1000", says: "Unless it becomes many" },
+  ],
+  run: (ctx) => {
+    const until = ctx.string("until");
+    const bounds = {
+      for: ctx.string("for"),
+      until: until === undefined ? undefined : new Date(until),
+      count: ctx.integer("count"),
+    };
+    return decide(ctx, "ignored", (hf, group, note) => hf.errors.ignore(group, { ...bounds, ...note }));
+  },
+};
+
+const reopen: Command = {
+  name: "reopen",
+  summary: "it is neither mended nor to be ignored after all",
+  args: "<group>",
+  maxArgs: 1,
+  options: noting,
+  json: "{ group, state }",
+  examples: [{ line: "errors reopen 3f0c…", says: "Back on the list" }],
+  run: (ctx) => decide(ctx, "open", (hf, group, note) => hf.errors.reopen(group, note)),
+};
+
+const note: Command = {
+  name: "note",
+  summary: "note something, or link it, without deciding anything",
+  args: "<group>",
+  maxArgs: 1,
+  options: noting,
+  json: "{ group, note, link }",
+  examples: [{ line: `errors note 3f0c… --note "asked the bank"`, says: "For whoever looks next" }],
+  run: async (ctx) => {
+    const id = groupOf(ctx);
+    const given = noteOf(ctx);
+    const hf = await ctx.client();
+    if (!(await hf.errors.set(id, given))) return unknown(ctx, id);
+    ctx.result({ group: id, ...given }, () => `noted ${id}`);
+    return 0;
+  },
+};
+
+type Client = Awaited<ReturnType<Context["client"]>>;
+
+async function decide(
+  ctx: Context,
+  state: string,
+  run: (hf: Client, group: string, note: ReturnType<typeof noteOf>) => Promise<boolean>,
+): Promise<number> {
+  const id = groupOf(ctx);
+  const hf = await ctx.client();
+  if (!(await run(hf, id, noteOf(ctx)))) return unknown(ctx, id);
+  ctx.result({ group: id, state }, () => `${state} ${id}`);
+  return 0;
+}
+
+function groupOf(ctx: Context): string {
+  return checkGroup(ctx.argument(0, "a group, as `holdfast errors list` names it"));
+}
+
+function noteOf(ctx: Context): { note?: string; link?: string } {
+  const [text, link] = [ctx.string("note"), ctx.string("link")];
+  return { ...(text === undefined ? {} : { note: text }), ...(link === undefined ? {} : { link }) };
+}
+
+function unknown(ctx: Context, id: string): number {
+  ctx.note(`Nothing has failed of ${id}, or it is too long ago.`);
+  return 1;
+}
+
+export const errors: Command = {
+  name: "errors",
+  summary: "list, show, resolve, ignore, reopen, note",
+  subcommands: [list, show, resolve, ignore, reopen, note],
+  fallback: "list",
+};
+
+/** The same list under the jobs. */
+export const jobsErrors: Command = {
+  ...list,
+  name: "errors",
+  examples: [
+    { line: "jobs errors --queue mail", says: "What the dead of a queue died of, the most frequent first" },
+    { line: "jobs retry --error 3f0c…", says: "Retry all that failed of one cause" },
+  ],
+};

@@ -1,0 +1,139 @@
+/** Failures by cause: lists, one of them, and what is decided about it. */
+import type { ErrorGroup } from "../../insight.ts";
+import { checkTriageState, isGroup } from "../../error-groups.ts";
+import type { Permission } from "../contract.ts";
+import { ApiError } from "../http.ts";
+import { bad, filterOfQuery, insightFilter } from "../query.ts";
+import { change, type Route, type RouteContext } from "./route.ts";
+
+const permission: Permission = "errors:triage";
+const missing = "Nothing has failed so, or it is too long ago.";
+
+export const errorsRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/errors",
+    id: "errorGroups",
+    summary:
+      "Failures by cause, what wants attention first: jobs among the newest 50,000 that ended unhappily, and what workers counted.",
+    permission: "view",
+    query: ["queue", "name", "state"],
+    answer: "ErrorGroups",
+    run: async (context) => {
+      const states = context.query.get("state")?.split(",").map(checkTriageState);
+      const where = new URLSearchParams(context.query);
+      where.delete("state");
+      const { queues, names } = insightFilter(filterOfQuery(where));
+      const found = await context.insight.errorGroups({
+        ...(queues === undefined ? {} : { queues }),
+        ...(names === undefined ? {} : { names }),
+        ...(states === undefined ? {} : { states }),
+      });
+      const show = await shownTo(context);
+      return { ...found, groups: found.groups.map(show) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/errors/:group",
+    id: "errorGroup",
+    summary: "One cause of failures: how often by the hour, in which queues, of which versions.",
+    permission: "view",
+    answer: "ErrorGroup",
+    run: async (context) => {
+      const group = context.path["group"] ?? "";
+      const found = isGroup(group) ? await context.insight.errorGroup(group) : null;
+      if (found === null) throw new ApiError("NOT_FOUND", missing);
+      return (await shownTo(context))(found);
+    },
+  },
+  decision(
+    "resolve",
+    "resolved",
+    "It is mended: if it fails so again, it is `regressed`.",
+    [],
+    (context, group, options) => context.hf.errors.resolve(group, options),
+  ),
+  decision(
+    "ignore",
+    "ignored",
+    "It can wait: for good, `for` a while, `until` an instant, or until it has failed `count` times more.",
+    ["for", "until", "count"],
+    (context, group, options) => {
+      const { for: delay, until, count } = context.body;
+      if (until !== undefined && !Number.isSafeInteger(until))
+        throw bad("until", "must be an instant in epoch milliseconds.");
+      return context.hf.errors.ignore(group, {
+        ...options,
+        for: delay as string | undefined,
+        until: until as number | undefined,
+        count: count as number | undefined,
+      });
+    },
+  ),
+  decision(
+    "reopen",
+    "opened",
+    "It is neither mended nor to be ignored after all.",
+    [],
+    (context, group, options) => context.hf.errors.reopen(group, options),
+  ),
+  change(
+    {
+      method: "PATCH",
+      path: "/errors/:group",
+      id: "noteError",
+      summary: "Sets a note or a link; null takes it away.",
+      permission,
+      body: ["note", "link"],
+    },
+    ["errors.note", "noted"],
+    async ({ hf, body }, group) => isGroup(group) && hf.errors.set(group, noteOf(body)),
+    missing,
+  ),
+];
+
+function decision(
+  verb: "resolve" | "ignore" | "reopen",
+  outcome: string,
+  summary: string,
+  body: readonly string[],
+  run: (
+    context: RouteContext,
+    group: string,
+    options: { by: string } & ReturnType<typeof noteOf>,
+  ) => Promise<boolean>,
+): Route {
+  return change(
+    {
+      method: "POST",
+      path: `/errors/:group/${verb}`,
+      id: `${verb}Error`,
+      summary,
+      permission,
+      body: [...body, "note", "link"],
+    },
+    [`errors.${verb}`, outcome],
+    async (context, group) =>
+      isGroup(group) && run(context, group, { ...noteOf(context.body), by: nameOf(context) }),
+    missing,
+  );
+}
+
+/** Names come from the site's own sign-in, and may have what no database takes. */
+function nameOf({ user }: RouteContext): string {
+  return user.name.replaceAll("\0", "").toWellFormed().slice(0, 200) || "somebody";
+}
+
+function noteOf({ note, link }: RouteContext["body"]): { note?: string | null; link?: string | null } {
+  return {
+    ...(note === undefined ? {} : { note: note as string | null }),
+    ...(link === undefined ? {} : { link: link as string | null }),
+  };
+}
+
+/** What an error says may have been in a payload. */
+async function shownTo({ may, redactor }: RouteContext): Promise<<T extends ErrorGroup>(group: T) => T> {
+  const mayPayload = await may("view:payload");
+  return (group) => ({ ...group, message: mayPayload ? redactor.text(group.message) : null });
+}

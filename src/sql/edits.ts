@@ -1,0 +1,131 @@
+/**
+ * Putting jobs elsewhere by hand: another time, queue or priority.
+ *
+ *   look (which lines and lanes will be needed) ─▶ make those ─▶ lock the rows ─▶ judge each (policy/edit.ts) ─▶ write ─▶ ring
+ *
+ * Invariants: only rows that nobody holds are changed, under their lock, in the transaction that judged them; a job's line
+ * in `job` and in `ready` stays the same one; a job in a lane goes to the lane of the same key in its new queue.
+ * Not here: walking over many in batches (jobs.ts).
+ */
+import type { LaneLimits } from "../job.ts";
+import { isId } from "../policy/id.ts";
+import { type EditOutcome, type JobChange, judgeEdit } from "../policy/edit.ts";
+import type { Row, Script } from "./catalogue.ts";
+import { limitColumns, resolveLanes } from "./lanes.ts";
+import { Lines, resolveLines } from "./lines.ts";
+import { extras, flag, maybeNumber, maybeText, number, text } from "./rows.ts";
+
+/** Where jobs of one kind, with or without a lane, will stand. */
+export interface Place {
+  readonly queue: string;
+  readonly name: string;
+  readonly lane: string | null;
+}
+
+/** The places that a change of queue leads to, each once. */
+export function placesOf(rows: readonly Row[], queue: string): Place[] {
+  const places = rows.map((row) => ({ queue, name: text(row, "name"), lane: maybeText(row, "lane") }));
+  return [...new Map(places.map((place) => [JSON.stringify(place), place])).values()];
+}
+
+/** Locks, judges and writes. `limits`: what a lane that is made here begins with, by the kind's name. */
+export function* editScript(
+  ids: readonly string[],
+  change: JobChange,
+  limits: ReadonlyMap<string, LaneLimits | null>,
+  now: number | null,
+): Script<Map<string, EditOutcome>> {
+  const wanted = [...new Set(ids.filter(isId))].sort();
+  const outcomes = new Map<string, EditOutcome>(ids.map((id) => [id, "not_found"]));
+  const rows = yield { name: "lockEditable", params: { now, ids: wanted } };
+  const editable = yield* judged(rows, wanted, change, outcomes);
+  if (editable.length === 0) return outcomes;
+  const stands = yield* newPlaces(editable, change.queue, limits, now);
+  const rank = change.priority === null ? null : -change.priority || 0;
+  const written = editable.map((row) => {
+    const id = text(row, "id");
+    return { id, ...stands(row), rank, delay: change.delayMs, runAt: change.runAt };
+  });
+  yield { name: "editQueued", params: { now, rows: written } };
+  if (written.some(({ laneId }) => laneId !== null) || editable.some((row) => row["lane"] !== null))
+    yield { name: "ringJobs", params: { ids: written.map(({ id }) => id) } };
+  return outcomes;
+}
+
+/** Judges without a lock, and changes nothing. */
+export function* judgeScript(
+  ids: readonly string[],
+  change: JobChange,
+  now: number | null,
+): Script<Map<string, EditOutcome>> {
+  const wanted = [...new Set(ids.filter(isId))].sort();
+  const outcomes = new Map<string, EditOutcome>(ids.map((id) => [id, "not_found"]));
+  yield* judged(yield { name: "editable", params: { now, ids: wanted } }, wanted, change, outcomes);
+  return outcomes;
+}
+
+/** Fills in the outcomes; gives the rows that may be edited. */
+function* judged(
+  rows: readonly Row[],
+  wanted: readonly string[],
+  change: JobChange,
+  outcomes: Map<string, EditOutcome>,
+): Script<Row[]> {
+  const editable: Row[] = [];
+  for (const row of rows) {
+    const outcome = judgeEdit(standing(row), change, number(row, "now"));
+    outcomes.set(text(row, "id"), outcome);
+    if (outcome === "edited") editable.push(row);
+  }
+  const rest = wanted.filter((id) => outcomes.get(id) === "not_found");
+  if (rest.length > 0)
+    for (const row of yield { name: "findEnded", params: { ids: rest } })
+      outcomes.set(text(row, "id"), "ended");
+  return editable;
+}
+
+/** The line and the lane's number of each; null: as they are. */
+function* newPlaces(
+  rows: readonly Row[],
+  queue: string | null,
+  limits: ReadonlyMap<string, LaneLimits | null>,
+  now: number | null,
+): Script<(row: Row) => { line: number | null; laneId: number | null }> {
+  const moving = queue === null ? [] : rows.filter((row) => text(row, "queue") !== queue);
+  if (queue === null || moving.length === 0) return () => ({ line: null, laneId: null });
+  const lines = new Lines();
+  const named = moving.map((row) => ({ queue, name: text(row, "name"), lane: maybeText(row, "lane") }));
+  lines.learn(yield* resolveLines(lines.unknown(named)));
+  const lanes = new Map<string, number>();
+  const laned = new Map(
+    named.flatMap(({ name, lane }) =>
+      lane === null ? [] : [[lane, { queue, key: lane, ...limitColumns(limits.get(name) ?? null) }] as const],
+    ),
+  );
+  if (laned.size > 0)
+    for (const row of yield* resolveLanes([...laned.values()], now))
+      lanes.set(text(row, "key"), number(row, "id"));
+  return (row) => {
+    if (text(row, "queue") === queue) return { line: null, laneId: null };
+    const lane = maybeText(row, "lane");
+    const line = lines.id({ queue, name: text(row, "name"), lane }) as number;
+    return { line, laneId: lane === null ? null : (lanes.get(lane) as number) };
+  };
+}
+
+function standing(row: Row): Parameters<typeof judgeEdit>[0] {
+  const key = maybeText(row, "key");
+  return {
+    running: row["token"] !== null,
+    waits: maybeText(row, "waits"),
+    begun: flag(row, "begun"),
+    deadlineAt: maybeNumber(row, "deadline_at"),
+    queue: text(row, "queue"),
+    keyScope: key === null ? null : (scopeOf(row) ?? `job:${text(row, "name")}`),
+  };
+}
+
+/** The unique rule's scope travels in the extras. */
+function scopeOf(row: Row): string | undefined {
+  return (extras(row) as { unique?: { scope?: string } } | null)?.unique?.scope;
+}

@@ -1,0 +1,147 @@
+// What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
+import type { ErrorGroup, FilterJson } from "../../src/dashboard/contract.ts";
+import { Field, openForm } from "./actions.tsx";
+import { send } from "./api.ts";
+import { startBulk } from "./bulk.tsx";
+import { may } from "./live.ts";
+import { attempt, toast } from "./parts.tsx";
+import { go } from "./router.ts";
+
+/** Its dead jobs. */
+export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
+  return {
+    state: ["dead"],
+    ...(queues.length === 1 ? { queue: queues } : {}),
+    name: [name],
+    errorGroup: group,
+  };
+}
+
+export function isSettled({ state }: ErrorGroup): boolean {
+  return state === "resolved" || state === "ignored";
+}
+
+/** Whether somebody should look at it: it has jobs, or came back. */
+export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
+  return state === "regressed" || (state === "open" && dead + retrying > 0);
+}
+
+/** Runs one of them again; its page shows what becomes of it. */
+export function tryOne(group: ErrorGroup): void {
+  const { sample, dead } = group;
+  if (!may("jobs:retry") || sample === null || dead === 0) return;
+  void attempt("One of them runs again: see what becomes of it.", () =>
+    send("POST", `/jobs/${sample}/retry`),
+  ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
+}
+
+export function retryAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("retry", deadOf(group), again);
+}
+
+export function deleteAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("delete", deadOf(group), again);
+}
+
+function mayDecide(): boolean {
+  if (may("errors:triage")) return true;
+  toast("You may not decide about errors here.", "bad");
+  return false;
+}
+
+export function resolve(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: "Resolve this error",
+    verb: "Resolve",
+    body: (
+      <>
+        <p class="muted">
+          If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay:
+          retry or delete them.
+        </p>
+        <NoteFields group={group} />
+      </>
+    ),
+    run: async (fields) => {
+      await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
+      return "It is resolved.";
+    },
+    then: again,
+  });
+}
+
+export function ignore(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: "Ignore this error",
+    verb: "Ignore",
+    body: (
+      <>
+        <div class="grid two">
+          <Field label="For" name="for" placeholder="good, or 12h, 7d" />
+          <Field
+            label="Until it fails so often more"
+            name="count"
+            inputMode="numeric"
+            placeholder="no matter"
+          />
+        </div>
+        <NoteFields group={group} />
+      </>
+    ),
+    run: async (fields) => {
+      await send("POST", `/errors/${group.group}/ignore`, {
+        ...noteOf(fields.text("note"), fields.text("link")),
+        for: fields.text("for"),
+        count: fields.number("count"),
+      });
+      return "It is ignored.";
+    },
+    then: again,
+  });
+}
+
+export function reopen(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  void attempt("It is open again.", () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+}
+
+export function note(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: "Note",
+    verb: "Keep",
+    body: <NoteFields group={group} />,
+    run: async (fields) => {
+      await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
+      return "It is noted.";
+    },
+    then: again,
+  });
+}
+
+/** What is left empty is taken away. */
+function noteOf(
+  text: string | undefined,
+  link: string | undefined,
+): { note: string | null; link: string | null } {
+  return { note: text ?? null, link: link ?? null };
+}
+
+function NoteFields({ group }: { group: ErrorGroup }) {
+  return (
+    <>
+      <label class="field">
+        <span>Note</span>
+        <textarea
+          class="input short"
+          name="note"
+          defaultValue={group.note ?? ""}
+          placeholder="For whoever looks next"
+        />
+      </label>
+      <Field label="Link" name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
+    </>
+  );
+}

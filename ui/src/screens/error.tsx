@@ -1,0 +1,382 @@
+// One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
+import { useLayoutEffect } from "preact/hooks";
+import type { ErrorGroupDetail, JobDetail, JobList } from "../../../src/dashboard/contract.ts";
+import { Act } from "../actions.tsx";
+import { ApiFailure, get } from "../api.ts";
+import { Bars } from "../bars.tsx";
+import {
+  deadOf,
+  deleteAll,
+  ignore,
+  isSettled,
+  note,
+  reopen,
+  resolve,
+  retryAll,
+  tryOne,
+} from "../error-actions.tsx";
+import { instant, number, plural, shortId } from "../format.ts";
+import { Icon } from "../icons.tsx";
+import { commandOf } from "../job-filter.ts";
+import { onKey } from "../keys.ts";
+import { Ago, copy, Empty, JobLink, JobStateOf, Loaded, State } from "../parts.tsx";
+import { href, params } from "../router.ts";
+import { Facts, Panel, Table, Tile } from "../table.tsx";
+import { useQuery } from "../use-query.ts";
+import { groupKeys, Until } from "./errors.tsx";
+
+const HOUR = 3_600_000;
+
+export function ErrorScreen({ group: id }: { group: string }) {
+  const query = useQuery(`error ${id}`, (signal) => get<ErrorGroupDetail>(`/errors/${id}`, {}, signal), {
+    live: true,
+  });
+  if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
+    return (
+      <section class="panel">
+        <Empty icon="search" title="No such error">
+          <p>Nothing has failed so, or it is longer ago than 30 days.</p>
+          <a class="button" href={href("/errors")}>
+            All failures
+          </a>
+        </Empty>
+      </section>
+    );
+  return <Loaded query={query}>{(group) => <Cause group={group} again={query.again} />}</Loaded>;
+}
+
+function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void }) {
+  // Before the paint: who sees it can press a key.
+  useLayoutEffect(() => {
+    const offs = groupKeys(again).map(([key, run]) => onKey(key, () => run(group)));
+    return () => offs.forEach((off) => off());
+  });
+  const tried = params.value.get("tried");
+  const hourName = (i: number): string => instant(group.weekFrom + i * HOUR).slice(0, 16);
+  return (
+    <>
+      <div class="head">
+        <div style={{ minWidth: 0 }}>
+          <div class="row">
+            <h1 class="error-title">{group.message ?? "(hidden)"}</h1>
+            <State state={group.state} />
+            <Until group={group} />
+          </div>
+          <p class="row tight">
+            <span>
+              {group.name} in {group.queues.join(", ")}
+            </span>
+            <span class="mono">{group.group}</span>
+            <button
+              type="button"
+              class="button quiet small"
+              title="The same in a terminal"
+              onClick={() => void copy(`holdfast errors show ${group.group}`)}
+            >
+              <Icon name="copy" size={13} /> Copy as command
+            </button>
+          </p>
+        </div>
+        <span class="spring" />
+        <div class="row">
+          <Act large verb="Note" on="" needs="errors:triage" press={() => note(group, again)} />
+          {!isSettled(group) && (
+            <Act large verb="Ignore" on="" needs="errors:triage" press={() => ignore(group, again)} />
+          )}
+          {group.state === "open" || group.state === "regressed" ? (
+            <Act large verb="Resolve" on="" needs="errors:triage" press={() => resolve(group, again)} />
+          ) : (
+            <Act large verb="Reopen" on="" needs="errors:triage" press={() => reopen(group, again)} />
+          )}
+        </div>
+      </div>
+      <Decided group={group} />
+      <section class="tiles" aria-label="Figures">
+        <Tile
+          name="Dead"
+          value={number(group.dead)}
+          note="jobs that gave up"
+          to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
+          bad={group.dead > 0}
+        />
+        <Tile
+          name="Retrying"
+          value={number(group.retrying)}
+          note="wait for their next attempt"
+          to={href(`/retries?errorGroup=${group.group}`)}
+        />
+        <Tile name="Failures, 1 h" value={number(group.lastHour)} note="attempts" />
+        <Tile name="24 h" value={number(group.lastDay)} note="attempts" />
+        <Tile name="7 d" value={number(group.lastWeek)} note="attempts" />
+        <Tile
+          name="Seen"
+          value={<Ago at={group.lastAt} />}
+          note={
+            <>
+              first <Ago at={group.firstAt} />
+            </>
+          }
+        />
+      </section>
+      <div class="grid aside">
+        <div class="stack">
+          <Canary key={tried} group={group} tried={tried} again={again} />
+          <Panel title="The last 7 days" note="attempts that failed so, by the hour">
+            <div class="strip">
+              <Bars
+                of={group.week}
+                label="Failures by the hour, the last 7 days"
+                height={72}
+                name={hourName}
+              />
+              <div class="ends muted small">
+                <span>{hourName(0)}</span>
+                <span>now</span>
+              </div>
+            </div>
+          </Panel>
+          <Examples group={group} />
+        </div>
+        <div class="stack">
+          <Panel title="Facts">
+            <Facts
+              of={[
+                [
+                  "Kind",
+                  <a class="link" href={href(`/jobs?name=${group.name}`)}>
+                    {group.name}
+                  </a>,
+                ],
+                ["First seen", instant(group.firstAt)],
+                ["Last seen", instant(group.lastAt)],
+                ["Versions", group.versions.join(", ") || "—"],
+                [
+                  "Queues",
+                  group.queues.map((queue, i) => (
+                    <>
+                      {i > 0 && ", "}
+                      <a class="link" href={href(`/queues/${queue}`)}>
+                        {queue}
+                      </a>
+                    </>
+                  )),
+                ],
+              ]}
+            />
+          </Panel>
+          {group.places.length > 0 && (
+            <Panel title="Where" note="in 30 days">
+              <Table
+                rows={group.places}
+                rowKey={({ queue, version }) => `${queue} ${version}`}
+                columns={[
+                  { head: "Queue", cell: ({ queue }) => queue },
+                  { head: "Version", num: true, cell: ({ version }) => number(version) },
+                  { head: "Failures", num: true, cell: ({ n }) => number(n) },
+                ]}
+              />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** What was decided, by whom, and what was noted. */
+function Decided({ group }: { group: ErrorGroupDetail }) {
+  const { state, decidedAt, decidedBy, note: text, link } = group;
+  const when = (
+    <>
+      {decidedBy !== null && ` by ${decidedBy}`} <Ago at={decidedAt} />
+    </>
+  );
+  const says = {
+    regressed: <>It was resolved{when} and has failed again since.</>,
+    resolved: <>Resolved{when}. If it fails so again, it opens by itself.</>,
+    ignored: <>Ignored{when}.</>,
+    open: null,
+  }[state];
+  if (says === null && text === null && link === null) return null;
+  return (
+    <div
+      class={`banner noted ${{ regressed: "bad", resolved: "good", ignored: "info", open: "info" }[state]}`}
+      role="status"
+    >
+      {says !== null && <p>{says}</p>}
+      {text !== null && <p class="note">{text}</p>}
+      {link !== null && (
+        <p class="note prose">
+          <a href={link} target="_blank" rel="noopener noreferrer nofollow">
+            {link}
+          </a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** One of its jobs is tried, and what becomes of it is seen before the others follow. */
+function Canary({
+  group,
+  tried,
+  again,
+}: {
+  group: ErrorGroupDetail;
+  tried: string | null;
+  again: () => void;
+}) {
+  const { dead } = group;
+  if (tried === null)
+    return dead === 0 ? null : (
+      <Panel title="Is it mended?">
+        <div class="content row">
+          <span style={{ flex: 1, minWidth: "200px" }}>
+            Try one of the {plural(dead, "dead job")} and see what becomes of it, then retry the rest.
+          </span>
+          <Act
+            large
+            primary
+            verb="Try one"
+            on=""
+            needs="jobs:retry"
+            icon="play"
+            press={() => tryOne(group)}
+          />
+          <Act large verb="Retry all" on="" needs="jobs:retry" press={() => retryAll(group, again)} />
+          <Act
+            large
+            danger
+            verb="Delete all"
+            on=""
+            needs="jobs:delete"
+            press={() => deleteAll(group, again)}
+          />
+        </div>
+      </Panel>
+    );
+  return <Tried group={group} id={tried} again={again} />;
+}
+
+function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; again: () => void }) {
+  const query = useQuery(`tried ${id}`, (signal) => get<JobDetail>(`/jobs/${id}`, {}, signal), {
+    live: true,
+  });
+  return (
+    <Panel
+      title="One was tried"
+      tools={
+        <button
+          type="button"
+          class="button small quiet"
+          onClick={() => void copy(commandOf("list", { ids: [id] }))}
+        >
+          Copy as command
+        </button>
+      }
+    >
+      <Loaded query={query}>
+        {(job) => {
+          const good = job.state === "done";
+          // A job that was retried has no error until it fails again; with attempts left it then waits for the next.
+          const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
+          return (
+            <div class="content stack tight">
+              <div class="row" role="status">
+                <JobStateOf job={job} />
+                <JobLink id={job.id}>{shortId(job.id)}</JobLink>
+                <span style={{ overflowWrap: "anywhere" }}>{job.why.text}</span>
+              </div>
+              {over && group.dead > 0 && (
+                <div class="row">
+                  <span style={{ flex: 1, minWidth: "160px" }}>
+                    {good
+                      ? `It came good. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
+                      : "It failed again, and so would the others."}
+                  </span>
+                  <Act
+                    large
+                    quiet={good}
+                    verb="Try another"
+                    on=""
+                    needs="jobs:retry"
+                    press={() => tryOne(group)}
+                  />
+                  <Act
+                    large
+                    primary={good}
+                    verb="Retry all"
+                    on=""
+                    needs="jobs:retry"
+                    press={() => retryAll(group, again)}
+                  />
+                  <Act
+                    large
+                    danger
+                    verb="Delete all"
+                    on=""
+                    needs="jobs:delete"
+                    press={() => deleteAll(group, again)}
+                  />
+                </div>
+              )}
+              {good && group.dead === 0 && <p class="muted">It came good, and none is left.</p>}
+            </div>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The newest of its jobs. */
+function Examples({ group }: { group: ErrorGroupDetail }) {
+  const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
+  const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
+    live: true,
+  });
+  return (
+    <Panel
+      title="Jobs"
+      note="the newest that failed so"
+      tools={
+        <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
+          All
+        </a>
+      }
+    >
+      <Loaded query={query}>
+        {({ jobs }) =>
+          jobs.length === 0 ? (
+            <Empty icon="check" title="None is dead or retrying">
+              <p>They came good, were deleted, or their retention has passed.</p>
+            </Empty>
+          ) : (
+            <Table
+              rows={jobs}
+              rowKey={({ id }) => id}
+              columns={[
+                { head: "Job", class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
+                { head: "State", cell: (job) => <JobStateOf job={job} /> },
+                {
+                  head: "Input",
+                  from: "medium",
+                  class: "mono clip muted",
+                  style: { maxWidth: "320px" },
+                  cell: ({ preview }) => preview ?? "—",
+                },
+                { head: "Queue", from: "wide", cell: ({ queue }) => queue },
+                {
+                  head: "When",
+                  num: true,
+                  class: "muted",
+                  cell: ({ endedAt, startedAt }) => <Ago at={endedAt ?? startedAt} />,
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
