@@ -86,6 +86,7 @@ export type {
   SeriesQuery,
 } from "./metrics.ts";
 export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./event-log.ts";
+export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from "./job-log.ts";
 export { health, latency, readiness } from "./health.ts";
 export type { Health, Latency } from "./health.ts";
 export type {

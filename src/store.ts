@@ -374,6 +374,8 @@ export interface Store {
   children(parents: readonly string[], limit: number): Promise<string[]>;
   /** Runs under way of these kinds that remember something, by id. */
   liveFlows(names: readonly string[], page: { limit: number; after: string | null }): Promise<LiveFlow[]>;
+  /** The same of one job, under way or ended; null: there is none. */
+  flow(id: string): Promise<LiveFlow | null>;
 
   get(id: string): Promise<Job | null>;
   list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage>;
@@ -470,7 +472,11 @@ export interface Store {
   putEvents(rows: readonly EventRow[]): Promise<void>;
   /** Newest first. */
   events(query: EventQuery): Promise<EventRow[]>;
-  /** Forgets minutes and events that are older. Epoch milliseconds. */
+  /** The job log: lines of jobs that are there, of each job the newest `most`; the same id again is passed over. */
+  putLogLines(rows: readonly LogLineRow[], most: number): Promise<void>;
+  /** The newest lines of a job, oldest first. */
+  logLines(job: string, limit: number): Promise<LogLineRow[]>;
+  /** Forgets minutes and events that are older (epoch milliseconds), and log lines whose job is gone. */
   forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
@@ -666,6 +672,19 @@ export interface EventRow {
   readonly worker: string | null;
   /** JSON text: what else the event says. */
   readonly detail: string | null;
+}
+
+/** One line of the job log. */
+export interface LogLineRow {
+  readonly id: string;
+  readonly job: string;
+  readonly at: number;
+  readonly level: string;
+  readonly attempt: number;
+  /** JSON text. */
+  readonly message: string;
+  /** JSON text. */
+  readonly details: string | null;
 }
 
 /** Which events. Null: all. */

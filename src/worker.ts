@@ -76,6 +76,8 @@ export interface WorkerDeps extends SettingsEnv {
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
   /** Where its lines are kept, how long. Null: there are none. */
   readonly eventLog?: EventLogSettings | null;
+  /** A job's logger that keeps what it is told. Null: nothing is kept. */
+  readonly keepLog?: ContextDeps["keepLog"];
   /** What the process's workers have counted in minutes that are over. Null: nothing is counted. */
   readonly totals?: Cells | null;
   /** Unique for each start of a worker. */
@@ -523,6 +525,7 @@ export class Worker {
   #makeRunner(): Runner {
     const { store, clock, random, log, events, middleware, enqueueFor, budget, maxPayloadBytes, hostId } =
       this.#deps;
+    const { keepLog = null } = this.#deps;
     const writer = new StepWriter(store, clock);
     return new Runner({
       clock,
@@ -541,6 +544,7 @@ export class Worker {
         context: {
           store,
           log,
+          keepLog,
           workerId: this.id,
           hostId,
           maxPayloadBytes,

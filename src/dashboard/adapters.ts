@@ -223,6 +223,10 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     kind: step.kind,
     state: stepState(step, job.state),
     tries: step.tries,
+    triedAt: step.triedAt.map((one) => ({
+      startedAt: one.startedAt.getTime(),
+      endedAt: one.endedAt.getTime(),
+    })),
     startedAt: step.startedAt.getTime(),
     endedAt: ms(step.endedAt),
     until: ms(step.wakeAt),
@@ -239,7 +243,15 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     error,
   }));
   return {
+    attempts: history.attempts.map(({ attempt, startedAt, endedAt, error }) => ({
+      attempt,
+      startedAt: ms(startedAt),
+      endedAt: ms(endedAt),
+      error,
+    })),
     steps,
+    stepCount: steps.length,
+    earlier: null,
     signals: history.signals.map(({ since, takenAt, data, ...signal }) => ({
       ...signal,
       since: since.getTime(),

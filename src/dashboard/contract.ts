@@ -158,7 +158,15 @@ export interface JobList extends Omit<InsightPage, "jobs"> {
 /** `states`: each state's count under the other filters. */
 export type JobCount = StateTally;
 
-export interface JobDetail extends Omit<StoredDetail, "input"> {
+export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
+  /** `ranMs`: how long the attempt ran; null: not measured. */
+  readonly errors: readonly {
+    readonly at: number;
+    readonly attempt: number;
+    readonly message: string;
+    readonly stack: string | null;
+    readonly ranMs: number | null;
+  }[];
   /** JSON text, redacted like `output` and `progress`; null: not yours to see. */
   readonly input: string | null;
   readonly payloadHidden: boolean;
@@ -270,6 +278,8 @@ export interface FlowStep {
   readonly state: "done" | "failed" | "running" | "waiting" | "cancelled";
   /** Tries of this step by itself. */
   readonly tries: number;
+  /** When it was tried, oldest first: the newest 32. Empty for sleeps, waits and calls. */
+  readonly triedAt: readonly { readonly startedAt: number; readonly endedAt: number }[];
   readonly startedAt: number;
   readonly endedAt: number | null;
   /** A sleep's or a wait's end. */
@@ -289,7 +299,19 @@ export interface FlowNode {
   readonly jobId: string | null;
 }
 export interface FlowHistory {
+  /** Attempts of the job: those that failed, and the latest. Null: not known. */
+  readonly attempts: readonly {
+    readonly attempt: number;
+    readonly startedAt: number | null;
+    readonly endedAt: number | null;
+    readonly error: string | null;
+  }[];
+  /** In the order in which they were asked for: one page, the newest first of all. */
   readonly steps: readonly FlowStep[];
+  /** How many there are in all. */
+  readonly stepCount: number;
+  /** Hand it back as `before` for the steps before these; null: there are none. */
+  readonly earlier: number | null;
   /** What the run took, or waits for. */
   readonly signals: readonly {
     readonly name: string;
@@ -317,6 +339,26 @@ export interface FlowHistory {
     /** There are more steps than are drawn. */
     readonly cut: boolean;
   };
+}
+
+/** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
+export interface LogList {
+  readonly lines: readonly {
+    readonly id: string;
+    readonly at: number;
+    readonly level: "trace" | "debug" | "info" | "warn" | "error";
+    readonly attempt: number;
+    /** Redacted, like `details`. */
+    readonly message: string;
+    /** JSON text on one line. */
+    readonly details: string | null;
+  }[];
+  /** How many are kept of the job, whatever was asked for. */
+  readonly kept: number;
+  /** How many match. */
+  readonly matched: number;
+  /** Hand it back as `before` for the lines before these; null: there are none. */
+  readonly earlier: string | null;
 }
 
 export interface LaneLine {

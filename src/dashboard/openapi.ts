@@ -150,7 +150,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
     input: jsonText,
     output: jsonText,
     progress: jsonText,
-    errors: list(object({ at: instant, attempt: integer, message: text, stack: maybe(text) })),
+    errors: list(
+      object({ at: instant, attempt: integer, message: text, stack: maybe(text), ranMs: maybe(integer) }),
+    ),
     throttles: integer,
     leaseUntil: maybe(instant),
     timeoutMs: maybe(integer),
@@ -338,13 +340,43 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   Preview: object({ at: list(instant) }),
   Triggered: object({ id: text }),
+  LogList: object({
+    lines: list(
+      object({
+        id: text,
+        at: instant,
+        level: { type: "string", enum: ["trace", "debug", "info", "warn", "error"] },
+        attempt: integer,
+        message: text,
+        details: jsonText,
+      }),
+    ),
+    kept: integer,
+    matched: integer,
+    earlier: maybe(text),
+  }),
+  RunFile: {
+    type: "object",
+    description: "A run's history for `holdfast check run.json`, redacted.",
+  },
   FlowHistory: object({
+    attempts: list(
+      object({
+        attempt: integer,
+        startedAt: maybe(instant),
+        endedAt: maybe(instant),
+        error: maybe(text),
+      }),
+    ),
+    stepCount: integer,
+    earlier: maybe(integer),
     steps: list(
       object({
         name: text,
         kind: flowKind,
         state: flowState,
         tries: integer,
+        triedAt: list(object({ startedAt: instant, endedAt: instant })),
         startedAt: instant,
         endedAt: maybe(instant),
         until: maybe(instant),

@@ -11,6 +11,7 @@ import { jobsRoutes } from "./routes/jobs.ts";
 import { limitsRoutes } from "./routes/limits.ts";
 import { queuesRoutes } from "./routes/queues.ts";
 import type { Route } from "./routes/route.ts";
+import { runsRoutes } from "./routes/runs.ts";
 import { schedulesRoutes } from "./routes/schedules.ts";
 import { workersRoutes } from "./routes/workers.ts";
 
@@ -22,6 +23,7 @@ export const routes: readonly Route[] = [
   ...exportRoutes,
   ...bulkRoutes,
   ...jobsRoutes,
+  ...runsRoutes,
   ...insightRoutes,
   ...queuesRoutes,
   ...workersRoutes,

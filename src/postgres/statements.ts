@@ -438,7 +438,8 @@ export function statements(t: Tables): Statements {
       k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))),
       j as (delete from ${t.job} where id = any(array(select id from h union all select id from r))),
       s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
-      d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r)))
+      d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r))),
+      g as (delete from ${t.log} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     findEnded: `
       select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
@@ -590,9 +591,19 @@ export function statements(t: Tables): Statements {
         and (:events::text[] is null or event = any(:events::text[])) and (:queues::text[] is null or queue = any(:queues::text[]))
         and (:names::text[] is null or name = any(:names::text[]))
       order by id desc limit :limit::int`,
+    putLogLines: `
+      insert into ${t.log} (job, id, at, level, attempt, message, details)
+      select * from unnest(:rows.job::uuid[], :rows.id::uuid[], :rows.at::bigint[], :rows.level::text[], :rows.attempt::int[], :rows.message::text[], :rows.details::text[]) as n (job)
+      where exists (select 1 from ${t.job} j where j.id = n.job) on conflict do nothing`,
+    trimLogLines: `
+      delete from ${t.log} l using unnest(:rows.job::uuid[]) as n (job) where l.job = n.job
+        and l.id < (select o.id from ${t.log} o where o.job = n.job order by o.id desc limit 1 offset :skip::int)`,
+    logLines: `
+      select id, job, at, level, attempt, message, details from ${t.log} where job = :job::uuid order by id desc limit :limit::int`,
     forgetSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
-        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
+        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
+        o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
     ...insightStatements(t, { NOW, state, live, ended, levels }),

@@ -56,6 +56,7 @@ export const TABLES = [
   "metric",
   "gauge",
   "event",
+  "log",
   "audit",
   "meta",
   "migration",
@@ -205,6 +206,9 @@ export const STATEMENTS = [
   "gauges",
   "putEvents",
   "events",
+  "putLogLines",
+  "trimLogLines",
+  "logLines",
   "forgetSeries",
   // flows
   "recordSteps",
@@ -236,6 +240,7 @@ export const STATEMENTS = [
   "advance",
   "stillHeld",
   "liveFlows",
+  "flowRow",
   // insight: the dashboard's bounded looks
   "browseLive",
   "browseHeld",

@@ -664,6 +664,7 @@ export class SqlStore implements Store {
   dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
   children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
   liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
+  flow: Store["flow"] = (id) => this.#flows.flow(id);
 
   // Queues, holds, workers, kinds, state (cluster.ts)
 
@@ -750,6 +751,8 @@ export class SqlStore implements Store {
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
+  putLogLines: Store["putLogLines"] = (rows, most) => this.#series.putLogLines(rows, most);
+  logLines: Store["logLines"] = (job, limit) => this.#series.logLines(job, limit);
   forgetSeries: Store["forgetSeries"] = (before) => this.#series.forget(before);
   inspect: Store["inspect"] = () => this.#driver.inspect();
 

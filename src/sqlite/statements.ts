@@ -341,6 +341,7 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
       `delete from ${t.step} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
       `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
+      `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
@@ -482,10 +483,20 @@ export function statements(t: Tables): Statements {
         and (:events is null or event in (select value from json_each(:events))) and (:queues is null or queue in (select value from json_each(:queues)))
         and (:names is null or name in (select value from json_each(:names)))
       order by id desc limit :limit`,
+    putLogLines: `
+      insert into ${t.log} (job, id, at, level, attempt, message, details)
+      select :rows.job, :rows.id, :rows.at, :rows.level, :rows.attempt, :rows.message, :rows.details
+      where exists (select 1 from ${t.job} j where j.id = :rows.job) on conflict do nothing`,
+    trimLogLines: `
+      delete from ${t.log} where job = :rows.job
+        and id < (select o.id from ${t.log} o where o.job = :rows.job order by o.id desc limit 1 offset :skip)`,
+    logLines: `
+      select id, job, at, level, attempt, message, details from ${t.log} where job = :job order by id desc limit :limit`,
     forgetSeries: [
       `delete from ${t.metric} where minute < :metricsBefore`,
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
+      `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
     ...flowStatements(t, alive),
     ...insightStatements(t, { state, live, ended, levels }),

@@ -1,4 +1,4 @@
-/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run. */
+/** `holdfast jobs`: list, errors, show, history, logs, retry, cancel, delete, run. */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
@@ -6,6 +6,8 @@ import type { Context } from "../context.ts";
 import type { ErrorGroups } from "../../insight.ts";
 import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
+import { jobHistory } from "./job-history.ts";
+import { jobLogs } from "./job-logs.ts";
 
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -320,7 +322,7 @@ const runNow: Command = {
 export const jobs: Command = {
   name: "jobs",
   summary: "list, errors, show, retry, cancel, delete, run",
-  subcommands: [list, errors, show, retry, cancel, remove, runNow],
+  subcommands: [list, errors, show, jobHistory, jobLogs, retry, cancel, remove, runNow],
   fallback: "list",
 };
 
