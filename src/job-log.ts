@@ -129,7 +129,7 @@ export class JobLog {
     const given = checkOptions(query, ["level", "search"], "jobLog.list") as JobLogQuery;
     const least = LOG_LEVELS.indexOf(checkLevel(given.level ?? "trace", "level"));
     const wanted = given.search?.toLowerCase() ?? "";
-    const known = String(id).toLowerCase();
+    const known = id.toLowerCase();
     if (!isId(known)) return [];
     const { store, retry } = this.#deps;
     const rows = await retry.repeatable(() => store.logLines(known, mostLines));

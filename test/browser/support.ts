@@ -44,7 +44,7 @@ export async function site(
   options: Partial<DashboardOptions> = {},
   adapters: (hf: Holdfast) => Adapters = adaptersOf,
 ): Promise<Site> {
-  const hf = await open("sqlite::memory:", { logger: silentLogger });
+  const hf = await open("sqlite::memory:", { logger: silentLogger, jobLog: true });
   const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters(hf));
   const server: Server = createServer(toNodeHandler(handler));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

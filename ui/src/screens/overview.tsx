@@ -6,7 +6,7 @@ import { Chart } from "../lazy-chart.tsx";
 import { count, duration, number, plural } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
-import { Ago, Count, Empty, Gauge, Head, Loaded } from "../parts.tsx";
+import { Ago, Count, Empty, Gauge, Head, Loaded, now } from "../parts.tsx";
 import { href } from "../router.ts";
 import { Panel, Table, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
@@ -149,37 +149,55 @@ function gapped(
 
 function Trends() {
   const query = useQuery("series", (signal) => get<Series>("/series", {}, signal), { live: true });
+  return <Loaded query={query}>{(all) => <TrendCharts all={all} />}</Loaded>;
+}
+
+/** Minutes that are over: one under way would look as if everything had stopped. */
+function over(series: Series, at: number): Series {
+  const n = series.at.filter((ms) => ms + series.stepMs <= at).length;
+  const cut = <T,>(values: readonly T[]): readonly T[] => values.slice(0, n);
+  const cutAll = ({ p50, p95, p99 }: Series["waitMs"]) => ({ p50: cut(p50), p95: cut(p95), p99: cut(p99) });
+  return {
+    ...series,
+    at: cut(series.at),
+    done: cut(series.done),
+    retried: cut(series.retried),
+    dead: cut(series.dead),
+    waitMs: cutAll(series.waitMs),
+    runMs: cutAll(series.runMs),
+  };
+}
+
+function TrendCharts({ all }: { all: Series }) {
+  const tick = Math.floor(now.value / 10_000) * 10_000;
+  const series = useMemo(() => over(all, tick), [all, tick]);
   return (
-    <Loaded query={query}>
-      {(series) => (
-        <div class="grid two">
-          <Panel title="Throughput" note="jobs a minute, last hour">
-            <Chart
-              title="Throughput"
-              empty="No job ended in the last hour; a minute shows when it is over."
-              at={series.at}
-              lines={[
-                { name: "Done", values: series.done, shown: number },
-                { name: "Retried", values: series.retried, shown: number },
-                { name: "Dead", values: series.dead, shown: number },
-              ]}
-            />
-          </Panel>
-          <Panel title="Waiting time" note="from due to start, last hour">
-            <Chart
-              title="Waiting time"
-              empty="No job started in the last hour; a minute shows when it is over."
-              at={series.at}
-              lines={[
-                { name: "p50", values: series.waitMs.p50, shown: duration },
-                { name: "p95", values: series.waitMs.p95, shown: duration },
-                { name: "p99", values: series.waitMs.p99, shown: duration },
-              ]}
-            />
-          </Panel>
-        </div>
-      )}
-    </Loaded>
+    <div class="grid two">
+      <Panel title="Throughput" note="jobs a minute, last hour">
+        <Chart
+          title="Throughput"
+          empty="No job ended in the last hour; a minute shows when it is over."
+          at={series.at}
+          lines={[
+            { name: "Done", values: series.done, shown: number },
+            { name: "Retried", values: series.retried, shown: number },
+            { name: "Dead", values: series.dead, shown: number },
+          ]}
+        />
+      </Panel>
+      <Panel title="Waiting time" note="from due to start, last hour">
+        <Chart
+          title="Waiting time"
+          empty="No job started in the last hour; a minute shows when it is over."
+          at={series.at}
+          lines={[
+            { name: "p50", values: series.waitMs.p50, shown: duration },
+            { name: "p95", values: series.waitMs.p95, shown: duration },
+            { name: "p99", values: series.waitMs.p99, shown: duration },
+          ]}
+        />
+      </Panel>
+    </div>
   );
 }
 
