@@ -90,6 +90,18 @@ export interface About {
   readonly version: string;
   readonly dialect: "sqlite" | "postgres";
   readonly label: string | null;
+  /** Its name, where the dashboard has several databases. */
+  readonly database: string | null;
+  /** Those that you may see, where there are several; else empty. */
+  readonly databases: readonly DatabaseLine[];
+}
+
+/** One of several databases of a dashboard. */
+export interface DatabaseLine {
+  readonly name: string;
+  readonly label: string | null;
+  /** Where its page begins; its API is at /api/v1 below that. */
+  readonly path: string;
 }
 
 // --- Overview -------------------------------------------------------------------------------------------------

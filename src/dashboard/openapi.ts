@@ -104,6 +104,8 @@ export const schemas: Readonly<Record<string, Schema>> = {
     version: text,
     dialect: { type: "string", enum: ["sqlite", "postgres"] },
     label: maybe(text),
+    database: maybe(text),
+    databases: list(object({ name: text, label: maybe(text), path: text })),
   }),
   Me: object({ user: text, permissions: list({ type: "string", enum: PERMISSIONS }), readOnly: flag }),
   Health: object({ ok: flag, now: instant }),

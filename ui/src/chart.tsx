@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { clock, theme } from "./settings.ts";
+import { clock, contrast, theme } from "./settings.ts";
 
 export interface Line {
   readonly name: string;
@@ -16,10 +16,15 @@ const colours = {
   dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#ff7b84"],
 };
 
+/** With more contrast: darker on white, lighter on black. */
+const strong = {
+  light: ["#1d12b8", "#00556f", "#7a3c00", "#9b0012"],
+  dark: ["#c3c4ff", "#8fe3ff", "#ffd98c", "#ffb3b8"],
+};
+
 function isDark(): boolean {
-  return (
-    theme.value === "dark" || (theme.value === "system" && matchMedia("(prefers-color-scheme: dark)").matches)
-  );
+  const chosen = theme.value === "dark" || theme.value === "light";
+  return chosen ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 export function Chart({
@@ -37,14 +42,15 @@ export function Chart({
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const dark = isDark();
+  const high = contrast.value;
   const names = lines.map(({ name }) => name).join();
 
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
-    const palette = colours[dark ? "dark" : "light"];
-    const axis = dark ? "#a0a2ae" : "#5c5d68";
-    const grid = { stroke: dark ? "#22262e" : "#ececf0", width: 1 };
+    const palette = (high ? strong : colours)[dark ? "dark" : "light"];
+    const axis = high ? (dark ? "#ffffff" : "#000000") : dark ? "#a0a2ae" : "#5c5d68";
+    const grid = { stroke: high ? "#808080" : dark ? "#22262e" : "#ececf0", width: 1 };
     const shown = lines[0]?.shown ?? String;
     plot.current = new uPlot(
       {
@@ -81,7 +87,7 @@ export function Chart({
           ...lines.map(({ name }, i) => ({
             label: name,
             stroke: palette[i] ?? axis,
-            width: 1.75,
+            width: high ? 2.5 : 1.75,
             fill: i === 0 ? `${palette[0]}1a` : "transparent",
             // A minute alone, between gaps, has no line: it is a dot.
             points: {
@@ -106,7 +112,7 @@ export function Chart({
       plot.current = null;
     };
     // Data goes in below, without a new chart.
-  }, [dark, names]);
+  }, [dark, high, names]);
 
   useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines]);
 
