@@ -49,7 +49,13 @@ export type {
 // Schedules: jobs by the clock.
 export { defineSchedule } from "./schedule.ts";
 export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
-export type { ScheduleEdit, Schedules, ScheduleState } from "./schedules.ts";
+export type {
+  CalendarOptions,
+  ScheduleCalendar,
+  ScheduleEdit,
+  Schedules,
+  ScheduleState,
+} from "./schedules.ts";
 export type { Missed, Overlap } from "./policy/schedule.ts";
 
 // Budgets: rates over the whole cluster. Passes: recurring work that knows whether it ended clean.

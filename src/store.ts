@@ -523,6 +523,8 @@ export interface ScheduleRow {
   /** The slot of the latest job. */
   readonly lastRunAt: number | null;
   readonly lastJobId: string | null;
+  /** The newest jobs that it made, at most 20, newest last; `at` is the slot, or when it was triggered. */
+  readonly recent: readonly { readonly id: string; readonly at: number }[];
   readonly fired: number;
   readonly skipped: number;
   readonly missed: number;

@@ -268,8 +268,20 @@ export class Worker {
     this.#scheduler?.look();
     this.#maintenance.start(workerDuties(this.#deps));
     this.#recorder?.start();
+    this.#markRelease();
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
+  }
+
+  /** One value for the minute in which a worker of this build starts: charts find the first. Nothing waits for it. */
+  #markRelease(): void {
+    const { release } = this.#settings;
+    if (release === null) return;
+    const { store, clock, log } = this.#deps;
+    const minute = Math.floor(clock.now() / 60_000) * 60_000;
+    store.putGauges([{ minute, source: release, name: "release", value: 1 }]).catch((error: unknown) => {
+      log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+    });
   }
 
   #shutDown(reason: string, timeoutMs: number): Promise<void> {

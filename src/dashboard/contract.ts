@@ -283,6 +283,49 @@ export interface ScheduleLine {
   readonly unserved: boolean;
 }
 
+/** A day of slots in pieces of 15 minutes. */
+export interface Calendar {
+  readonly from: number;
+  readonly stepMs: number;
+  /** Some counts are estimates: too many slots to walk through. */
+  readonly estimated: boolean;
+  readonly pieces: readonly {
+    readonly count: number;
+    /** At most 5, those with most slots first. */
+    readonly most: readonly { readonly name: string; readonly count: number }[];
+  }[];
+}
+
+/** The newest jobs of each schedule, at most 20, oldest first; null: not kept any more. */
+export interface ScheduleRuns {
+  readonly runs: Readonly<
+    Record<
+      string,
+      readonly {
+        readonly id: string;
+        readonly at: number;
+        readonly state: JobState | null;
+        /** From its slot to its start; null: not started. */
+        readonly lateMs: number | null;
+        readonly ranMs: number | null;
+      }[]
+    >
+  >;
+}
+
+/** Jobs that run much longer than others of their kind. */
+export interface StuckList {
+  readonly jobs: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly workerId: string | null;
+    readonly startedAt: number;
+    /** Of the attempts of its kind that ended in the last 24 hours. */
+    readonly p95Ms: number;
+  }[];
+}
+
 export interface FlowStep {
   readonly name: string;
   readonly kind: "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
@@ -404,10 +447,18 @@ export interface BudgetLine {
 
 export type BreakerLine = Json<BreakerState>;
 
+/** When workers of a build first started (`release` of `hf.work`). */
+export interface Deploy {
+  readonly at: number;
+  readonly release: string;
+}
+
 /** Roll-ups of whole minutes. Each list has one value for each of `at`; null: nothing was measured. */
 export interface Series {
   readonly stepMs: number;
   readonly at: readonly number[];
+  /** Builds whose first worker started in this time, at most 50. */
+  readonly deploys: readonly Deploy[];
   readonly done: readonly number[];
   /** Attempts that failed and run again. */
   readonly retried: readonly number[];

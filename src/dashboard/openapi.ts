@@ -308,6 +308,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Series: object({
     stepMs: integer,
     at: list(instant),
+    deploys: list(object({ at: instant, release: text })),
     done: list(number),
     retried: list(number),
     dead: list(number),
@@ -340,7 +341,42 @@ export const schemas: Readonly<Record<string, Schema>> = {
       }),
     ),
   }),
-  Preview: object({ at: list(instant) }),
+  Preview: object({
+    at: list(instant),
+    runs: list(object({ at: instant, local: text, offset: text, note: maybe(text) })),
+  }),
+  Calendar: object({
+    from: instant,
+    stepMs: integer,
+    estimated: flag,
+    pieces: list(object({ count: integer, most: list(object({ name: text, count: integer })) })),
+  }),
+  ScheduleRuns: object({
+    runs: {
+      type: "object",
+      additionalProperties: list(
+        object({
+          id: text,
+          at: instant,
+          state: maybe(state),
+          lateMs: maybe(number),
+          ranMs: maybe(number),
+        }),
+      ),
+    },
+  }),
+  StuckList: object({
+    jobs: list(
+      object({
+        id: text,
+        name: text,
+        queue: text,
+        workerId: maybe(text),
+        startedAt: instant,
+        p95Ms: number,
+      }),
+    ),
+  }),
   Triggered: object({ id: text }),
   LogList: object({
     lines: list(

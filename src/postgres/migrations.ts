@@ -108,7 +108,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.duty} (name text primary key, next_at bigint not null)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
-        created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text,
+        created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text, recent text,
         fired bigint not null default 0, skipped bigint not null default 0, missed bigint not null default 0)`,
       `create index schedule_due on ${t.schedule} (next_at)`,
       `create table ${t.budget} (

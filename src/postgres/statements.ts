@@ -168,7 +168,7 @@ export function statements(t: Tables): Statements {
         and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
           or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`;
 
-  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -534,7 +534,7 @@ export function statements(t: Tables): Statements {
       where name = :name returning name`,
     advanceSchedule: `
       update ${t.schedule} set next_at = :nextAt::bigint, waiting_at = :waitingAt::bigint,
-        last_run_at = coalesce(:lastRunAt::bigint, last_run_at), last_job_id = coalesce(:lastJobId::uuid, last_job_id), jobs = :jobs,
+        last_run_at = coalesce(:lastRunAt::bigint, last_run_at), last_job_id = coalesce(:lastJobId::uuid, last_job_id), jobs = :jobs, recent = :recent,
         fired = fired + :fired::bigint, skipped = skipped + :skipped::bigint, missed = missed + :missed::bigint
       where name = :name and next_at is not distinct from :expected::bigint returning name`,
     disableSchedule: `

@@ -88,7 +88,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
-        created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text,
+        created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,
         fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
       `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
       `create table ${t.budget} (

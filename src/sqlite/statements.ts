@@ -128,7 +128,7 @@ export function statements(t: Tables): Statements {
         and (:until is null or j.created_at < :until)
         and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
 
-  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -429,7 +429,7 @@ export function statements(t: Tables): Statements {
       where name = :name returning name`,
     advanceSchedule: `
       update ${t.schedule} set next_at = :nextAt, waiting_at = :waitingAt, last_run_at = coalesce(:lastRunAt, last_run_at),
-        last_job_id = coalesce(:lastJobId, last_job_id), jobs = :jobs, fired = fired + :fired, skipped = skipped + :skipped,
+        last_job_id = coalesce(:lastJobId, last_job_id), jobs = :jobs, recent = :recent, fired = fired + :fired, skipped = skipped + :skipped,
         missed = missed + :missed
       where name = :name and next_at is :expected returning name`,
     disableSchedule: `

@@ -32,9 +32,13 @@ export interface Past {
 
 /** Fills the database at `url` with the last hour (or so many minutes), until it has caught up with the present. */
 export async function fillPast(url: string, minutes = 62): Promise<Past> {
-  const clock = new FakeClock(Date.now() - minutes * minute);
+  const clock = new FakeClock(Date.now() - minutes * minute - 86_400_000);
   const random = dice(7);
   const hf = await open(url, { clock, random, logger: silentLogger, jobLog: true });
+  const dayBefore = hf.work([], { queues: ["mail"], release: "v41", lease: "2d", heartbeat: "12h" });
+  await dayBefore.ready;
+  await stopping(clock, dayBefore.stop());
+  await clock.advance(Date.now() - minutes * minute - clock.now());
   const takes = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
   const between = (from: number, to: number): number => from + random() * (to - from);
   const mail = defineJob({
@@ -115,18 +119,26 @@ export async function fillPast(url: string, minutes = 62): Promise<Past> {
       input: { day: "yesterday" },
     }),
   ];
-  const worker = hf.work([mail, resize, charge, report, label, order], {
+  const kinds = [mail, resize, charge, report, label, order];
+  const options = {
     queues: { mail: 2, media: 3, billing: 1, reports: 1, orders: 3 },
     schedules,
     name: "web-1",
+    release: "v41",
     lease: "2d",
     heartbeat: "12h",
-  });
+  };
+  let worker = hf.work(kinds, options);
   await worker.ready;
   const runs: string[] = [];
   for (let n = 0; clock.now() < Date.now() - 15_000; n += 1) {
     if (n === (minutes - 14) * 6 || n === (minutes - 6) * 6)
       runs.push((await hf.enqueue(order, { order: `o-${runs.length + 1}`, boxes: 3 })).id);
+    if (n === (minutes - 24) * 6) {
+      await stopping(clock, worker.stop());
+      worker = hf.work(kinds, { ...options, release: "v42" });
+      await worker.ready;
+    }
     if (n === (minutes - 3) * 6) await hf.signal("packed", { key: "o-1", data: { boxes: 3 } });
     // A wave over the hour, and a burst that the mail queue needs a few minutes to work off.
     const wave = 1 + 0.5 * Math.sin((n / 6 / 60) * Math.PI * 3);

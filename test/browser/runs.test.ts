@@ -321,3 +321,51 @@ describe("bands", () => {
     expect(rowsInSight(28_000, 280, 28, 10_000)).toEqual({ first: 992, last: 1_018 });
   });
 });
+
+test("[K3] schedules: where slots pile up, how the newest jobs ended, and what the clocks do", async () => {
+  const { hf } = home;
+  const tick = defineJob({
+    name: "tick",
+    queue: "ticks",
+    retry: { attempts: 1 },
+    run: async (_: null) => {},
+  });
+  await hf.schedules.put({ name: "hourly", cron: "0 * * * *", job: tick, input: null });
+  await hf.schedules.put({ name: "ten", every: "10m", job: tick, input: null });
+  await hf.schedules.put({
+    name: "berlin",
+    cron: "30 2 25-31 3,10 0",
+    timezone: "Europe/Berlin",
+    job: tick,
+    input: null,
+  });
+  const worker = hf.work([tick], { queues: { ticks: 1 } });
+  const made = [];
+  for (let n = 0; n < 3; n += 1) made.push(await hf.schedules.trigger("hourly"));
+  await hf.result(made.at(-1)!.id, { timeout: "30s" });
+  await worker.stop();
+  for (const given of [{}, { dark: true }, { width: 380 }]) {
+    const page = await home.open("/schedules", given);
+    const heat = page.getByRole("img", { name: /^Busiest: / });
+    await heat.waitFor();
+    expect(await heat.locator("i").count()).toBe(96);
+    await accessible(page);
+    await fits(page);
+  }
+  const page = await home.open("/schedules");
+  const strip = page.getByRole("group", { name: "Newest jobs of hourly: 3, 0 dead" });
+  await strip.waitFor();
+  expect(await strip.locator(".cell.done").count()).toBe(3);
+  await page.getByRole("button", { name: "Next runs of berlin" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("In the time of Europe/Berlin.").waitFor();
+  await dialog
+    .getByText(/the clocks go/)
+    .first()
+    .waitFor();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await strip.locator(".cell").last().click();
+  await page.getByText("Facts").waitFor();
+  expect(page.url()).toContain(made.at(-1)!.id);
+});

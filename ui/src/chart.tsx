@@ -32,15 +32,20 @@ export function Chart({
   at,
   lines,
   empty,
+  marks = [],
 }: {
   title: string;
   at: readonly number[];
   lines: readonly Line[];
   /** Said where nothing was measured: a flat line explains nothing. */
   empty?: string;
+  /** Instants with a word, such as deploys: lines across, and a sentence below. */
+  marks?: readonly { readonly at: number; readonly text: string }[];
 }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const marked = useRef(marks);
+  marked.current = marks;
   const dark = isDark();
   const high = contrast.value;
   const names = lines.map(({ name }) => name).join();
@@ -59,6 +64,7 @@ export function Chart({
         legend: { show: false },
         cursor: { y: false, points: { size: 6 } },
         padding: [8, 20, 0, 0],
+        hooks: { draw: [(drawn) => drawMarks(drawn, marked.current, axis)] },
         scales: {
           x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
           y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
@@ -114,7 +120,7 @@ export function Chart({
     // Data goes in below, without a new chart.
   }, [dark, high, names]);
 
-  useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines]);
+  useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, marks]);
 
   const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
   return (
@@ -128,11 +134,35 @@ export function Chart({
         ))}
       </div>
       <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+      {marks.length > 0 && (
+        <p class="marks small muted">
+          Deployed: {marks.map(({ at: ms, text }) => `${text} at ${timeOf(ms / 1_000)}`).join(", ")}
+        </p>
+      )}
       {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
         <p class="nothing muted small">{empty}</p>
       )}
     </div>
   );
+}
+
+function drawMarks(plot: uPlot, marks: readonly { at: number; text: string }[], colour: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.fillStyle = colour;
+  ctx.font = `${11 * devicePixelRatio}px system-ui`;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at, text } of marks) {
+    const x = plot.valToPos(at / 1_000, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillText(text.slice(0, 16), x + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
+  }
+  ctx.restore();
 }
 
 function timeOf(seconds: number): string {

@@ -1,12 +1,17 @@
 // How everything is, at a glance: a verdict in one sentence, then what it rests on.
 import { useMemo } from "preact/hooks";
-import type { ErrorGroups, Overview as OverviewJson, Series } from "../../../src/dashboard/contract.ts";
+import type {
+  ErrorGroups,
+  Overview as OverviewJson,
+  Series,
+  StuckList,
+} from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { Chart } from "../lazy-chart.tsx";
 import { count, duration, number, plural } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
-import { Ago, Count, Empty, Gauge, Head, Loaded, now } from "../parts.tsx";
+import { Ago, Count, Empty, Gauge, Head, JobLink, Loaded, now } from "../parts.tsx";
 import { href } from "../router.ts";
 import { Panel, Table, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
@@ -41,6 +46,7 @@ export function Overview() {
       <Tiles now={now} />
       <Trends />
       <Backlog />
+      <StuckPanel />
       <div class="grid two">
         <QueuePanel now={now} />
         <FailurePanel />
@@ -171,11 +177,13 @@ function over(series: Series, at: number): Series {
 function TrendCharts({ all }: { all: Series }) {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const series = useMemo(() => over(all, tick), [all, tick]);
+  const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
   return (
     <div class="grid two">
       <Panel title="Throughput" note="jobs a minute, last hour">
         <Chart
           title="Throughput"
+          marks={marks}
           empty="No job ended in the last hour; a minute shows when it is over."
           at={series.at}
           lines={[
@@ -188,6 +196,7 @@ function TrendCharts({ all }: { all: Series }) {
       <Panel title="Waiting time" note="from due to start, last hour">
         <Chart
           title="Waiting time"
+          marks={marks}
           empty="No job started in the last hour; a minute shows when it is over."
           at={series.at}
           lines={[
@@ -198,6 +207,42 @@ function TrendCharts({ all }: { all: Series }) {
         />
       </Panel>
     </div>
+  );
+}
+
+/** Jobs that run much longer than others of their kind; nothing where there are none. */
+function StuckPanel() {
+  const query = useQuery(`stuck ${Math.floor(now.value / 10_000)}`, (signal) =>
+    get<StuckList>("/stuck", {}, signal),
+  );
+  const jobs = query.data?.jobs ?? [];
+  if (jobs.length === 0) return null;
+  return (
+    <Panel title="Running unusually long" note="more than three times as long as 95 % of their kind">
+      <Table
+        rows={jobs.slice(0, 8)}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            head: "Job",
+            cell: ({ id, name, queue }) => (
+              <>
+                <JobLink id={id}>{name}</JobLink>
+                <span class="sub">in {queue}</span>
+              </>
+            ),
+          },
+          { head: "Runs for", num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: "Usual (p95)", num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          {
+            head: "Worker",
+            from: "medium",
+            class: "mono small",
+            cell: ({ workerId }) => workerId ?? "—",
+          },
+        ]}
+      />
+    </Panel>
   );
 }
 
