@@ -154,12 +154,15 @@ export function wrap(text: string, width: number, indent = ""): string {
 export function clipped(line: string, columns: number): string {
   // oxlint-disable-next-line no-control-regex -- the colours are made of it
   const parts = [...line.matchAll(/(\u001b\[[0-9;]*m)|[^\u001b]+/g)];
-  const width = parts.reduce((sum, [part, colour]) => sum + (colour === undefined ? [...part].length : 0), 0);
+  const width = parts.reduce(
+    (sum, [part, colour]) => sum + (colour === undefined ? Array.from(part).length : 0),
+    0,
+  );
   if (width <= columns) return line;
   let left = Math.max(0, columns - 1);
   let shown = "";
   for (const [part, colour] of parts) {
-    const signs = colour === undefined ? [...part].slice(0, left) : [part];
+    const signs = colour === undefined ? Array.from(part).slice(0, left) : [part];
     if (colour === undefined) left -= signs.length;
     shown += signs.join("");
   }
