@@ -24,21 +24,21 @@ const { ids, letGo } = await fill(hf, directory === undefined ? 2 : 1);
 const flow = directory === undefined ? null : (await fillFeatures(hf)).flow;
 if (flow !== null) await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
 const empty = await open("sqlite::memory:", { logger: silentLogger });
-// Something that moves, for the chart.
+// Something that moves, for the chart: now more than its slots can do, now less.
 const thumbnail = defineJob({
   name: "make-thumbnail",
   queue: "media",
-  run: async (_input: { file: string }) => sleep(120),
+  run: async (_input: { file: string }) => sleep(1_200),
 });
-const mover = hf.work([thumbnail], { queues: { media: 8 }, name: "web-2" });
+const mover = hf.work([thumbnail], { queues: { media: 3 }, name: "web-2" });
 let beat = 0;
 const moving = setInterval(() => {
   beat += 1;
-  const n = Math.round(14 + 12 * Math.sin(beat / 9));
+  const n = Math.round(1.1 + 1.1 * Math.sin(beat / 7));
   void hf.enqueueMany(
     Array.from({ length: n }, (_, i) => ({ job: thumbnail, input: { file: `photo-${i}.jpg` } })),
   );
-}, 250);
+}, 500);
 const server = await serve(hf, { port: 0, label: "production" });
 const browser = await launch();
 const screens: Record<string, string> =
@@ -67,29 +67,33 @@ const screens: Record<string, string> =
         filtered: "/jobs?state=dead&queue=billing&search=bob",
       };
 const bare = await serve(empty, { port: 0 });
-const looks: { name: string; dark?: true; width?: number; from?: typeof server }[] =
+const looks: { name: string; dark?: true; contrast?: true; width?: number; from?: typeof server }[] =
   directory === undefined
     ? [{ name: "light" }, { name: "dark", dark: true }]
     : [
         { name: "light" },
         { name: "dark", dark: true },
         { name: "narrow", width: 390 },
+        { name: "contrast", contrast: true },
         { name: "empty", from: bare },
       ];
-for (const { name: look, dark, width = 1_440, from = server } of looks) {
+for (const { name: look, dark, contrast, width = 1_440, from = server } of looks) {
   const page = await browser.newPage({
     locale: "en-US",
-    viewport: { width, height: directory === undefined ? 1_208 : 900 },
+    viewport: { width, height: directory === undefined ? 1_160 : 900 },
     colorScheme: dark === true ? "dark" : "light",
+    contrast: contrast === true ? "more" : "no-preference",
     deviceScaleFactor: directory === undefined ? 1.5 : 1,
   });
   for (const [name, path] of Object.entries(screens)) {
     if (only.length > 0 && !only.includes(name)) continue;
     await page.goto(`${from.url.replace(/\/$/, "")}${path}#token=${from.token}`);
     await page.waitForSelector("main h1, main .empty");
-    await page.waitForTimeout(directory === undefined && path === "/" ? 25_000 : 900);
+    await page.waitForTimeout(directory === undefined && path === "/" ? 45_000 : 900);
     const file = join(target, `${name}-${look}.png`);
-    await page.screenshot({ path: file, fullPage: true });
+    // In the README a workflow's page ends behind its waterfall.
+    const whole = directory !== undefined || path === "/";
+    await page.screenshot({ path: file, fullPage: whole });
     console.log(file);
   }
   await page.close();

@@ -105,7 +105,15 @@ export async function fillPast(url: string, minutes = 62): Promise<Past> {
       return { boxes: packed?.boxes ?? 0 };
     },
   });
+  const daily = (name: string, cron: string) =>
+    defineSchedule({ name, cron, timezone: "Europe/Berlin", job: report, input: { day: name } });
   const schedules = [
+    daily("hourly-sync", "0 * * * *"),
+    daily("exchange-rates", "0 8-18 * * *"),
+    daily("backup", "0 3 * * *"),
+    daily("invoices", "0 3 * * *"),
+    daily("stock-count", "0 3,15 * * *"),
+    daily("cleanup", "0 */6 * * *"),
     defineSchedule({ name: "reports", cron: "*/5 * * * *", job: report, input: { day: "today" } }),
     defineSchedule({
       name: "nightly-digest",
@@ -134,13 +142,13 @@ export async function fillPast(url: string, minutes = 62): Promise<Past> {
   const runs: string[] = [];
   for (let n = 0; clock.now() < Date.now() - 15_000; n += 1) {
     if (n === (minutes - 14) * 6 || n === (minutes - 6) * 6)
-      runs.push((await hf.enqueue(order, { order: `o-${runs.length + 1}`, boxes: 3 })).id);
+      runs.push((await hf.enqueue(order, { order: `A-104${runs.length + 1}`, boxes: 3 })).id);
     if (n === (minutes - 24) * 6) {
       await stopping(clock, worker.stop());
       worker = hf.work(kinds, { ...options, release: "v42" });
       await worker.ready;
     }
-    if (n === (minutes - 3) * 6) await hf.signal("packed", { key: "o-1", data: { boxes: 3 } });
+    if (n === (minutes - 3) * 6) await hf.signal("packed", { key: "A-1041", data: { boxes: 3 } });
     // A wave over the hour, and a burst that the mail queue needs a few minutes to work off.
     const wave = 1 + 0.5 * Math.sin((n / 6 / 60) * Math.PI * 3);
     const burst = n > 200 && n < 212 ? 3.2 : 1;

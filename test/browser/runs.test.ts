@@ -255,6 +255,10 @@ describe("bands", () => {
       ["failed", 11_000, 12_000],
       ["backoff", 12_000, 60_000],
     ]);
+    expect(kinds(lifeOf({ ...job, state: "waiting", runAt: null }, 1_500, 9_000))).toEqual([
+      ["wait", 1_000, 1_500],
+      ["steps", 1_500, 9_000],
+    ]);
     expect(kinds(lifeOf(done, 1_500, 0))).toEqual([
       ["wait", 1_000, 1_500],
       ["steps", 1_500, 3_000],

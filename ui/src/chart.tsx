@@ -152,6 +152,7 @@ function drawMarks(plot: uPlot, marks: readonly { at: number; text: string }[], 
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px system-ui`;
+  ctx.textAlign = "left";
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const { at, text } of marks) {
     const x = plot.valToPos(at / 1_000, "x", true);

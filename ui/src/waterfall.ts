@@ -78,6 +78,12 @@ export function lifeOf(
     life.gap("delay", at, due, started === null);
     at = due;
   }
+  if (started === null && firstStepAt !== null) {
+    // A run that sleeps or waits: it has begun, and no attempt of it is under way or has failed.
+    life.gap("wait", at, firstStepAt);
+    life.gap("steps", Math.max(at, firstStepAt), job.endedAt ?? Math.max(now, at), job.endedAt === null);
+    return life;
+  }
   if (started === null) {
     const end = job.endedAt ?? Math.max(now, at);
     if (job.state !== "scheduled") life.gap("wait", at, end, job.endedAt === null);

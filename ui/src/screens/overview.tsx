@@ -1,11 +1,6 @@
 // How everything is, at a glance: a verdict in one sentence, then what it rests on.
 import { useMemo } from "preact/hooks";
-import type {
-  ErrorGroups,
-  Overview as OverviewJson,
-  Series,
-  StuckList,
-} from "../../../src/dashboard/contract.ts";
+import type { ErrorGroups, Overview as OverviewJson, StuckList } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { Chart } from "../lazy-chart.tsx";
 import { count, duration, number, plural } from "../format.ts";
@@ -14,6 +9,7 @@ import { overview, past, points } from "../live.ts";
 import { Ago, Count, Empty, Gauge, Head, JobLink, Loaded, now } from "../parts.tsx";
 import { href } from "../router.ts";
 import { Panel, Table, Tile } from "../table.tsx";
+import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
 
 const lamps: Readonly<Record<string, IconName>> = {
@@ -151,63 +147,6 @@ function gapped(
     for (const [n, list] of values.entries()) list.push(lists[n]?.[i] ?? null);
   }
   return { at: moments, values };
-}
-
-function Trends() {
-  const query = useQuery("series", (signal) => get<Series>("/series", {}, signal), { live: true });
-  return <Loaded query={query}>{(all) => <TrendCharts all={all} />}</Loaded>;
-}
-
-/** Minutes that are over: one under way would look as if everything had stopped. */
-function over(series: Series, at: number): Series {
-  const n = series.at.filter((ms) => ms + series.stepMs <= at).length;
-  const cut = <T,>(values: readonly T[]): readonly T[] => values.slice(0, n);
-  const cutAll = ({ p50, p95, p99 }: Series["waitMs"]) => ({ p50: cut(p50), p95: cut(p95), p99: cut(p99) });
-  return {
-    ...series,
-    at: cut(series.at),
-    done: cut(series.done),
-    retried: cut(series.retried),
-    dead: cut(series.dead),
-    waitMs: cutAll(series.waitMs),
-    runMs: cutAll(series.runMs),
-  };
-}
-
-function TrendCharts({ all }: { all: Series }) {
-  const tick = Math.floor(now.value / 10_000) * 10_000;
-  const series = useMemo(() => over(all, tick), [all, tick]);
-  const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
-  return (
-    <div class="grid two">
-      <Panel title="Throughput" note="jobs a minute, last hour">
-        <Chart
-          title="Throughput"
-          marks={marks}
-          empty="No job ended in the last hour; a minute shows when it is over."
-          at={series.at}
-          lines={[
-            { name: "Done", values: series.done, shown: number },
-            { name: "Retried", values: series.retried, shown: number },
-            { name: "Dead", values: series.dead, shown: number },
-          ]}
-        />
-      </Panel>
-      <Panel title="Waiting time" note="from due to start, last hour">
-        <Chart
-          title="Waiting time"
-          marks={marks}
-          empty="No job started in the last hour; a minute shows when it is over."
-          at={series.at}
-          lines={[
-            { name: "p50", values: series.waitMs.p50, shown: duration },
-            { name: "p95", values: series.waitMs.p95, shown: duration },
-            { name: "p99", values: series.waitMs.p99, shown: duration },
-          ]}
-        />
-      </Panel>
-    </div>
-  );
 }
 
 /** Jobs that run much longer than others of their kind; nothing where there are none. */

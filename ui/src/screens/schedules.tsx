@@ -298,10 +298,9 @@ function busiestWords(
   return `Busiest: ${parts.join("; ")}.`;
 }
 
-/** 0 for none, then four steps: what is twice as busy is one darker. */
+/** 0 for none, then four steps up to the busiest. */
 function levelOf(count: number, most: number): number {
-  if (count === 0) return 0;
-  return Math.max(1, 4 - Math.floor(Math.log2(most / count)));
+  return Math.ceil((count / most) * 4);
 }
 
 function edit(schedule: ScheduleLine, again: () => void): void {
