@@ -97,10 +97,21 @@ onEveryStore((target) => {
         await hf.jobLog.flush();
       },
     });
+    const gone = defineJob({
+      name: "gone",
+      keep: false,
+      run: async (_: null, ctx) => ctx.log.info({}, "nobody will read this"),
+    });
     await hf.enqueue(dropped, null);
-    const worker = hf.work([chatty, dropped], patient);
+    const worker = hf.work([chatty, dropped, gone], patient);
     await worker.idle();
     await hf.jobLog.flush();
+    await hf.enqueue(gone, null);
+    await worker.idle();
+    expect(hf.jobLog.status.buffered).toBe(1);
+    await hf.jobLog.flush();
+    // Ten of the first, one of the second, which was written while it ran; none of the third, whose job was gone by then.
+    expect(await count("log")).toBe(11);
     const lines = await hf.jobLog.list(id);
     expect(lines.map(({ message }) => message)).toEqual([
       ...Array.from({ length: 9 }, (_, n) => `line ${41 + n}`),

@@ -158,11 +158,13 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
             if (to - from > (shown.to - shown.from) * 0.01) view.value = zoomed({ from, to }, whole, {});
           }}
         >
-          {ticksOf(whole.from, shown.from, shown.to).map((tick) => (
-            <span key={tick} class="tick" style={{ left: `${x(whole.from + tick)}%` }}>
-              {tick === 0 ? "0" : duration(tick)}
-            </span>
-          ))}
+          {ticksOf(whole.from, shown.from, shown.to)
+            .filter((tick) => x(whole.from + tick) < 94) // its word would be cut off
+            .map((tick) => (
+              <span key={tick} class="tick" style={{ left: `${x(whole.from + tick)}%` }}>
+                {tick === 0 ? "0" : duration(tick)}
+              </span>
+            ))}
           {brush.value !== null && (
             <i
               class="brush"
