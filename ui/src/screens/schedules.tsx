@@ -46,7 +46,7 @@ export function Schedules() {
 
 function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<ScheduleLine>[] {
   return [
-    { head: "Schedule", cell: (schedule) => <Name schedule={schedule} /> },
+    { head: "Schedule", class: "schedule-name", cell: (schedule) => <Name schedule={schedule} /> },
     {
       head: "When",
       cell: ({ cron, everyMs, timezone }) => (
