@@ -61,7 +61,7 @@ export interface JobContext {
   readonly token: number;
   /** Aborts on timeout, cancellation, a lost lease and shutdown; `signal.reason` says which. */
   readonly signal: AbortSignal;
-  /** The client's logger; every line carries the job. */
+  /** The client's logger; every line carries the job. With the option `jobLog` of `open`, lines are kept beside the job too. */
   readonly log: Logger;
   /** As `hf.enqueue`; the new job's `parentId` is this one. */
   readonly enqueue: Enqueue;
@@ -204,6 +204,8 @@ export interface FlowDeps {
 export interface ContextDeps {
   readonly store: Pick<Store, "progress">;
   readonly log: Logger;
+  /** A job's logger that keeps what it is told. Null or left out: nothing is kept. */
+  readonly keepLog?: ((log: Logger, job: ClaimedJob) => Logger) | null;
   readonly workerId: string;
   readonly hostId: string;
   readonly maxPayloadBytes: number;
@@ -297,7 +299,10 @@ export class AttemptContext implements JobContext {
     return this.#attempt.signal;
   }
   get log(): Logger {
-    return (this.#log ??= withJob(this.#deps.log, this.#attempt.job, this.#deps.workerId));
+    if (this.#log !== undefined) return this.#log;
+    const { job } = this.#attempt;
+    const log = withJob(this.#deps.log, job, this.#deps.workerId);
+    return (this.#log = this.#deps.keepLog?.(log, job) ?? log);
   }
 
   // Fields of a function type rather than methods, so that `const { enqueue } = ctx` works.

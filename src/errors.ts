@@ -44,6 +44,7 @@ export type ErrorCode =
   | "BAD_URL"
   /** A cursor did not come from `list`, or came from another filter. */
   | "BAD_CURSOR"
+  | "BAD_RUN_FILE"
   /** The input does not fit the job's schema. */
   | "INPUT_INVALID"
   /** A value to be stored holds something that JSON cannot hold without loss. */

@@ -26,6 +26,7 @@ import { closedError, Enqueuer } from "./enqueue.ts";
 import { type ClientEnv, processEnv, storeEvents } from "./environment.ts";
 import { shown, UsageError } from "./errors.ts";
 import { EventLog } from "./event-log.ts";
+import { JobLog } from "./job-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
 import { checkFlows, type FlowReport } from "./flow/check.ts";
 import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
@@ -168,6 +169,8 @@ export class Holdfast implements AsyncDisposable {
   readonly metrics: Metrics;
   /** What happened to which job, where `open` was told to keep it. */
   readonly eventLog: EventLog;
+  /** What handlers said with `ctx.log`, where `open` was told to keep it. */
+  readonly jobLog: JobLog;
 
   readonly #store: Store;
   readonly #settings: ClientSettings;
@@ -256,6 +259,7 @@ export class Holdfast implements AsyncDisposable {
       newId: this.#newId,
       settings: settings.eventLog,
     });
+    this.jobLog = new JobLog({ ...shared, clock, log: settings.logger, newId, settings: settings.jobLog });
     this.#results = new Results({
       clock: env.clock,
       events,
@@ -495,6 +499,7 @@ export class Holdfast implements AsyncDisposable {
     await Promise.allSettled(this.#settling);
     await this.budgets.close();
     await this.eventLog.close();
+    await this.jobLog.close();
     await this.#store.close();
   }
 
@@ -516,6 +521,7 @@ export class Holdfast implements AsyncDisposable {
       maxPayloadBytes,
       retention,
       eventLog,
+      keepLog: this.#settings.jobLog === null ? null : (log, job) => this.jobLog.keeping(log, job),
       totals: metrics ? this.#totals : null,
       order,
       workerId: `${this.#env.host}-${this.#env.pid}-${this.#newId().slice(-12)}`,

@@ -49,7 +49,13 @@ export type {
 // Schedules: jobs by the clock.
 export { defineSchedule } from "./schedule.ts";
 export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
-export type { ScheduleEdit, Schedules, ScheduleState } from "./schedules.ts";
+export type {
+  CalendarOptions,
+  ScheduleCalendar,
+  ScheduleEdit,
+  Schedules,
+  ScheduleState,
+} from "./schedules.ts";
 export type { Missed, Overlap } from "./policy/schedule.ts";
 
 // Budgets: rates over the whole cluster. Passes: recurring work that knows whether it ended clean.
@@ -95,6 +101,7 @@ export type {
   SeriesQuery,
 } from "./metrics.ts";
 export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./event-log.ts";
+export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from "./job-log.ts";
 export { health, latency, readiness } from "./health.ts";
 export type { Health, Latency } from "./health.ts";
 export type {

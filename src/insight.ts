@@ -66,7 +66,13 @@ export interface JobDetail extends JobSummary {
   readonly output: string | null;
   /** JSON text. */
   readonly progress: string | null;
-  readonly errors: readonly { at: number; attempt: number; message: string; stack: string | null }[];
+  readonly errors: readonly {
+    at: number;
+    attempt: number;
+    message: string;
+    stack: string | null;
+    ranMs?: number;
+  }[];
   readonly throttles: number;
   readonly leaseUntil: number | null;
   readonly timeoutMs: number | null;

@@ -97,6 +97,8 @@ export interface JobFailure {
   readonly attempt: number;
   readonly message: string;
   readonly stack: string | null;
+  /** How long the attempt ran; left out where nobody measured it (a crash, a cancel before the start). */
+  readonly ranMs?: number;
 }
 
 /** Settings of a job that few jobs have: kept as one JSON text, null for plain jobs. */

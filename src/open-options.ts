@@ -7,6 +7,7 @@
 import type { Clock } from "./clock.ts";
 import { shown, UsageError } from "./errors.ts";
 import { checkEventLog, type EventLogOptions, type EventLogSettings } from "./event-log.ts";
+import { checkJobLog, type JobLogOptions, type JobLogSettings } from "./job-log.ts";
 import { consoleLogger, type Logger, safely } from "./logger.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { checkSchema } from "./policy/name.ts";
@@ -52,6 +53,8 @@ export interface OpenOptions {
   readonly metrics?: boolean | undefined;
   /** Keeps a line for each event of a job in the database, see `hf.eventLog`; default false. */
   readonly eventLog?: boolean | EventLogOptions | undefined;
+  /** Keeps what handlers say with `ctx.log` beside their job, see `hf.jobLog`; default false. */
+  readonly jobLog?: boolean | JobLogOptions | undefined;
   /** Opens a SQLite library that has a known fault all the same. */
   readonly unsafeSqlite?: boolean | undefined;
 }
@@ -66,6 +69,7 @@ export interface ClientSettings {
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
   readonly metrics: boolean;
   readonly eventLog: EventLogSettings | null;
+  readonly jobLog: JobLogSettings | null;
 }
 
 /** The options that are the store's, checked. */
@@ -95,6 +99,7 @@ const optionNames = [
   "unsafeSqlite",
   "metrics",
   "eventLog",
+  "jobLog",
 ];
 const mebibyte = 1_048_576;
 /** Where HOLDFAST_URL and DATABASE_URL are not set. */
@@ -130,6 +135,7 @@ export function checkOpenOptions(options: unknown): {
     },
     metrics: oneOf(given.metrics ?? true, [true, false], "metrics"),
     eventLog: checkEventLog(given.eventLog),
+    jobLog: checkJobLog(given.jobLog),
   };
   optionalFunction(given.random, "random");
   const store: StoreSettings = {

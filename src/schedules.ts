@@ -9,11 +9,13 @@
 import type { EnqueueOptions, EnqueueResult } from "./contract.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
 import type { Enqueued, NewJob } from "./job.ts";
+import { type Duration, durationMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import type { Missed, Overlap, ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
 import { timingOf } from "./policy/schedule.ts";
+import { countSlots } from "./policy/upcoming.ts";
 import type { Retry } from "./retry.ts";
 import {
   checkEdit,
@@ -60,6 +62,8 @@ export interface ScheduleState {
   /** The slot of the latest job. */
   readonly lastRunAt: Date | null;
   readonly lastJobId: string | null;
+  /** The newest jobs that it made, at most 20, newest last: the slot of each, or when it was triggered. */
+  readonly recent: readonly { readonly jobId: string; readonly at: Date }[];
   /** Slots that made a job, that made none because an earlier job had not ended (or its key was taken), and that were missed. */
   readonly counts: { readonly fired: number; readonly skipped: number; readonly missed: number };
   /** No live worker serves its queue and job. */
@@ -85,6 +89,30 @@ export interface SchedulesDeps {
 
 const mostPreviewed = 1_000;
 const inputCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
+
+/** What `hf.schedules.calendar` takes. */
+export interface CalendarOptions {
+  /** Length of a piece, a second at least; default "15m". */
+  readonly step?: Duration | undefined;
+  /** How many; default 96: a day. */
+  readonly pieces?: number | undefined;
+}
+
+/** What `hf.schedules.calendar` gives. */
+export interface ScheduleCalendar {
+  readonly from: Date;
+  readonly stepMs: number;
+  readonly pieces: readonly {
+    readonly at: Date;
+    readonly count: number;
+    /** Those with most slots first. */
+    readonly schedules: readonly { readonly name: string; readonly count: number }[];
+  }[];
+  /** There were too many slots to walk through: some counts go on at the rate of those before. */
+  readonly estimated: boolean;
+}
+
+const mostWalked = 20_000;
 
 /** `hf.schedules`. */
 export class Schedules {
@@ -247,6 +275,47 @@ export class Schedules {
     return found;
   }
 
+  /**
+   * How many slots of which schedules lie in each piece of the time to come, for a picture of where they pile up. Paused
+   * ones have none.
+   *
+   * @example
+   * const { pieces } = await hf.schedules.calendar({ step: "15m", pieces: 96 });
+   */
+  async calendar(options: CalendarOptions = {}): Promise<ScheduleCalendar> {
+    this.#deps.checkOpen();
+    const given = checkOptions(options, ["step", "pieces"], "schedules.calendar") as CalendarOptions;
+    const stepMs = Math.max(1_000, durationMs(given.step ?? "15m", "step"));
+    const n = checkInteger(given.pieces ?? 96, "pieces", { min: 1, max: 1_000 });
+    const { store, retry } = this.#deps;
+    const [rows, now] = await Promise.all([
+      retry.repeatable(() => store.schedules(null)),
+      retry.repeatable(() => store.now()),
+    ]);
+    const from = Math.floor(now / stepMs) * stepMs;
+    const live = rows.filter((row) => row.spec !== null && row.pausedAt === null && row.fault === null);
+    // Bounded in all, so that a thousand schedules of every minute do not hold the event loop for seconds.
+    const most = Math.max(50, Math.floor(mostWalked / Math.max(1, live.length)));
+    const pieces = Array.from({ length: n }, (_, i) => ({
+      at: new Date(from + i * stepMs),
+      count: 0,
+      schedules: [] as { name: string; count: number }[],
+    }));
+    let estimated = false;
+    for (const row of live) {
+      const counted = countSlots(timingOf(row.spec as ScheduleSpec, row.anchorAt), from, stepMs, n, most);
+      estimated ||= counted.estimated;
+      for (const [i, count] of counted.counts.entries()) {
+        const piece = pieces[i];
+        if (count === 0 || piece === undefined) continue;
+        piece.count += count;
+        piece.schedules.push({ name: row.name, count });
+      }
+    }
+    for (const { schedules } of pieces) schedules.sort((a, b) => b.count - a.count);
+    return { from: new Date(from), stepMs, pieces, estimated };
+  }
+
   async #timing(name: unknown): Promise<{ timing: ScheduleSpec; from: ScheduleRow }> {
     if (typeof name !== "string")
       throw new UsageError(
@@ -333,6 +402,7 @@ function stateOf(row: ScheduleRow, workers: readonly WorkerState[]): ScheduleSta
     waitingAt: date(row.waitingAt),
     lastRunAt: date(row.lastRunAt),
     lastJobId: row.lastJobId,
+    recent: row.recent.map(({ id, at }) => ({ jobId: id, at: new Date(at) })),
     counts: { fired: row.fired, skipped: row.skipped, missed: row.missed },
     unserved: spec !== null && !workers.some((worker) => serves(worker, spec)),
     createdAt: new Date(row.createdAt),

@@ -408,6 +408,8 @@ export interface Store {
   children(parents: readonly string[], limit: number): Promise<string[]>;
   /** Runs under way of these kinds that remember something, by id. */
   liveFlows(names: readonly string[], page: { limit: number; after: string | null }): Promise<LiveFlow[]>;
+  /** The same of one job, under way or ended; null: there is none. */
+  flow(id: string): Promise<LiveFlow | null>;
 
   get(id: string): Promise<Job | null>;
   list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage>;
@@ -512,7 +514,11 @@ export interface Store {
   putFailures(groups: readonly FailureGroupRow[], rows: readonly FailureRow[]): Promise<void>;
   /** Adds the minutes and workers of each hour in this range up. Nobody writes to such an hour any more. */
   compactFailures(since: number, until: number): Promise<number>;
-  /** Forgets minutes, failures and events that are older. Epoch milliseconds. */
+  /** The job log: lines of jobs that are there, of each job the newest `most`; the same id again is passed over. */
+  putLogLines(rows: readonly LogLineRow[], most: number): Promise<void>;
+  /** The newest lines of a job, oldest first. */
+  logLines(job: string, limit: number): Promise<LogLineRow[]>;
+  /** Forgets minutes, failures and events that are older (epoch milliseconds), and log lines whose job is gone. */
   forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
@@ -559,6 +565,8 @@ export interface ScheduleRow {
   /** The slot of the latest job. */
   readonly lastRunAt: number | null;
   readonly lastJobId: string | null;
+  /** The newest jobs that it made, at most 20, newest last; `at` is the slot, or when it was triggered. */
+  readonly recent: readonly { readonly id: string; readonly at: number }[];
   readonly fired: number;
   readonly skipped: number;
   readonly missed: number;
@@ -708,6 +716,19 @@ export interface EventRow {
   readonly worker: string | null;
   /** JSON text: what else the event says. */
   readonly detail: string | null;
+}
+
+/** One line of the job log. */
+export interface LogLineRow {
+  readonly id: string;
+  readonly job: string;
+  readonly at: number;
+  readonly level: string;
+  readonly attempt: number;
+  /** JSON text. */
+  readonly message: string;
+  /** JSON text. */
+  readonly details: string | null;
 }
 
 /** Which events. Null: all. */

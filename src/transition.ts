@@ -173,9 +173,11 @@ export interface PolicySource {
   readonly keep: boolean;
 }
 
-/** What time and chance a decision may use. `now` only dates the entries of `errors`. */
+/** What time and chance a decision may use. `now` and `ranMs` only date the entries of `errors`. */
 export interface DecideEnv {
   readonly now: number;
+  /** How long the attempt ran. */
+  readonly ranMs?: number;
   readonly random: () => number;
 }
 
@@ -313,6 +315,7 @@ function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string 
     attempt: job.attempt,
     message: failure.message,
     stack: failure.stack,
+    ...(env.ranMs === undefined ? {} : { ranMs: env.ranMs }),
   });
 }
 

@@ -76,6 +76,8 @@ export interface WorkerDeps extends SettingsEnv {
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
   /** Where its lines are kept, how long. Null: there are none. */
   readonly eventLog?: EventLogSettings | null;
+  /** A job's logger that keeps what it is told. Null: nothing is kept. */
+  readonly keepLog?: ContextDeps["keepLog"];
   /** What the process's workers have counted in minutes that are over. Null: nothing is counted. */
   readonly totals?: Cells | null;
   /** Unique for each start of a worker. */
@@ -266,8 +268,20 @@ export class Worker {
     this.#scheduler?.look();
     this.#maintenance.start(workerDuties(this.#deps));
     this.#recorder?.start();
+    this.#markRelease();
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
+  }
+
+  /** One value for the minute in which a worker of this build starts: charts find the first. Nothing waits for it. */
+  #markRelease(): void {
+    const { release } = this.#settings;
+    if (release === null) return;
+    const { store, clock, log } = this.#deps;
+    const minute = Math.floor(clock.now() / 60_000) * 60_000;
+    store.putGauges([{ minute, source: release, name: "release", value: 1 }]).catch((error: unknown) => {
+      log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+    });
   }
 
   #shutDown(reason: string, timeoutMs: number): Promise<void> {
@@ -524,6 +538,7 @@ export class Worker {
   #makeRunner(): Runner {
     const { store, clock, random, log, events, middleware, enqueueFor, budget, maxPayloadBytes, hostId } =
       this.#deps;
+    const { keepLog = null } = this.#deps;
     const writer = new StepWriter(store, clock);
     return new Runner({
       clock,
@@ -542,6 +557,7 @@ export class Worker {
         context: {
           store,
           log,
+          keepLog,
           workerId: this.id,
           hostId,
           maxPayloadBytes,

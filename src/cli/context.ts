@@ -36,6 +36,7 @@ export class Context {
   readonly #secrets = new Set<string>();
   #config: Promise<LoadedConfig> | undefined;
   #client: Holdfast | undefined;
+  readonly #others: Holdfast[] = [];
   readonly #admins: Admin[] = [];
 
   constructor(io: Io, command: Called, args: readonly string[], values: Values) {
@@ -52,7 +53,8 @@ export class Context {
   // --- arguments ---------------------------------------------------------------------------------------
 
   string(name: string): string | undefined {
-    const value = this.#values[name];
+    const given = this.#values[name];
+    const value = Array.isArray(given) ? given.at(-1) : given;
     return typeof value === "string" ? value : undefined;
   }
 
@@ -134,6 +136,34 @@ export class Context {
     return this.#client;
   }
 
+  /** Values of an option that may come several times, as they are. */
+  strings(name: string): string[] {
+    const given = this.#values[name];
+    return (Array.isArray(given) ? given : [given]).filter((one) => typeof one === "string");
+  }
+
+  /** A client on another address, opened like `client`. */
+  async clientOn(url: string): Promise<Holdfast> {
+    const { config, path } = await this.config();
+    const flags: { url: string; schema?: string; "password-env"?: string } = { url };
+    for (const name of ["schema", "password-env"] as const) {
+      const value = this.string(name);
+      if (value !== undefined) flags[name] = value;
+    }
+    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
+    for (const secret of target.secrets) this.#secrets.add(secret);
+    await this.#mustExist(target);
+    const hf = await open(target.url, {
+      metrics: true,
+      ...config.open,
+      schema: target.schema,
+      migrate: "check",
+      logger: this.#logger(),
+    });
+    this.#others.push(hf);
+    return hf;
+  }
+
   /** An operator's hands on the database; closed when the command ends. */
   async admin(url?: string, schema?: string): Promise<Admin> {
     const target = await this.target();
@@ -145,6 +175,7 @@ export class Context {
 
   async close(): Promise<void> {
     await this.#client?.close();
+    for (const hf of this.#others) await hf.close();
     for (const admin of this.#admins) await admin.close();
   }
 

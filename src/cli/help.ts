@@ -45,8 +45,10 @@ export function helpFor(command: Command, path: string, paint: Paint): string {
     for (const sub of command.subcommands) lines.push(`  ${sub.name.padEnd(left)}${sub.summary}`);
   }
   const own = Object.entries(command.options ?? {});
+  // What a command takes in its own way is said once.
+  const common = Object.entries(COMMON_OPTIONS).filter(([name]) => command.options?.[name] === undefined);
   if (own.length > 0) lines.push("", paint("bold", "Options"), ...optionLines(own));
-  lines.push("", paint("bold", "Common options"), ...optionLines(Object.entries(COMMON_OPTIONS)));
+  lines.push("", paint("bold", "Common options"), ...optionLines(common));
   if (command.json !== undefined) lines.push("", `${paint("bold", "JSON")}  ${command.json}`);
   const examples = [
     ...(command.examples ?? []),
@@ -54,7 +56,11 @@ export function helpFor(command: Command, path: string, paint: Paint): string {
   ];
   if (examples.length > 0) {
     lines.push("", paint("bold", "Examples"));
-    for (const { line, says } of examples) lines.push(`  ${paint("dim", `# ${says}`)}`, `  holdfast ${line}`);
+    for (const { line, says } of examples)
+      lines.push(
+        `  ${paint("dim", `# ${says}`)}`,
+        `  ${line.startsWith("HOLDFAST_") ? "" : "holdfast "}${line}`,
+      );
   }
   return lines.join("\n");
 }

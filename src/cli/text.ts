@@ -149,3 +149,22 @@ export function wrap(text: string, width: number, indent = ""): string {
   }
   return lines.map((line) => (line === "" ? "" : indent + line)).join("\n");
 }
+
+/** As much of a painted line as fits into so many columns; colours take no room, and end with it. */
+export function clipped(line: string, columns: number): string {
+  // oxlint-disable-next-line no-control-regex -- the colours are made of it
+  const parts = [...line.matchAll(/(\u001b\[[0-9;]*m)|[^\u001b]+/g)];
+  const width = parts.reduce(
+    (sum, [part, colour]) => sum + (colour === undefined ? Array.from(part).length : 0),
+    0,
+  );
+  if (width <= columns) return line;
+  let left = Math.max(0, columns - 1);
+  let shown = "";
+  for (const [part, colour] of parts) {
+    const signs = colour === undefined ? Array.from(part).slice(0, left) : [part];
+    if (colour === undefined) left -= signs.length;
+    shown += signs.join("");
+  }
+  return `${shown}…\u001b[0m`;
+}

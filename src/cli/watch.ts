@@ -12,7 +12,16 @@ import type { Context } from "./context.ts";
 import { oneLine } from "./text.ts";
 
 const settleMs = 150;
-const ignored = /(^|[\\/])(node_modules|\.git|\.[^\\/]+)([\\/]|$)|\.(db|db-wal|db-shm|log|tmp)$|~$/;
+const away = /(^|[\\/])(node_modules|\.[^\\/]+)[\\/]/;
+const code = /(^|[\\/])(\.env(\.[\w-]+)?|[^\\/.][^\\/]*\.([cm]?[jt]sx?|json))$/;
+
+/**
+ * Whether a change of this file is a reason to start anew: code, JSON that it may import, and .env. Nothing else, because a
+ * worker writes files too: its own database (and, while that is made, a journal beside it) and whatever its jobs produce.
+ */
+export function isCode(file: string): boolean {
+  return code.test(file) && !away.test(file);
+}
 
 export async function watchAndRestart(ctx: Context, configPath: string): Promise<number> {
   const folder =
@@ -51,7 +60,7 @@ export async function watchAndRestart(ctx: Context, configPath: string): Promise
 
   say(`watching ${folder}`);
   const watcher = watch(folder, { recursive: true }, (_event, file) => {
-    if (file === null || ignored.test(file)) return;
+    if (file === null || !isCode(file)) return;
     clearTimeout(changed);
     changed = setTimeout(() => restart(file), settleMs);
   });

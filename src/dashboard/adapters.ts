@@ -14,9 +14,13 @@ import type {
   MetricPoint,
   ScheduleState,
 } from "../index.ts";
+import type { Usual } from "./stuck.ts";
+import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
 import type {
   BreakerLine,
   BudgetLine,
+  Calendar,
+  Deploy,
   FlowHistory,
   FlowNode,
   FlowStep,
@@ -52,7 +56,10 @@ export interface Adapters {
   };
   readonly schedules: {
     list(): Promise<readonly ScheduleLine[]>;
-    preview(name: string, n: number): Promise<readonly number[]>;
+    preview(name: string, n: number): Promise<readonly LocalSlot[]>;
+    /** The newest jobs of each schedule, newest last. */
+    recent(): Promise<ReadonlyMap<string, readonly { readonly id: string; readonly at: number }[]>>;
+    calendar(): Promise<Calendar>;
     change(name: string, change: ScheduleChange): Promise<void>;
     pause(name: string): Promise<void>;
     resume(name: string): Promise<void>;
@@ -76,6 +83,8 @@ export interface Adapters {
     list(): Promise<readonly BreakerLine[]>;
     reset(key: string): Promise<boolean>;
   };
+  /** How long attempts of these kinds took in the last 24 hours. */
+  readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
   readonly series: (query: {
     queue: string | null;
     name: string | null;
@@ -85,6 +94,7 @@ export interface Adapters {
 }
 
 const minuteMs = 60_000;
+const dayMs = 86_400_000;
 const mostPoints = 720;
 const mostCounted = 10_000;
 const mostDrawn = 1_000;
@@ -102,7 +112,32 @@ export function adaptersOf(hf: Holdfast): Adapters {
     },
     schedules: {
       list: async () => (await schedules.list()).map(scheduleLine),
-      preview: async (name, n) => (await schedules.preview(name, n)).map((at) => at.getTime()),
+      preview: async (name, n) => {
+        const [state, slots] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
+        const zone = state === null || state.cron === null ? "UTC" : (state.timezone ?? "UTC");
+        const now = hf.internals.env.clock.now();
+        return localSlots(
+          slots.map((at) => at.getTime()),
+          zone,
+          now,
+        );
+      },
+      recent: async () =>
+        new Map(
+          (await schedules.list()).map(({ name, recent }) => [
+            name,
+            recent.map(({ jobId, at }) => ({ id: jobId, at: at.getTime() })),
+          ]),
+        ),
+      calendar: async () => {
+        const { from, stepMs, pieces, estimated } = await schedules.calendar();
+        return {
+          from: from.getTime(),
+          stepMs,
+          estimated,
+          pieces: pieces.map(({ count, schedules: those }) => ({ count, most: those.slice(0, 5) })),
+        };
+      },
       change: async (name, change) => void (await schedules.edit(name, change)),
       pause: async (name) => void (await schedules.pause(name)),
       resume: async (name) => void (await schedules.resume(name)),
@@ -131,6 +166,18 @@ export function adaptersOf(hf: Holdfast): Adapters {
       list: async () => (await breakers.list()).map(breakerLine).sort(byState),
       reset: (key) => breakers.reset(key),
     },
+    usual: async (names) => {
+      const now = hf.internals.env.clock.now();
+      const found = await hf.metrics.series({ name: names, since: now - dayMs, step: dayMs, by: "name" });
+      const known = new Map<string, Usual>();
+      for (const { name, points } of found) {
+        // A day may be two points, by where midnight lies: the one with more attempts says more.
+        const [most] = [...points].sort((a, b) => b.ran.count - a.ran.count);
+        if (name !== null && most?.ran.p95 !== null && most !== undefined)
+          known.set(name, { count: most.ran.count, p95Ms: most.ran.p95 });
+      }
+      return known;
+    },
     series: async ({ queue, name, from, to }) => {
       const stepMs = minuteMs * Math.ceil((to - from) / minuteMs / mostPoints);
       const [all] = await hf.metrics.series({
@@ -140,7 +187,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
         ...(queue === null ? {} : { queue }),
         ...(name === null ? {} : { name }),
       });
-      return seriesOf(all?.points ?? [], from, to, stepMs);
+      return { ...seriesOf(all?.points ?? [], from, to, stepMs), deploys: await deploysIn(hf, from, to) };
     },
   };
 }
@@ -194,8 +241,23 @@ function byState(a: BreakerLine, b: BreakerLine): number {
   return stateOrder[a.state] - stateOrder[b.state] || a.key.localeCompare(b.key);
 }
 
+/** Minutes are kept 30 days: what was seen before is not new, as far as anybody can tell. */
+async function deploysIn(hf: Holdfast, from: number, to: number): Promise<readonly Deploy[]> {
+  const seen = await hf.metrics.gauges({ name: "release", since: Math.max(0, to - 30 * dayMs), until: to });
+  return seen
+    .map(({ source, points }) => ({ release: source, at: points[0]?.at.getTime() ?? 0 }))
+    .filter(({ at }) => at >= from)
+    .sort((a, b) => a.at - b.at)
+    .slice(-50);
+}
+
 /** Every step of the range has a point: zero where nothing happened, null where nothing was measured. Pure. */
-export function seriesOf(points: readonly MetricPoint[], from: number, to: number, stepMs: number): Series {
+export function seriesOf(
+  points: readonly MetricPoint[],
+  from: number,
+  to: number,
+  stepMs: number,
+): Omit<Series, "deploys"> {
   const byAt = new Map(points.map((point) => [point.at.getTime(), point]));
   const at: number[] = [];
   for (let one = Math.floor(from / stepMs) * stepMs; one < to; one += stepMs) at.push(one);
@@ -223,6 +285,10 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     kind: step.kind,
     state: stepState(step, job.state),
     tries: step.tries,
+    triedAt: step.triedAt.map((one) => ({
+      startedAt: one.startedAt.getTime(),
+      endedAt: one.endedAt.getTime(),
+    })),
     startedAt: step.startedAt.getTime(),
     endedAt: ms(step.endedAt),
     until: ms(step.wakeAt),
@@ -239,7 +305,15 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     error,
   }));
   return {
+    attempts: history.attempts.map(({ attempt, startedAt, endedAt, error }) => ({
+      attempt,
+      startedAt: ms(startedAt),
+      endedAt: ms(endedAt),
+      error,
+    })),
     steps,
+    stepCount: steps.length,
+    earlier: null,
     signals: history.signals.map(({ since, takenAt, data, ...signal }) => ({
       ...signal,
       since: since.getTime(),

@@ -108,6 +108,18 @@ export interface About {
   readonly version: string;
   readonly dialect: "sqlite" | "postgres";
   readonly label: string | null;
+  /** Its name, where the dashboard has several databases. */
+  readonly database: string | null;
+  /** Those that you may see, where there are several; else empty. */
+  readonly databases: readonly DatabaseLine[];
+}
+
+/** One of several databases of a dashboard. */
+export interface DatabaseLine {
+  readonly name: string;
+  readonly label: string | null;
+  /** Where its page begins; its API is at /api/v1 below that. */
+  readonly path: string;
 }
 
 // --- Overview -------------------------------------------------------------------------------------------------
@@ -176,7 +188,15 @@ export interface JobList extends Omit<InsightPage, "jobs"> {
 /** `states`: each state's count under the other filters. */
 export type JobCount = StateTally;
 
-export interface JobDetail extends Omit<StoredDetail, "input"> {
+export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
+  /** `ranMs`: how long the attempt ran; null: not measured. */
+  readonly errors: readonly {
+    readonly at: number;
+    readonly attempt: number;
+    readonly message: string;
+    readonly stack: string | null;
+    readonly ranMs: number | null;
+  }[];
   /** JSON text, redacted like `output` and `progress`; null: not yours to see. */
   readonly input: string | null;
   readonly payloadHidden: boolean;
@@ -296,6 +316,49 @@ export interface ScheduleLine {
   readonly unserved: boolean;
 }
 
+/** A day of slots in pieces of 15 minutes. */
+export interface Calendar {
+  readonly from: number;
+  readonly stepMs: number;
+  /** Some counts are estimates: too many slots to walk through. */
+  readonly estimated: boolean;
+  readonly pieces: readonly {
+    readonly count: number;
+    /** At most 5, those with most slots first. */
+    readonly most: readonly { readonly name: string; readonly count: number }[];
+  }[];
+}
+
+/** The newest jobs of each schedule, at most 20, oldest first; null: not kept any more. */
+export interface ScheduleRuns {
+  readonly runs: Readonly<
+    Record<
+      string,
+      readonly {
+        readonly id: string;
+        readonly at: number;
+        readonly state: JobState | null;
+        /** From its slot to its start; null: not started. */
+        readonly lateMs: number | null;
+        readonly ranMs: number | null;
+      }[]
+    >
+  >;
+}
+
+/** Jobs that run much longer than others of their kind. */
+export interface StuckList {
+  readonly jobs: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly workerId: string | null;
+    readonly startedAt: number;
+    /** Of the attempts of its kind that ended in the last 24 hours. */
+    readonly p95Ms: number;
+  }[];
+}
+
 export interface FlowStep {
   readonly name: string;
   readonly kind: "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
@@ -303,6 +366,8 @@ export interface FlowStep {
   readonly state: "done" | "failed" | "running" | "waiting" | "cancelled";
   /** Tries of this step by itself. */
   readonly tries: number;
+  /** When it was tried, oldest first: the newest 32. Empty for sleeps, waits and calls. */
+  readonly triedAt: readonly { readonly startedAt: number; readonly endedAt: number }[];
   readonly startedAt: number;
   readonly endedAt: number | null;
   /** A sleep's or a wait's end. */
@@ -322,7 +387,19 @@ export interface FlowNode {
   readonly jobId: string | null;
 }
 export interface FlowHistory {
+  /** Attempts of the job: those that failed, and the latest. Null: not known. */
+  readonly attempts: readonly {
+    readonly attempt: number;
+    readonly startedAt: number | null;
+    readonly endedAt: number | null;
+    readonly error: string | null;
+  }[];
+  /** In the order in which they were asked for: one page, the newest first of all. */
   readonly steps: readonly FlowStep[];
+  /** How many there are in all. */
+  readonly stepCount: number;
+  /** Hand it back as `before` for the steps before these; null: there are none. */
+  readonly earlier: number | null;
   /** What the run took, or waits for. */
   readonly signals: readonly {
     readonly name: string;
@@ -350,6 +427,26 @@ export interface FlowHistory {
     /** There are more steps than are drawn. */
     readonly cut: boolean;
   };
+}
+
+/** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
+export interface LogList {
+  readonly lines: readonly {
+    readonly id: string;
+    readonly at: number;
+    readonly level: "trace" | "debug" | "info" | "warn" | "error";
+    readonly attempt: number;
+    /** Redacted, like `details`. */
+    readonly message: string;
+    /** JSON text on one line. */
+    readonly details: string | null;
+  }[];
+  /** How many are kept of the job, whatever was asked for. */
+  readonly kept: number;
+  /** How many match. */
+  readonly matched: number;
+  /** Hand it back as `before` for the lines before these; null: there are none. */
+  readonly earlier: string | null;
 }
 
 export interface LaneLine {
@@ -383,10 +480,18 @@ export interface BudgetLine {
 
 export type BreakerLine = Json<BreakerState>;
 
+/** When workers of a build first started (`release` of `hf.work`). */
+export interface Deploy {
+  readonly at: number;
+  readonly release: string;
+}
+
 /** Roll-ups of whole minutes. Each list has one value for each of `at`; null: nothing was measured. */
 export interface Series {
   readonly stepMs: number;
   readonly at: readonly number[];
+  /** Builds whose first worker started in this time, at most 50. */
+  readonly deploys: readonly Deploy[];
   readonly done: readonly number[];
   /** Attempts that failed and run again. */
   readonly retried: readonly number[];

@@ -18,55 +18,18 @@ import { type Adapters, adaptersOf } from "./adapters.ts";
 import { Assets } from "./assets.ts";
 import type { Operation, Permission } from "./contract.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
+import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { openapi } from "./openapi.ts";
+import type { DashboardHandler, DashboardOptions } from "./options.ts";
 import { Operations } from "./operations.ts";
 import { readOverview } from "./overview.ts";
 import { onlyParams } from "./query.ts";
-import { type Redact, Redactor } from "./redact.ts";
+import { Redactor } from "./redact.ts";
 import { checkBody, match, type RouteContext } from "./routes.ts";
-import { type Auth, checkHost, checkOrigin, Gate, type Identity, type User } from "./security.ts";
+import { checkHost, checkOrigin, Gate, type Identity } from "./security.ts";
 import { Stream } from "./stream.ts";
 
-/**
- * What `dashboard` takes.
- *
- * @example
- * const handler = dashboard(hf, { auth: (request) => userOf(request), basePath: "/admin/jobs", readOnly: false });
- */
-export interface DashboardOptions {
-  /** Who is asking. Required: there is no default that would be safe. */
-  readonly auth: Auth;
-  /** Nothing can be changed, whoever asks. Default false. */
-  readonly readOnly?: boolean | undefined;
-  /** Where it is mounted, such as "/admin/jobs". Default: at the root. */
-  readonly basePath?: string | undefined;
-  /** What is taken out of payloads and errors before they leave the server. */
-  readonly redact?: Redact | undefined;
-  /** A last word on each action, besides the user's role. */
-  readonly authorize?:
-    | ((user: User, permission: Permission, request: Request) => boolean | Promise<boolean>)
-    | undefined;
-  /** Host headers that are answered, such as "jobs.example.org". Default: all, since your server has its own. */
-  readonly hosts?: readonly string[] | undefined;
-  /** Origins besides its own that may send changes, where a proxy rewrites Host and the browser is old. */
-  readonly origins?: readonly string[] | undefined;
-  /** Shown beside the name, such as "production". */
-  readonly label?: string | undefined;
-  /** Largest request body in bytes. Default 1 MiB. */
-  readonly maxBody?: number | undefined;
-}
-
-/**
- * A function from Request to Response, with a way to end its live streams. `address` counts wrong tokens by client.
- *
- * @example
- * const response = await handler(new Request("http://localhost/admin/jobs/api/v1/overview"));
- */
-export interface DashboardHandler {
-  (request: Request, from?: { readonly address?: string | undefined }): Promise<Response>;
-  /** Ends the live streams. The client stays open. */
-  close(): void;
-}
+export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
 const optionNames = [
   "auth",
@@ -84,13 +47,26 @@ const mebibyte = 1_048_576;
 /**
  * The dashboard of a client, to be mounted anywhere that speaks Request and Response; `toNodeHandler` for the rest.
  *
- * @throws UsageError BAD_OPTION without `auth`
+ * With several clients by name each database has its own address, `<basePath>/db/<name>`, and the page a switch.
+ *
+ * @throws UsageError BAD_OPTION without `auth`, or for a name that cannot stand in an address
  * @example
  * const handler = dashboard(hf, { auth: { token: process.env.DASHBOARD_TOKEN! } });
  * Bun.serve({ port: 8787, fetch: handler });
+ * @example
+ * const handler = dashboard({ main: hf, archive: { hf: old, readOnly: true } }, { auth });
  */
-export function dashboard(hf: Holdfast, options: DashboardOptions): DashboardHandler {
-  return dashboardWith(hf, options, adaptersOf(hf));
+export function dashboard(target: Holdfast | Databases, options: DashboardOptions): DashboardHandler {
+  if (isClient(target)) return dashboardWith(target, options, adaptersOf(target));
+  const databases = checkDatabases(target);
+  const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
+  const basePath = checkBasePath(given.basePath);
+  const [own] = databases.values();
+  const clock = own?.hf.internals.env.clock;
+  const gate = new Gate(given.auth, () => clock?.monotonic() ?? 0);
+  return dashboardOfMany(databases, given, basePath, gate, (hf, its, adapters, shared) =>
+    dashboardWith(hf, its, adapters, pageDirectory(), shared),
+  );
 }
 
 /** @internal With adapters of one's own: for tests of values that no client lets in. */
@@ -99,10 +75,11 @@ export function dashboardWith(
   options: DashboardOptions,
   adapters: Adapters,
   directory: string = pageDirectory(),
+  shared: Shared | null = null,
 ): DashboardHandler {
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
   const { store, env, settings } = hf.internals;
-  const gate = new Gate(given.auth, () => env.clock.monotonic());
+  const gate = shared?.gate ?? new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
   const assets = new Assets(directory);
@@ -128,7 +105,12 @@ export function dashboardWith(
       throw new ApiError("METHOD_NOT_ALLOWED", "Only GET here.", { headers: { allow: "GET, HEAD" } });
     const response =
       assets.file(below) ??
-      assets.page(below, basePath, { basePath, label, auth: gate.publicShell ? "token" : "page" });
+      assets.page(below, basePath, {
+        basePath,
+        label,
+        database: shared?.database ?? null,
+        auth: gate.publicShell ? "token" : "page",
+      });
     if (response === null) throw new ApiError("NOT_FOUND", "There is nothing here.");
     if (!gate.publicShell) {
       const who = await gate.identify(request, address);
@@ -185,6 +167,8 @@ export function dashboardWith(
       operations,
       stream,
       adapters,
+      database: shared?.database ?? null,
+      databases: async () => (await shared?.databases(who, request)) ?? [],
       openapi: () => openapi(basePath),
       may,
       need,

@@ -5,6 +5,7 @@
 // Mounting it: one function from Request to Response.
 export { dashboard } from "./handler.ts";
 export type { DashboardHandler, DashboardOptions } from "./handler.ts";
+export type { DashboardDatabase, Databases } from "./databases.ts";
 
 // For node:http, Express, Fastify.
 export { toNodeHandler } from "./node.ts";

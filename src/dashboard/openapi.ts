@@ -136,6 +136,8 @@ export const schemas: Readonly<Record<string, Schema>> = {
     version: text,
     dialect: { type: "string", enum: ["sqlite", "postgres"] },
     label: maybe(text),
+    database: maybe(text),
+    databases: list(object({ name: text, label: maybe(text), path: text })),
   }),
   Me: object({ user: text, permissions: list({ type: "string", enum: PERMISSIONS }), readOnly: flag }),
   Health: object({ ok: flag, now: instant }),
@@ -183,7 +185,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
     input: jsonText,
     output: jsonText,
     progress: jsonText,
-    errors: list(object({ at: instant, attempt: integer, message: text, stack: maybe(text) })),
+    errors: list(
+      object({ at: instant, attempt: integer, message: text, stack: maybe(text), ranMs: maybe(integer) }),
+    ),
     throttles: integer,
     leaseUntil: maybe(instant),
     timeoutMs: maybe(integer),
@@ -329,6 +333,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Series: object({
     stepMs: integer,
     at: list(instant),
+    deploys: list(object({ at: instant, release: text })),
     done: list(number),
     retried: list(number),
     dead: list(number),
@@ -361,15 +366,80 @@ export const schemas: Readonly<Record<string, Schema>> = {
       }),
     ),
   }),
-  Preview: object({ at: list(instant) }),
+  Preview: object({
+    at: list(instant),
+    runs: list(object({ at: instant, local: text, offset: text, note: maybe(text) })),
+  }),
+  Calendar: object({
+    from: instant,
+    stepMs: integer,
+    estimated: flag,
+    pieces: list(object({ count: integer, most: list(object({ name: text, count: integer })) })),
+  }),
+  ScheduleRuns: object({
+    runs: {
+      type: "object",
+      additionalProperties: list(
+        object({
+          id: text,
+          at: instant,
+          state: maybe(state),
+          lateMs: maybe(number),
+          ranMs: maybe(number),
+        }),
+      ),
+    },
+  }),
+  StuckList: object({
+    jobs: list(
+      object({
+        id: text,
+        name: text,
+        queue: text,
+        workerId: maybe(text),
+        startedAt: instant,
+        p95Ms: number,
+      }),
+    ),
+  }),
   Triggered: object({ id: text }),
+  LogList: object({
+    lines: list(
+      object({
+        id: text,
+        at: instant,
+        level: { type: "string", enum: ["trace", "debug", "info", "warn", "error"] },
+        attempt: integer,
+        message: text,
+        details: jsonText,
+      }),
+    ),
+    kept: integer,
+    matched: integer,
+    earlier: maybe(text),
+  }),
+  RunFile: {
+    type: "object",
+    description: "A run's history for `holdfast check run.json`, redacted.",
+  },
   FlowHistory: object({
+    attempts: list(
+      object({
+        attempt: integer,
+        startedAt: maybe(instant),
+        endedAt: maybe(instant),
+        error: maybe(text),
+      }),
+    ),
+    stepCount: integer,
+    earlier: maybe(integer),
     steps: list(
       object({
         name: text,
         kind: flowKind,
         state: flowState,
         tries: integer,
+        triedAt: list(object({ startedAt: instant, endedAt: instant })),
         startedAt: instant,
         endedAt: maybe(instant),
         until: maybe(instant),

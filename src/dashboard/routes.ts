@@ -12,6 +12,7 @@ import { jobsRoutes } from "./routes/jobs.ts";
 import { limitsRoutes } from "./routes/limits.ts";
 import { queuesRoutes } from "./routes/queues.ts";
 import type { Route } from "./routes/route.ts";
+import { runsRoutes } from "./routes/runs.ts";
 import { schedulesRoutes } from "./routes/schedules.ts";
 import { workersRoutes } from "./routes/workers.ts";
 
@@ -24,6 +25,7 @@ export const routes: readonly Route[] = [
   ...bulkRoutes,
   ...jobsRoutes,
   ...errorsRoutes,
+  ...runsRoutes,
   ...insightRoutes,
   ...queuesRoutes,
   ...workersRoutes,

@@ -12,6 +12,7 @@ import type { AddressInfo } from "node:net";
 import { UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
 import { checkInteger, checkOptions } from "../policy/options.ts";
+import type { Databases } from "./databases.ts";
 import { dashboard, type DashboardHandler, type DashboardOptions } from "./handler.ts";
 import { toNodeHandler } from "./node.ts";
 import type { Auth } from "./security.ts";
@@ -53,14 +54,17 @@ export interface DashboardServer extends AsyncDisposable {
 const loopback = /^(127(\.\d{1,3}){3}|::1|localhost)$/i;
 
 /**
- * Serves the dashboard of a client. On loopback it works as it is; elsewhere it needs `auth`.
+ * Serves the dashboard of a client, or of several by name. On loopback it works as it is; elsewhere it needs `auth`.
  *
  * @throws UsageError BAD_OPTION for an address other than loopback without auth
  * @example
  * const server = await serve(hf, { port: 8787 });
  * console.log(`Dashboard: ${server.address}`);
  */
-export async function serve(hf: Holdfast, options: ServeOptions = {}): Promise<DashboardServer> {
+export async function serve(
+  target: Holdfast | Databases,
+  options: ServeOptions = {},
+): Promise<DashboardServer> {
   const {
     host = "127.0.0.1",
     port = 8787,
@@ -116,7 +120,7 @@ export async function serve(hf: Holdfast, options: ServeOptions = {}): Promise<D
     (local || !isWildcard(host)
       ? names.flatMap((name) => [`${name}:${bound}`, ...(bound === 80 ? [name] : [])])
       : undefined);
-  handler = dashboard(hf, { ...rest, auth: chosen, hosts });
+  handler = dashboard(target, { ...rest, auth: chosen, hosts });
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${bound}${rest.basePath ?? ""}/`;
   const close = async (): Promise<void> => {
     handler?.close();

@@ -39,11 +39,12 @@ export function jobDetail(job: StoredDetail, why: Why, redactor: Redactor, mayPa
     progress: text(job.progress),
     context: mayPayload ? redactor.text(job.context) : null,
     error: mayPayload ? redactor.text(job.error) : errorKind(job.error),
-    errors: job.errors.map(({ at, attempt, message, stack }) => ({
+    errors: job.errors.map(({ at, attempt, message, stack, ranMs }) => ({
       at,
       attempt,
       message: mayPayload ? redactor.text(message) : (errorKind(message) ?? ""),
       stack: mayPayload ? redactor.text(stack) : null,
+      ranMs: ranMs ?? null,
     })),
     payloadHidden: !mayPayload,
     why: {
@@ -75,7 +76,7 @@ export function workerLine(worker: WorkerState): WorkerLine {
  * Error texts quote payloads ("no user ann"): who may not see those gets the kind of error and no more. Cutting at the first
  * sign that is no letter is not enough: values are made of letters too.
  */
-function errorKind(error: string | null): string | null {
+export function errorKind(error: string | null): string | null {
   return error === null
     ? null
     : `${/^(?:[A-Za-z]{0,40}(?:Error|Exception)|E[A-Z]{3,20})\b/.exec(error)?.[0] ?? ""}…`;

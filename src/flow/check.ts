@@ -15,6 +15,7 @@ import type { ClaimedJob } from "../job.ts";
 import { silentLogger } from "../logger.ts";
 import type { LiveFlow, Store } from "../store.ts";
 import { outdatedBy } from "./advance.ts";
+import type { RunFile } from "./run-file.ts";
 import { StepWriter } from "./writer.ts";
 
 /** A run that would not survive the deploy. */
@@ -68,6 +69,30 @@ export async function checkFlows(
     }
   }
   return { checked, broken };
+}
+
+/** Replays runs that were written to files (run-file.ts) against these definitions. Needs no database. */
+export async function checkFiles(
+  deps: Omit<CheckDeps, "store">,
+  definitions: readonly AnyJob[],
+  files: readonly RunFile[],
+): Promise<FlowReport> {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  const broken: BrokenFlow[] = [];
+  for (const { run, steps } of files) {
+    const definition = byName.get(run.name);
+    // A history is all that a replay reads; what it would write is refused before it is sent.
+    const store = {
+      steps: async () => [...steps],
+      step: async (_id: string, name: string) => steps.find((step) => step.name === name) ?? null,
+    } as unknown as Store;
+    const fault =
+      definition === undefined
+        ? { step: null, message: `none of your jobs is named "${run.name}"` }
+        : await replay({ ...deps, store }, definition, run);
+    if (fault !== null) broken.push({ id: run.id, name: run.name, ...fault });
+  }
+  return { checked: files.length, broken };
 }
 
 type Fault = { readonly step: string | null; readonly message: string };

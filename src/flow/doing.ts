@@ -21,6 +21,7 @@ import type { StepKind, StepRecord, Store } from "../store.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./ask.ts";
 import { isDecision, isFinal, isOurs, isUsage, stepError } from "./step-error.ts";
+import { withTry } from "./tries.ts";
 import type { StepWriter } from "./writer.ts";
 
 /** What doing needs of the attempt and its worker. */
@@ -125,14 +126,24 @@ export class Doer {
     // A step that failed in an earlier attempt of the job starts counting anew; one that waited for its retry does not.
     const tries = (ask.record?.state === "open" ? ask.record.tries : 0) + 1;
     const startedAt = clock.monotonic();
+    const began = clock.now();
     const ran = await this.#try(ask.name, fn, settings, tries);
     if (this.#run.over) return;
     const tookMs = clock.monotonic() - startedAt;
+    const label = withTry(ask.record, began, tookMs, ran.ok);
     const undo = settings.undo !== null;
     if (ran.ok) {
       const { text } = ran;
       const value = text === null ? undefined : decodeJson(text, `output of step "${ask.name}"`);
-      const done = { state: "done", output: text, tries, tookMs, undo, place: this.#run.place() } as const;
+      const done = {
+        state: "done",
+        output: text,
+        tries,
+        tookMs,
+        undo,
+        label,
+        place: this.#run.place(),
+      } as const;
       if (undo) this.undoable = true;
       if ((await this.write(ask, done, settings.tx)) !== null) this.#run.hand(ask, () => ask.resolve(value));
       return;
@@ -154,14 +165,22 @@ export class Doer {
         tries,
         tookMs,
         error: kept,
+        label,
         place: null,
         wakeInMs: Math.round(delayMs),
       } as const;
       const written = await this.write(ask, retry);
-      if (written !== null) this.#run.waits(ask, written.wakeAt, { tries });
+      if (written !== null) this.#run.waits(ask, written.wakeAt, { tries, label });
       return;
     }
-    const failed = { state: "failed", tries, tookMs, error: kept, place: this.#run.place() } as const;
+    const failed = {
+      state: "failed",
+      tries,
+      tookMs,
+      error: kept,
+      label,
+      place: this.#run.place(),
+    } as const;
     if ((await this.write(ask, failed)) === null) return;
     this.#run.hand(ask, () => this.#run.fail(ask, stepError(ask.name, failure, error)));
   }

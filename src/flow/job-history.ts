@@ -6,6 +6,7 @@
 import type { Job } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import type { Dependency, DependencyPolicy, StepKind, StepRecord, StepState, Store } from "../store.ts";
+import { triesOf } from "./tries.ts";
 
 /** One attempt: those that failed are listed by their errors, the latest by the job's own times. */
 export interface AttemptEntry {
@@ -22,6 +23,8 @@ export interface StepEntry {
   readonly state: StepState;
   /** Tries of this step by itself. */
   readonly tries: number;
+  /** When it was tried, oldest first: the newest 32 over all attempts of the job. Empty for sleeps, waits and calls. */
+  readonly triedAt: readonly { readonly startedAt: Date; readonly endedAt: Date }[];
   readonly startedAt: Date;
   readonly endedAt: Date | null;
   /** When it goes on, while it sleeps or waits. */
@@ -87,9 +90,9 @@ export async function historyOf(store: Store, job: Job): Promise<JobHistory> {
 }
 
 function attemptsOf(job: Job): AttemptEntry[] {
-  const failed = job.errors.map(({ attempt, at, message }) => ({
+  const failed = job.errors.map(({ attempt, at, message, ranMs }) => ({
     attempt,
-    startedAt: null,
+    startedAt: ranMs === undefined ? null : new Date(at.getTime() - ranMs),
     endedAt: at,
     error: message,
   }));
@@ -104,6 +107,10 @@ function stepEntry(step: StepRecord, job: Job): StepEntry {
     kind: step.kind,
     state,
     tries: step.tries,
+    triedAt: triesOf(step).map((one) => ({
+      startedAt: new Date(one.startedAt),
+      endedAt: new Date(one.endedAt),
+    })),
     startedAt: new Date(step.startedAt),
     endedAt,
     wakeAt: state === "open" ? date(step.wakeAt) : null,

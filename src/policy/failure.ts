@@ -32,7 +32,14 @@ export type Failure = {
  * @example
  * const record: FailureRecord = { at: clock.now(), attempt: 1, message: "boom", stack: null };
  */
-export type FailureRecord = { at: number; attempt: number; message: string; stack: string | null };
+export type FailureRecord = {
+  at: number;
+  attempt: number;
+  message: string;
+  stack: string | null;
+  /** How long the attempt ran; left out where nobody measured it. */
+  ranMs?: number;
+};
 
 const maxMessageBytes = 8 * 1024;
 const maxStackBytes = 16 * 1024;
@@ -193,6 +200,7 @@ export function appendFailure(encoded: string | null, record: FailureRecord): st
     attempt: record.attempt,
     message: cutText(record.message, maxMessageBytes),
     stack: record.stack === null ? null : cutText(record.stack, maxStackBytes),
+    ...(record.ranMs === undefined ? {} : { ranMs: Math.max(0, Math.round(record.ranMs)) }),
   };
   const records = [...decodeFailures(encoded), newest].slice(-maxRecords);
   let texts = records.map((entry) => JSON.stringify(entry));
@@ -238,12 +246,18 @@ export function decodeFailures(encoded: string | null): FailureRecord[] {
   if (!Array.isArray(value)) return [];
   const records: FailureRecord[] = [];
   for (const entry of value as unknown[]) {
-    const { at, attempt, message, stack } = (isObject(entry) ? entry : {}) as Record<
+    const { at, attempt, message, stack, ranMs } = (isObject(entry) ? entry : {}) as Record<
       keyof FailureRecord,
       unknown
     >;
     if (typeof at !== "number" || typeof attempt !== "number" || typeof message !== "string") continue;
-    records.push({ at, attempt, message, stack: typeof stack === "string" ? stack : null });
+    records.push({
+      at,
+      attempt,
+      message,
+      stack: typeof stack === "string" ? stack : null,
+      ...(typeof ranMs === "number" ? { ranMs } : {}),
+    });
   }
   return records;
 }

@@ -108,7 +108,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.duty} (name text primary key, next_at bigint not null)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
-        created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text,
+        created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text, recent text,
         fired bigint not null default 0, skipped bigint not null default 0, missed bigint not null default 0)`,
       `create index schedule_due on ${t.schedule} (next_at)`,
       `create table ${t.budget} (
@@ -127,6 +127,10 @@ export const migrations: readonly Migration[] = [
       `create table ${t.event} (
         id uuid primary key, at bigint not null, job uuid, attempt int, event text not null, name text, queue text, worker text, detail text)`,
       `create index event_job on ${t.event} (job, id) where job is not null`,
+      // What handlers said, where that is kept (job-log.ts): lines go with their job.
+      `create table ${t.log} (
+        job uuid not null, id uuid not null, at bigint not null, attempt int not null, level text not null, message text not null, details text,
+        primary key (job, id))`,
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
         id bigint generated always as identity primary key, at bigint not null, actor text not null, action text not null,

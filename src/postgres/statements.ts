@@ -174,7 +174,7 @@ export function statements(t: Tables): Statements {
       select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, ${NOW} as now
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
       where r.id = any(:ids::uuid[]) order by r.id`;
-  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -446,7 +446,8 @@ export function statements(t: Tables): Statements {
       k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))),
       j as (delete from ${t.job} where id = any(array(select id from h union all select id from r))),
       s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
-      d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r)))
+      d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r))),
+      g as (delete from ${t.log} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     findEnded: `
       select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
@@ -560,7 +561,7 @@ export function statements(t: Tables): Statements {
       where name = :name returning name`,
     advanceSchedule: `
       update ${t.schedule} set next_at = :nextAt::bigint, waiting_at = :waitingAt::bigint,
-        last_run_at = coalesce(:lastRunAt::bigint, last_run_at), last_job_id = coalesce(:lastJobId::uuid, last_job_id), jobs = :jobs,
+        last_run_at = coalesce(:lastRunAt::bigint, last_run_at), last_job_id = coalesce(:lastJobId::uuid, last_job_id), jobs = :jobs, recent = :recent,
         fired = fired + :fired::bigint, skipped = skipped + :skipped::bigint, missed = missed + :missed::bigint
       where name = :name and next_at is not distinct from :expected::bigint returning name`,
     disableSchedule: `
@@ -617,9 +618,19 @@ export function statements(t: Tables): Statements {
         and (:events::text[] is null or event = any(:events::text[])) and (:queues::text[] is null or queue = any(:queues::text[]))
         and (:names::text[] is null or name = any(:names::text[]))
       order by id desc limit :limit::int`,
+    putLogLines: `
+      insert into ${t.log} (job, id, at, level, attempt, message, details)
+      select * from unnest(:rows.job::uuid[], :rows.id::uuid[], :rows.at::bigint[], :rows.level::text[], :rows.attempt::int[], :rows.message::text[], :rows.details::text[]) as n (job)
+      where exists (select 1 from ${t.job} j where j.id = n.job) on conflict do nothing`,
+    trimLogLines: `
+      delete from ${t.log} l using unnest(:rows.job::uuid[]) as n (job) where l.job = n.job
+        and l.id < (select o.id from ${t.log} o where o.job = n.job order by o.id desc limit 1 offset :skip::int)`,
+    logLines: `
+      select id, job, at, level, attempt, message, details from ${t.log} where job = :job::uuid order by id desc limit :limit::int`,
     forgetSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
-        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint)
+        g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
+        o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
     ...insightStatements(t, { NOW, state, live, ended, levels }),

@@ -56,6 +56,7 @@ export const TABLES = [
   "metric",
   "gauge",
   "event",
+  "log",
   "audit",
   // failures by cause
   "error_group",
@@ -212,6 +213,9 @@ export const STATEMENTS = [
   "gauges",
   "putEvents",
   "events",
+  "putLogLines",
+  "trimLogLines",
+  "logLines",
   "forgetSeries",
   // flows
   "recordSteps",
@@ -243,6 +247,7 @@ export const STATEMENTS = [
   "advance",
   "stillHeld",
   "liveFlows",
+  "flowRow",
   // insight: the dashboard's bounded looks
   "browseLive",
   "browseHeld",

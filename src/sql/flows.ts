@@ -204,15 +204,12 @@ export class Flows {
       name: "liveFlows",
       params: { names, after, limit: page.limit },
     });
-    return rows.map((row) => ({
-      id: text(row, "id"),
-      name: text(row, "name"),
-      input: text(row, "input"),
-      attempt: number(row, "attempt"),
-      crashes: number(row, "crashes"),
-      running: flag(row, "running"),
-      extras: JSON.parse(maybeText(row, "extras") ?? "null") as JobExtras | null,
-    }));
+    return rows.map(liveFlow);
+  }
+
+  async flow(id: string): Promise<LiveFlow | null> {
+    const [row] = await this.#driver.read({ name: "flowRow", params: { id } });
+    return row === undefined ? null : liveFlow(row);
   }
 
   /** Of these ends, in place of dead or cancelled: the runs whose steps must be undone first. */
@@ -296,6 +293,18 @@ export function* suspendScript(
   };
   for (const row of asked) yield* cancelScript([text(row, "id")], text(row, "reason"), now, at);
   return moved;
+}
+
+function liveFlow(row: Row): LiveFlow {
+  return {
+    id: text(row, "id"),
+    name: text(row, "name"),
+    input: text(row, "input"),
+    attempt: number(row, "attempt"),
+    crashes: number(row, "crashes"),
+    running: flag(row, "running"),
+    extras: JSON.parse(maybeText(row, "extras") ?? "null") as JobExtras | null,
+  };
 }
 
 function stepRow(step: StepWrite): RowList[number] {

@@ -31,6 +31,7 @@ import { maybeNumber, maybeText, number, text } from "./rows.ts";
 
 /** Ids of a schedule's jobs that may still be live: more would be triggers by hand that never end. */
 const mostJobs = 100;
+const mostRecent = 20;
 const dueAtOnce = 200;
 
 const nothing: SlotReport = {
@@ -138,6 +139,7 @@ export class Schedules {
           lastRunAt: null,
           lastJobId: id,
           jobs: jobsText([...(yield* liveOf(row)), id]),
+          recent: recentText(row, [{ id, at: now }]),
           fired: 0,
           skipped: 0,
           missed: 0,
@@ -280,6 +282,10 @@ function* act(
       lastRunAt: fired.at(-1)?.slot ?? null,
       lastJobId: fired.at(-1)?.id ?? null,
       jobs: jobsText([...live, ...fired.map(({ id }) => id)]),
+      recent: recentText(
+        row,
+        fired.map(({ id, slot }) => ({ id, at: slot })),
+      ),
       fired: fired.length,
       skipped,
       missed: plan.missed,
@@ -412,6 +418,24 @@ function idsOf(row: Row): string[] {
   }
 }
 
+/** The newest jobs that it made, newest last, with one more or several. */
+function recentText(row: Row, made: readonly { readonly id: string; readonly at: number }[]): string {
+  return JSON.stringify([...recentOf(row), ...made].slice(-mostRecent));
+}
+
+function recentOf(row: Row): { id: string; at: number }[] {
+  const isMade = (made: unknown): made is { id: string; at: number } => {
+    const { id, at } = (made ?? {}) as { id?: unknown; at?: unknown };
+    return typeof id === "string" && /^[0-9a-f-]{36}$/.test(id) && Number.isSafeInteger(at);
+  };
+  try {
+    const made: unknown = JSON.parse(maybeText(row, "recent") ?? "[]");
+    return Array.isArray(made) ? made.filter(isMade) : [];
+  } catch {
+    return []; // spoilt by hand: it begins anew
+  }
+}
+
 function jobsText(ids: readonly string[]): string {
   return JSON.stringify([...new Set(ids)].slice(-mostJobs));
 }
@@ -427,6 +451,7 @@ function scheduleRow(row: Row): ScheduleRow {
     pausedAt: maybeNumber(row, "paused_at"),
     lastRunAt: maybeNumber(row, "last_run_at"),
     lastJobId: maybeText(row, "last_job_id"),
+    recent: recentOf(row),
     fired: number(row, "fired"),
     skipped: number(row, "skipped"),
     missed: number(row, "missed"),

@@ -1,12 +1,20 @@
 /**
- * Series over time and the event log: written in batches by those who counted, read by range.
+ * Series over time, the event log and the job log: written in batches by those who counted or heard, read by range.
  *
- * Invariant: no statement here touches the tables of jobs; what is counted is counted in memory by the workers.
- * Not here: what is counted (recorder.ts, event-log.ts), percentiles (policy/histogram.ts).
+ * Invariant: no statement here changes a job, and none walks over jobs; what is counted is counted in memory by the workers.
+ * Not here: what is counted and kept (recorder.ts, event-log.ts, job-log.ts), percentiles (policy/histogram.ts).
  */
 import { Histogram } from "../policy/histogram.ts";
 import { idAt } from "../policy/id.ts";
-import type { EventQuery, EventRow, GaugeQuery, GaugeRow, MetricQuery, MetricRow } from "../store.ts";
+import type {
+  EventQuery,
+  EventRow,
+  GaugeQuery,
+  GaugeRow,
+  LogLineRow,
+  MetricQuery,
+  MetricRow,
+} from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { maybeNumber, maybeText, number, text } from "./rows.ts";
@@ -69,6 +77,20 @@ export class Series {
     return (await this.#driver.read({ name: "events", params: { ...query } })).map(eventRow);
   }
 
+  async putLogLines(rows: readonly LogLineRow[], most: number): Promise<void> {
+    if (rows.length === 0) return;
+    const jobs = [...new Set(rows.map(({ job }) => job))].sort();
+    await this.#driver.transaction(function* (): Script<void> {
+      yield { name: "putLogLines", params: { rows: rows.map((row) => ({ ...row })) } };
+      yield { name: "trimLogLines", params: { rows: jobs.map((job) => ({ job })), skip: most - 1 } };
+    });
+  }
+
+  async logLines(job: string, limit: number): Promise<LogLineRow[]> {
+    const rows = await this.#driver.read({ name: "logLines", params: { job, limit } });
+    return rows.map(logLineRow).reverse();
+  }
+
   async forget(before: { readonly metrics: number; readonly events: number }): Promise<void> {
     const params = {
       metricsBefore: Math.max(0, before.metrics),
@@ -125,6 +147,18 @@ function together(rows: readonly MetricRow[]): MetricRow[] {
       waited: waited.encode(),
     };
   });
+}
+
+function logLineRow(row: Row): LogLineRow {
+  return {
+    id: text(row, "id"),
+    job: text(row, "job"),
+    at: number(row, "at"),
+    level: text(row, "level"),
+    attempt: number(row, "attempt"),
+    message: text(row, "message"),
+    details: maybeText(row, "details"),
+  };
 }
 
 function eventRow(row: Row): EventRow {

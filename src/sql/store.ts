@@ -354,6 +354,7 @@ export class SqlStore implements Store {
   dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
   children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
   liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
+  flow: Store["flow"] = (id) => this.#flows.flow(id);
 
   // Queues, holds, workers, kinds, state (cluster.ts)
 
@@ -446,6 +447,8 @@ export class SqlStore implements Store {
   };
   putFailures: Store["putFailures"] = (groups, rows) => this.#causes.put(groups, rows);
   compactFailures: Store["compactFailures"] = (since, until) => this.#causes.compact(since, until);
+  putLogLines: Store["putLogLines"] = (rows, most) => this.#series.putLogLines(rows, most);
+  logLines: Store["logLines"] = (job, limit) => this.#series.logLines(job, limit);
   inspect: Store["inspect"] = () => this.#driver.inspect();
 
   // Upkeep (retention.ts)

@@ -139,5 +139,10 @@ export function flowStatements(t: Tables, alive: string) {
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
       where r.begun and l.name in (select value from json_each(:names)) and r.id > :after and exists (select 1 from ${t.step} s where s.job = r.id)
       order by r.id limit :limit`,
+    flowRow: `
+      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id where r.id = :id
+      union all
+      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.line} l on l.id = h.line join ${t.job} j on j.id = h.id where h.id = :id
+      limit 1`,
   } satisfies Partial<Statements>;
 }

@@ -89,7 +89,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
-        created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text,
+        created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,
         fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
       `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
       `create table ${t.budget} (
@@ -108,6 +108,10 @@ export const migrations: readonly Migration[] = [
       `create table ${t.event} (
         id text primary key not null, at integer not null, event text not null, job text, name text, queue text, attempt integer, worker text, detail text) without rowid`,
       `create index "${schema}_event_job" on ${t.event} (job, id) where job is not null`,
+      // What handlers said, where that is kept (job-log.ts): lines go with their job.
+      `create table ${t.log} (
+        job text not null, id text not null, at integer not null, level text not null, attempt integer not null, message text not null, details text,
+        primary key (job, id)) without rowid`,
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
         id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,

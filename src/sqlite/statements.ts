@@ -134,7 +134,7 @@ export function statements(t: Tables): Statements {
       select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, :now as now
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
       where r.id in (select value from json_each(:ids)) order by r.id`;
-  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, fired, skipped, missed`;
+  const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -347,6 +347,7 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
       `delete from ${t.step} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
       `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
+      `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
       `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
@@ -445,7 +446,7 @@ export function statements(t: Tables): Statements {
       where name = :name returning name`,
     advanceSchedule: `
       update ${t.schedule} set next_at = :nextAt, waiting_at = :waitingAt, last_run_at = coalesce(:lastRunAt, last_run_at),
-        last_job_id = coalesce(:lastJobId, last_job_id), jobs = :jobs, fired = fired + :fired, skipped = skipped + :skipped,
+        last_job_id = coalesce(:lastJobId, last_job_id), jobs = :jobs, recent = :recent, fired = fired + :fired, skipped = skipped + :skipped,
         missed = missed + :missed
       where name = :name and next_at is :expected returning name`,
     disableSchedule: `
@@ -499,10 +500,20 @@ export function statements(t: Tables): Statements {
         and (:events is null or event in (select value from json_each(:events))) and (:queues is null or queue in (select value from json_each(:queues)))
         and (:names is null or name in (select value from json_each(:names)))
       order by id desc limit :limit`,
+    putLogLines: `
+      insert into ${t.log} (job, id, at, level, attempt, message, details)
+      select :rows.job, :rows.id, :rows.at, :rows.level, :rows.attempt, :rows.message, :rows.details
+      where exists (select 1 from ${t.job} j where j.id = :rows.job) on conflict do nothing`,
+    trimLogLines: `
+      delete from ${t.log} where job = :rows.job
+        and id < (select o.id from ${t.log} o where o.job = :rows.job order by o.id desc limit 1 offset :skip)`,
+    logLines: `
+      select id, job, at, level, attempt, message, details from ${t.log} where job = :job order by id desc limit :limit`,
     forgetSeries: [
       `delete from ${t.metric} where minute < :metricsBefore`,
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
+      `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
     ...flowStatements(t, alive),
     ...insightStatements(t, { state, live, ended, levels }),

@@ -388,7 +388,7 @@ export class Runner {
     const definition = definitions.get(job.name) ?? null;
     const source = at === null || definition === null ? definition : { ...definition, ...at.policy };
     const policy = policyFor(job, source, pools.get(job.queue)?.backoff ?? null);
-    const decided = decide(job, outcome, policy, { now: clock.now(), random });
+    const decided = decide(job, outcome, policy, { now: clock.now(), random, ranMs: heldMs });
     const push = (undo: boolean): void =>
       settler.push({
         job,

@@ -35,6 +35,8 @@ export interface WorkOptions {
   signals?: boolean;
   /** Shown in `hf.workers.list()`. Else the environment's WORKER_NAME, else the host's name. */
   name?: string;
+  /** Which build of yours this is, such as a tag or a commit: a mark on the dashboard's charts where the first worker with it started. Else the environment's HOLDFAST_RELEASE. */
+  release?: string;
   /** How long the event loop may be blocked before the lease is let go. Default 60 s. */
   maxBlock?: Duration;
   /** Event-loop delay above which nothing more is claimed. Default 500 ms. */
@@ -55,6 +57,8 @@ export interface WorkerSettings {
   readonly shutdownMs: number;
   readonly signals: boolean;
   readonly name: string;
+  /** Null: nobody said. */
+  readonly release: string | null;
   readonly maxBlockMs: number;
   readonly maxLoopDelayMs: number;
 }
@@ -75,6 +79,7 @@ const optionNames = [
   "shutdown",
   "signals",
   "name",
+  "release",
   "maxBlock",
   "maxLoopDelay",
 ];
@@ -109,9 +114,23 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
     shutdownMs: durationMs(known.shutdown ?? "30s", "shutdown"),
     signals: flag(known.signals, "signals"),
     name: nameOf(known.name, given),
+    release: releaseOf(known.release, given),
     maxBlockMs: positive(known.maxBlock ?? "60s", "maxBlock"),
     maxLoopDelayMs: positive(known.maxLoopDelay ?? "500ms", "maxLoopDelay"),
   };
+}
+
+function releaseOf(release: unknown, given: SettingsEnv): string | null {
+  const text = release ?? given.env["HOLDFAST_RELEASE"];
+  if (text === undefined || text === "") return null;
+  if (typeof text === "string" && /^[\x21-\x7e]{1,100}$/.test(text)) return text;
+  throw new UsageError(
+    "BAD_OPTION",
+    "release must be 1 to 100 characters without spaces, such as a tag or a commit.",
+    {
+      details: { option: "release" },
+    },
+  );
 }
 
 function queuesOf(

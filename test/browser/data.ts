@@ -132,7 +132,9 @@ export async function fillFeatures(hf: Holdfast): Promise<Features> {
     queue: "flows",
     retry: { attempts: 1 },
     run: async (input: { order: string; end?: string }, ctx) => {
+      ctx.log.info({ order: input.order, cardToken: "tok_secret" }, "fulfilling");
       await ctx.step("reserve", async () => ({ shelf: "B12" }));
+      ctx.log.warn({}, "the shelf is nearly empty");
       await ctx.step("charge", () => charge(input), { retry: { attempts: 2, backoff: fixed("1s") } });
       await ctx.all([1, 2, 3].map((n) => ctx.call(part, n)));
       await ctx.step("tell", () => ctx.enqueue(audit, { order: input.order }));

@@ -32,6 +32,10 @@ export interface Site {
 
 export interface PageOptions {
   readonly dark?: boolean;
+  /** The system wishes for more contrast. */
+  readonly contrast?: boolean;
+  /** The system's own colours. */
+  readonly forced?: boolean;
   readonly width?: number;
   readonly height?: number;
   /** Errors on the console are the test's own. */
@@ -44,7 +48,7 @@ export async function site(
   options: Partial<DashboardOptions> = {},
   adapters: (hf: Holdfast) => Adapters = adaptersOf,
 ): Promise<Site> {
-  const hf = await open("sqlite::memory:", { logger: silentLogger });
+  const hf = await open("sqlite::memory:", { logger: silentLogger, jobLog: true });
   const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters(hf));
   const server: Server = createServer(toNodeHandler(handler));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -80,6 +84,8 @@ export async function openPage(
     colorScheme: given.dark === true ? "dark" : "light",
     viewport: { width: given.width ?? 1360, height: given.height ?? 900 },
     reducedMotion: "reduce",
+    contrast: given.contrast === true ? "more" : "no-preference",
+    forcedColors: given.forced === true ? "active" : "none",
   });
   contexts.push(context);
   const page = await context.newPage();

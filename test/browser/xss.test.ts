@@ -61,11 +61,15 @@ beforeAll(async () => {
       flows: {
         ...real.flows,
         history: async () => ({
+          attempts: [{ attempt: 1, startedAt: 1, endedAt: 2, error: all }],
+          stepCount: 1,
+          earlier: null,
           steps: [
             {
               ...some,
               name: all,
               tries: 1,
+              triedAt: [{ startedAt: 1, endedAt: 2 }],
               startedAt: 1,
               endedAt: 2,
               until: null,

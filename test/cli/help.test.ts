@@ -1,4 +1,5 @@
 // The help texts, each as a snapshot: a change of an option shows in the diff. And what happens to mistakes.
+import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { allCommands } from "../../src/cli/registry.ts";
 import { cli } from "./support.ts";
@@ -74,4 +75,29 @@ test("completion names every command and option, in each shell", async () => {
     for (const word of ["dry-run", "print-sql", "concurrency"]) expect(out).toContain(word);
   }
   expect((await cli(["completion", "powershell"])).code).toBe(2);
+});
+
+test("completion: bash offers what fits, zsh completes at its first call too, fish knows which options take a value", async () => {
+  const script = (await cli(["completion", "bash"])).out;
+  const offered = (words: readonly string[]): string[] =>
+    execFileSync("bash", [
+      "-c",
+      `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      "bash",
+      ...words,
+    ])
+      .toString()
+      .split("\n")
+      .filter((word) => word !== "");
+  expect(offered(["holdfast", "das"])).toEqual(["dashboard"]);
+  expect(offered(["holdfast", "jobs", "lo"])).toEqual(["logs"]);
+  expect(offered(["holdfast", "jobs", "logs", "--le"])).toEqual(["--level"]);
+  const zsh = (await cli(["completion", "zsh"])).out;
+  expect(zsh).toContain('if [[ "${funcstack[1]}" = _holdfast ]]; then\n  _holdfast "$@"');
+  const fish = (await cli(["completion", "fish"])).out;
+  expect(fish).toContain("-l config -s c -r -F");
+  expect(fish).toMatch(
+    /-n '__fish_seen_subcommand_from jobs; and not __fish_seen_subcommand_from list .*' -a list/,
+  );
+  expect(fish).toMatch(/from work' -l once -d/);
 });

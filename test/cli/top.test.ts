@@ -121,3 +121,12 @@ onEveryStore((target) => {
     expect((await on(store)(line)).err).toBe("");
   });
 });
+
+test("in a narrow terminal no line is wider than it, whatever its colours", () => {
+  const painted = frame(state, (_tone, text) => `\u001b[31m${text}\u001b[39m`, 40, 20);
+  // oxlint-disable-next-line no-control-regex -- the colours are made of it
+  for (const line of painted.replaceAll(/\u001b\[[0-9;]*m/g, "").split("\n"))
+    expect(Array.from(line).length).toBeLessThanOrEqual(40);
+  expect(painted).toContain("…");
+  expect(frame(state, (_tone, text) => text, 200, 20)).not.toContain("…");
+});

@@ -8,6 +8,7 @@ import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect } from "../client/support.ts";
 import { folder, on } from "./support.ts";
+import { isCode } from "../../src/cli/watch.ts";
 
 const index = JSON.stringify(join(root, "src/index.ts"));
 
@@ -184,4 +185,32 @@ test("a worker of a database that has moved ends with 1 and says where the jobs 
   await using worker = holdfast(path, ["work"]);
   expect((await worker.exited).code).toBe(1);
   expect(worker.output).toContain("new.db");
+});
+
+test("--watch starts anew for code, and not for what a worker or its jobs write", () => {
+  for (const file of [
+    "holdfast.config.ts",
+    "jobs/mail.mts",
+    "jobs\\mail.js",
+    "data/prices.json",
+    ".env",
+    "src/.env.local",
+  ])
+    expect([file, isCode(file)]).toEqual([file, true]);
+  for (const file of [
+    "jobs.db",
+    "jobs.db-journal",
+    "jobs.db-wal",
+    "jobs.db-shm",
+    "shop.sqlite3-journal",
+    "out/report.csv",
+    "worker.log",
+    "node_modules/pg/index.js",
+    ".git/index.json",
+    "jobs/node_modules/x/y.ts",
+    "jobs/.mail.ts.swp",
+    "jobs/mail.ts~",
+    ".cache/a.json",
+  ])
+    expect([file, isCode(file)]).toEqual([file, false]);
 });

@@ -343,6 +343,7 @@ describe("shapes", () => {
       kind: "step",
       state: to === null ? "open" : "done",
       tries: 1,
+      triedAt: [],
       startedAt: new Date(from),
       endedAt: to === null ? null : new Date(to),
       wakeAt: null,

@@ -95,3 +95,12 @@ describe("the options of a worker", () => {
     expect(codeOf({ queues: ["a"], signals: 1 } as never)).toMatchObject(["BAD_OPTION", expect.any(String)]);
   });
 });
+
+test("the release is the option's, else the environment's, else nobody's; and what cannot be shown is refused", () => {
+  const given = { env: { HOLDFAST_RELEASE: "2026-11-16.3" }, cpus: 2, host: "web-1" };
+  expect(workerSettings({ queues: ["mail"], release: "v42" }, given).release).toBe("v42");
+  expect(workerSettings({ queues: ["mail"] }, given).release).toBe("2026-11-16.3");
+  expect(workerSettings({ queues: ["mail"] }, { ...given, env: {} }).release).toBeNull();
+  for (const release of ["two words", "x".repeat(101), "é", 42, "\u001b[2J"])
+    expect(() => workerSettings({ queues: ["mail"], release: release as never }, given)).toThrow(/release/);
+});

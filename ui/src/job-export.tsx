@@ -1,6 +1,7 @@
 // A file of the jobs that match. The token goes in a header, so the answer is fetched and then handed to the browser.
 import { Choice, openForm } from "./actions.tsx";
 import { call, type Params, query } from "./api.ts";
+import { download } from "./download.ts";
 
 export function exportDialog(asked: Params, total: string | null, words: string): void {
   openForm({
@@ -18,12 +19,10 @@ export function exportDialog(asked: Params, total: string | null, words: string)
     run: async (fields) => {
       const format = fields.text("format") ?? "ndjson";
       const response = await call(`/jobs/export${query({ ...asked, order: null, format })}`);
-      const url = URL.createObjectURL(await response.blob());
-      const link = document.createElement("a");
-      link.href = url;
-      link.download = `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      download(
+        await response.blob(),
+        `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`,
+      );
       return "The file is yours.";
     },
   });

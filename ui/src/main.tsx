@@ -22,7 +22,7 @@ import { Overview } from "./screens/overview.tsx";
 import { Queues, QueueScreen } from "./screens/queues.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { Workers } from "./screens/workers.tsx";
-import { clock, nextTheme, page, shortcuts, theme } from "./settings.ts";
+import { clock, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
 import { views } from "./views.tsx";
 
 interface Place {
@@ -143,7 +143,9 @@ function App() {
       path.subscribe(() => {
         menu.value = false;
         const place = placeOf(path.value);
-        document.title = `${place?.name ?? "Holdfast"}${page.label === null ? "" : ` · ${page.label}`} · Holdfast`;
+        document.title = [place?.name, page.database, page.label, "Holdfast"]
+          .filter((part) => part !== undefined && part !== null)
+          .join(" · ");
       }),
     [],
   );
@@ -159,6 +161,7 @@ function App() {
             <Logo /> Holdfast
             {page.label !== null && <span class="env">{page.label}</span>}
           </a>
+          <DatabaseSwitch />
           <nav class="nav" aria-label="Screens">
             {groups.map((group) => (
               <div key={group.name}>
@@ -224,7 +227,7 @@ function App() {
               title={`Theme: ${theme.value}`}
               onClick={nextTheme}
             >
-              <Icon name={theme.value === "dark" ? "moon" : theme.value === "light" ? "sun" : "auto"} />
+              <Icon name={themeIcons[theme.value]} />
             </button>
             <button type="button" class="button quiet icon" aria-label="Keyboard and settings" onClick={help}>
               <Icon name="keyboard" />
@@ -238,6 +241,34 @@ function App() {
       <Dialogs />
       <Toasts />
     </>
+  );
+}
+
+/** Where the dashboard has several databases: the same screen of another. */
+function DatabaseSwitch() {
+  const known = about.value;
+  if (known === null || known.databases.length < 2) return null;
+  return (
+    <label class="switch">
+      <Icon name="database" size={14} />
+      <select
+        class="input"
+        aria-label="Database"
+        value={known.database ?? ""}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          const to = known.databases.find(({ name }) => name === value);
+          // A job or a queue of this database is none of the other's.
+          if (to !== undefined) location.assign(`${to.path}/${path.value.split("/")[1] ?? ""}`);
+        }}
+      >
+        {known.databases.map(({ name, label }) => (
+          <option key={name} value={name}>
+            {label === null || label === name ? name : `${name} (${label})`}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -271,6 +302,8 @@ function Crumbs() {
     </div>
   );
 }
+
+const themeIcons = { system: "auto", light: "sun", dark: "moon", contrast: "contrast" } as const;
 
 const liveWords = {
   live: "Live",
@@ -450,6 +483,21 @@ function Help({ close }: { close: () => void }) {
             </>
           ))}
         </dl>
+        <label class="row">
+          Theme{" "}
+          <select
+            class="input"
+            aria-label="Theme"
+            value={theme.value}
+            onChange={(event) => (theme.value = event.currentTarget.value as typeof theme.value)}
+          >
+            {themes.map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
         <label class="row">
           <input
             type="checkbox"

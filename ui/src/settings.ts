@@ -1,9 +1,11 @@
 // What the server put into the page, and what this browser remembers.
-import { signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 interface PageSettings {
   readonly basePath: string;
   readonly label: string | null;
+  /** Its name among several. */
+  readonly database?: string | null;
   readonly auth: "token" | "page";
 }
 
@@ -56,14 +58,31 @@ export function keptList<T>(key: string, is: (value: unknown) => value is T) {
   return value;
 }
 
-export const theme = kept("theme", "system", ["system", "light", "dark"]);
+export const theme = kept("theme", "system", ["system", "light", "dark", "contrast"]);
+/** What can be chosen, in the words that are shown. */
+export const themes = [
+  ["system", "As the system"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+  ["contrast", "High contrast"],
+] as const;
 export const clock = kept("clock", "local", ["local", "utc"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
-theme.subscribe((value) => {
-  document.documentElement.dataset["theme"] = value;
+const moreContrast = matchMedia("(prefers-contrast: more)");
+const wantsContrast = signal(moreContrast.matches);
+moreContrast.addEventListener("change", (event) => (wantsContrast.value = event.matches));
+/** Chosen here, or wished for in the system, whatever is light or dark. */
+export const contrast = computed(() => theme.value === "contrast" || wantsContrast.value);
+
+effect(() => {
+  const { dataset } = document.documentElement;
+  dataset["theme"] = theme.value;
+  dataset["contrast"] = contrast.value ? "more" : "usual";
 });
 
+const following = { system: "dark", dark: "light", light: "contrast", contrast: "system" } as const;
+
 export function nextTheme(): void {
-  theme.value = theme.value === "system" ? "dark" : theme.value === "dark" ? "light" : "system";
+  theme.value = following[theme.value];
 }

@@ -30,6 +30,7 @@ export function Table<T>({
   row,
   body,
   first,
+  label,
 }: {
   rows: readonly T[];
   rowKey: (row: T, index: number) => string;
@@ -38,9 +39,14 @@ export function Table<T>({
   body?: Ref<HTMLTableSectionElement>;
   /** Stands in the head before the first column, which then has no word of its own. */
   first?: ComponentChildren;
+  /** Where nothing in it can be focused: what the keyboard scrolls is called. */
+  label?: string;
 }) {
   return (
-    <div class="scroll">
+    <div
+      class="scroll"
+      {...(label === undefined ? {} : { tabIndex: 0, role: "region", "aria-label": label })}
+    >
       <table>
         <thead>
           <tr>

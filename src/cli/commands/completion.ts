@@ -1,6 +1,6 @@
 /** `holdfast completion`: scripts for bash, zsh and fish, made from the commands themselves. */
 import { UsageError } from "../../errors.ts";
-import { type Command, COMMON_OPTIONS } from "../command.ts";
+import { type Command, COMMON_OPTIONS, type Option } from "../command.ts";
 
 /** `commands` is asked for late: the registry has this very command in it. */
 export function completionFor(commands: () => readonly Command[]): Command {
@@ -80,7 +80,18 @@ ${cases}
   esac
   compadd -- $found
 }
-compdef _holdfast holdfast`;
+# From a folder in fpath this file is itself the function, at its first call; sourced, it registers it.
+if [[ "\${funcstack[1]}" = _holdfast ]]; then
+  _holdfast "$@"
+else
+  compdef _holdfast holdfast
+fi`;
+}
+
+/** `-r`: a value follows; `-F`: it is a file. */
+function flagsOf(name: string, { short, type }: Option): string {
+  const value = type === "string" ? (name === "config" ? " -r -F" : " -r") : "";
+  return `-l ${name}${short === undefined ? "" : ` -s ${short}`}${value}`;
 }
 
 function fish(commands: readonly Command[]): string {
@@ -89,21 +100,19 @@ function fish(commands: readonly Command[]): string {
   for (const { name, summary, subcommands, options } of commands) {
     lines.push(`complete -c holdfast -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`);
     const within = quoted(`__fish_seen_subcommand_from ${name}`);
+    const subs = (subcommands ?? []).map((sub) => sub.name).join(" ");
+    const first = quoted(`__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${subs}`);
     for (const sub of subcommands ?? [])
-      lines.push(`complete -c holdfast -n ${within} -a ${sub.name} -d ${quoted(sub.summary)}`);
+      lines.push(`complete -c holdfast -n ${first} -a ${sub.name} -d ${quoted(sub.summary)}`);
     const own = Object.assign(
       {},
       options,
       ...(subcommands ?? []).map((sub) => sub.options ?? {}),
     ) as NonNullable<Command["options"]>;
-    for (const [option, { help, short }] of Object.entries(own))
-      lines.push(
-        `complete -c holdfast -n ${within} -l ${option}${short === undefined ? "" : ` -s ${short}`} -d ${quoted(help)}`,
-      );
+    for (const [option, one] of Object.entries(own))
+      lines.push(`complete -c holdfast -n ${within} ${flagsOf(option, one)} -d ${quoted(one.help)}`);
   }
-  for (const [option, { help, short }] of Object.entries(COMMON_OPTIONS))
-    lines.push(
-      `complete -c holdfast -l ${option}${short === undefined ? "" : ` -s ${short}`} -d ${quoted(help)}`,
-    );
+  for (const [option, one] of Object.entries(COMMON_OPTIONS))
+    lines.push(`complete -c holdfast ${flagsOf(option, one)} -d ${quoted(one.help)}`);
   return lines.join("\n");
 }

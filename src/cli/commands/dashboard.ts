@@ -4,7 +4,13 @@
  * Not here: what it refuses, and why (dashboard/serve.ts).
  */
 import { UsageError } from "../../errors.ts";
-import { type DashboardServer, serve, type ServeOptions } from "../../dashboard/index.ts";
+import {
+  type DashboardDatabase,
+  type DashboardServer,
+  type Databases,
+  serve,
+  type ServeOptions,
+} from "../../dashboard/index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 
@@ -17,21 +23,42 @@ export const dashboard: Command = {
     "read-only": { type: "boolean", help: "Look, and change nothing" },
     auth: { type: "boolean", help: "--no-auth: no token; on this machine alone" },
     label: { type: "string", value: "text", help: "Shown beside the name: prod, staging" },
+    url: {
+      type: "string",
+      multiple: true,
+      value: "[name=]url",
+      help: "The database; several with names, such as --url main=… --url eu=…, for one dashboard over all",
+    },
+    "read-only-of": {
+      type: "string",
+      multiple: true,
+      value: "name",
+      help: "Of several databases: change nothing in this one",
+    },
   },
   details:
     "Runs until SIGTERM or Ctrl-C. The address that it prints carries a fresh token behind #, where no server and no log sees it. With HOLDFAST_TOKEN that is the token, and it is not printed.",
-  json: "{ url, address, port, readOnly }, once it listens",
+  json: "{ url, address, port, readOnly, databases }, once it listens; databases: their names, where there are several",
   examples: [
     { line: "dashboard", says: "On http://127.0.0.1:8787" },
     { line: "dashboard --read-only --port 9000", says: "To look at only" },
+    {
+      line: "dashboard --url main=postgres://db/app --url archive=sqlite:old.db --read-only-of archive",
+      says: "Two databases, and a switch between them",
+    },
     { line: "HOLDFAST_TOKEN=… holdfast dashboard --host 0.0.0.0", says: "For others; put TLS before it" },
   ],
   run: async (ctx) => {
     const options = optionsOf(ctx);
-    const hf = await ctx.client();
-    const server = await listen(() => serve(hf, options));
+    const target = await databasesOf(ctx);
+    const shown = target ?? (await ctx.client());
+    const server = await listen(() => serve(shown, options));
     const { url, address, port } = server;
-    ctx.result({ url, address, port, readOnly: options.readOnly === true }, () => `Dashboard: ${address}`);
+    const names = target === null ? {} : { databases: Object.keys(target) };
+    ctx.result(
+      { url, address, port, readOnly: options.readOnly === true, ...names },
+      () => `Dashboard: ${address}${target === null ? "" : `\nDatabases: ${Object.keys(target).join(", ")}`}`,
+    );
     await new Promise<void>((resolve) => {
       if (ctx.io.signal.aborted) resolve();
       ctx.io.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -39,6 +66,33 @@ export const dashboard: Command = {
     await server.close();
   },
 };
+
+/** Several databases, by the names that they were given; null: there is one. */
+async function databasesOf(ctx: Context): Promise<Databases | null> {
+  const urls = ctx.strings("url");
+  const named = urls.map((text) => /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text));
+  const looked = ctx.list("read-only-of") ?? [];
+  if (urls.length <= 1 && (named[0] ?? null) === null) {
+    if (looked.length > 0) throw wrongUse("--read-only-of goes with several databases: --url name=….");
+    return null;
+  }
+  const databases: Record<string, DashboardDatabase> = {};
+  for (const [i, match] of named.entries()) {
+    const [, name, url] = match ?? [];
+    if (name === undefined || url === undefined)
+      throw wrongUse(`Of several databases each needs a name, such as --url ${i === 0 ? "main" : "eu"}=….`);
+    if (Object.hasOwn(databases, name)) throw wrongUse(`Two databases have the name ${name}.`);
+    databases[name] = { hf: await ctx.clientOn(url), readOnly: looked.includes(name) };
+  }
+  const unknown = looked.find((name) => !Object.hasOwn(databases, name));
+  if (unknown !== undefined)
+    throw wrongUse(`--read-only-of names ${JSON.stringify(unknown)}, which is none of the databases.`);
+  return databases;
+}
+
+function wrongUse(message: string): UsageError {
+  return new UsageError("BAD_OPTION", message, { details: { option: "url" } });
+}
 
 function optionsOf(ctx: Context): ServeOptions {
   const token = ctx.io.env["HOLDFAST_TOKEN"] ?? "";

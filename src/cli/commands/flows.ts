@@ -1,18 +1,29 @@
 /** `holdfast check` and `holdfast signal`: runs in flight. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
+import { checkFiles } from "../../flow/check.ts";
+import { readRunFile, type RunFile } from "../../flow/run-file.ts";
 import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
 import { oneLine, table } from "../text.ts";
 
 export const check: Command = {
   name: "check",
   summary: "would runs in flight survive this code? (before a deploy)",
+  args: "[<file>…]",
+  maxArgs: 1_000,
   options: {
     limit: { type: "string", short: "l", value: "n", help: "At most so many runs; default 10,000" },
   },
   details:
-    "Replays the histories of live runs against the jobs of holdfast.config.ts. Nothing is done and nothing is written; what a handler does outside of its steps it does here too. Exit 1: at least one run would break.",
+    "Replays the histories of live runs against the jobs of holdfast.config.ts. Nothing is done and nothing is written; what a handler does outside of its steps it does here too. With files (from `holdfast jobs history` or a run's page on the dashboard) those are replayed, and no database is needed. Exit 1: at least one run would break.",
   json: "{ checked, broken: [{ id, name, step, message }] }",
-  examples: [{ line: "check --url $PRODUCTION_REPLICA", says: "With the new code, before it is deployed" }],
+  examples: [
+    { line: "check --url $PRODUCTION_REPLICA", says: "With the new code, before it is deployed" },
+    { line: "check run.json", says: "One run, from its file" },
+  ],
   run: async (ctx) => {
     const { config, path } = await ctx.config();
     if (path === null)
@@ -22,8 +33,10 @@ export const check: Command = {
       );
     const limit = ctx.integer("limit");
     const definitions = (config.jobs ?? []).filter((job) => job.run !== null);
-    const hf = await ctx.client();
-    const report = await hf.check(definitions, limit === undefined ? {} : { limit });
+    const report =
+      ctx.args.length > 0
+        ? await checkFiles(offline, definitions, await filesOf(ctx))
+        : await (await ctx.client()).check(definitions, limit === undefined ? {} : { limit });
     ctx.result(report, () => {
       const runs = report.checked === 1 ? "1 run" : `${report.checked} runs`;
       if (report.broken.length === 0) return `Replayed ${runs}: none would break.`;
@@ -41,6 +54,27 @@ export const check: Command = {
     return report.broken.length === 0 ? 0 : 1;
   },
 };
+
+const offline = { clock: systemClock, random: Math.random, maxPayloadBytes: 256 * 1_048_576 };
+
+/** @throws UsageError BAD_RUN_FILE for the first that cannot be read. */
+async function filesOf(ctx: Context): Promise<RunFile[]> {
+  const files: RunFile[] = [];
+  for (const name of ctx.args) {
+    const path = resolve(ctx.io.cwd, name);
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (cause) {
+      throw new UsageError("BAD_RUN_FILE", `${name} cannot be read: ${(cause as Error).message}.`, {
+        cause,
+        details: { file: name },
+      });
+    }
+    files.push(readRunFile(text, name));
+  }
+  return files;
+}
 
 export const signal: Command = {
   name: "signal",

@@ -1,4 +1,4 @@
-/** `holdfast jobs`: list, errors, show, retry, cancel, delete, run, edit. */
+/** `holdfast jobs`: list, errors, show, history, logs, retry, cancel, delete, run, edit. */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
@@ -7,6 +7,8 @@ import { checkEdit } from "../../jobs.ts";
 import { jobsErrors } from "./errors.ts";
 import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
+import { jobHistory } from "./job-history.ts";
+import { jobLogs } from "./job-logs.ts";
 
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -306,7 +308,7 @@ const edit: Command = {
 export const jobs: Command = {
   name: "jobs",
   summary: "list, errors, show, retry, cancel, delete, run, edit",
-  subcommands: [list, jobsErrors, show, retry, cancel, remove, runNow, edit],
+  subcommands: [list, jobsErrors, show, jobHistory, jobLogs, retry, cancel, remove, runNow, edit],
   fallback: "list",
 };
 

@@ -10,7 +10,7 @@ import { durationMs } from "../../policy/duration.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 import type { Paint } from "../io.ts";
-import { duration, grouped, oneLine } from "../text.ts";
+import { clipped, duration, grouped, oneLine } from "../text.ts";
 import { queueTable } from "./queues.ts";
 import { workerTable } from "./workers.ts";
 
@@ -122,7 +122,11 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
       ? [paint("warn", "no worker is alive")]
       : workerTable({ paint }, state.workers, now).split("\n")),
   );
-  return lines.slice(0, Math.max(3, rows - 1)).join("\n");
+  // A line that is too long would take two of the terminal's, and push the last ones out of sight.
+  return lines
+    .slice(0, Math.max(3, rows - 1))
+    .map((line) => clipped(line, columns))
+    .join("\n");
 }
 
 export function sparkline(values: readonly number[]): string {

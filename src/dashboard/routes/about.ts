@@ -1,6 +1,6 @@
 /** Who and what answers here, and the live stream. */
 import { VERSION } from "../../version.ts";
-import type { About, Me } from "../contract.ts";
+import type { About, Me, Permission } from "../contract.ts";
 import { json } from "../http.ts";
 import type { Route } from "./route.ts";
 
@@ -12,7 +12,13 @@ export const aboutRoutes: readonly Route[] = [
     summary: "Version, database and label.",
     permission: null,
     answer: "About",
-    run: ({ store, label }): About => ({ version: VERSION, dialect: store.dialect, label }),
+    run: async ({ store, label, database, databases }): Promise<About> => ({
+      version: VERSION,
+      dialect: store.dialect,
+      label,
+      database,
+      databases: await databases(),
+    }),
   },
   {
     method: "GET",
@@ -21,7 +27,11 @@ export const aboutRoutes: readonly Route[] = [
     summary: "Who you are, and what you may do.",
     permission: null,
     answer: "Me",
-    run: ({ user, readOnly }): Me => ({ user: user.name, permissions: [...user.permissions], readOnly }),
+    run: async ({ user, readOnly, may }): Promise<Me> => {
+      const permissions: Permission[] = [];
+      for (const permission of user.permissions) if (await may(permission)) permissions.push(permission);
+      return { user: user.name, permissions, readOnly };
+    },
   },
   {
     method: "GET",

@@ -1,5 +1,7 @@
-/** How things go: minute roll-ups, the database, the audit trail. */
+/** How things go: minute roll-ups, jobs that run unusually long, the database, the audit trail. */
 import { bad, integer } from "../query.ts";
+import type { StuckList } from "../contract.ts";
+import { readStuck } from "../stuck.ts";
 import type { Route } from "./route.ts";
 
 export const insightRoutes: readonly Route[] = [
@@ -18,6 +20,16 @@ export const insightRoutes: readonly Route[] = [
       if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
       return adapters.series({ queue: query.get("queue"), name: query.get("name"), from, to });
     },
+  },
+  {
+    method: "GET",
+    path: "/stuck",
+    id: "stuckJobs",
+    summary:
+      "Running jobs that take more than three times as long as 95 % of the attempts of their kind did in the last 24 hours.",
+    permission: "view",
+    answer: "StuckList",
+    run: ({ insight, adapters }): Promise<StuckList> => readStuck({ insight, usual: adapters.usual }),
   },
   {
     method: "GET",

@@ -1,4 +1,4 @@
-/** Jobs: lists and counts by filter, one job with its flow, actions on one and on many. */
+/** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
 import type { Holdfast } from "../../index.ts";
 import type { BulkAction, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
@@ -109,36 +109,6 @@ export const jobsRoutes: readonly Route[] = [
       return jobDetail(job, await hf.jobs.why(id), redactor, await context.may("view:payload"));
     },
   },
-  {
-    method: "GET",
-    path: "/jobs/:id/history",
-    id: "jobHistory",
-    summary: "Steps, signals, children and the graph of a job.",
-    permission: "view",
-    answer: "FlowHistory",
-    run: async (context) => {
-      const { adapters, path, redactor, insight } = context;
-      const id = idOf(path);
-      const job = await insight.inspect(id);
-      const history = job === null ? null : await adapters.flows.history(id);
-      if (job === null || history === null) throw noJob(id);
-      const mayPayload = await context.may("view:payload");
-      const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
-      return {
-        ...history,
-        steps: history.steps.map((step) => ({
-          ...step,
-          output: shown(step.output),
-          error: mayPayload ? redactor.text(step.error) : null,
-        })),
-        signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
-        children: history.children.map((child) => ({
-          ...child,
-          error: mayPayload ? redactor.text(child.error) : null,
-        })),
-      };
-    },
-  },
   jobAction("retry", "jobs:retry", "Runs an ended job again, with all its attempts.", (hf, id) =>
     hf.jobs.retry(id),
   ),
@@ -244,11 +214,11 @@ function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | nul
   return cursor;
 }
 
-function idOf(path: Readonly<Record<string, string>>): string {
+export function idOf(path: Readonly<Record<string, string>>): string {
   return (path["id"] ?? "").toLowerCase();
 }
 
-function noJob(id: string): ApiError {
+export function noJob(id: string): ApiError {
   return new ApiError(
     "NOT_FOUND",
     `No job has the id ${id.slice(0, 60)}: it never existed, was deleted, or its retention has passed.`,

@@ -8,7 +8,7 @@ import type { Holdfast } from "../../index.ts";
 import type { Insight, InsightFilter } from "../../insight.ts";
 import type { Store } from "../../store.ts";
 import type { Adapters } from "../adapters.ts";
-import type { FilterJson, Permission } from "../contract.ts";
+import type { DatabaseLine, FilterJson, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
 import type { Operations } from "../operations.ts";
 import { insightFilter } from "../query.ts";
@@ -31,6 +31,10 @@ export interface RouteContext {
   readonly operations: Operations;
   readonly stream: Stream;
   readonly adapters: Adapters;
+  /** Its name among several; null: it is the only one. */
+  readonly database: string | null;
+  /** Those that this person may see, where there are several. */
+  readonly databases: () => Promise<readonly DatabaseLine[]>;
   readonly openapi: () => unknown;
   readonly may: (permission: Permission) => Promise<boolean>;
   /** @throws ApiError 403 */

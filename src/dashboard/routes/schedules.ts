@@ -1,6 +1,11 @@
 /** Schedules: what fires when, and changes by hand that outlive restarts. */
+import type { JobSummary } from "../../insight.ts";
+import type { Calendar, ScheduleRuns } from "../contract.ts";
 import { integer } from "../query.ts";
 import { change, type Route } from "./route.ts";
+
+const mostSchedules = 200;
+const batchSize = 500;
 
 export const schedulesRoutes: readonly Route[] = [
   {
@@ -20,12 +25,57 @@ export const schedulesRoutes: readonly Route[] = [
     permission: "view",
     query: ["n"],
     answer: "Preview",
-    run: async ({ adapters, path, query }) => ({
-      at: await adapters.schedules.preview(
-        path["name"] ?? "",
-        integer(query, "n", { min: 1, max: 100, or: 20 }),
-      ),
-    }),
+    run: async ({ adapters, path, query }) => {
+      const n = integer(query, "n", { min: 1, max: 100, or: 20 });
+      const runs = await adapters.schedules.preview(path["name"] ?? "", n);
+      return { at: runs.map(({ at }) => at), runs };
+    },
+  },
+  {
+    method: "GET",
+    path: "/schedules/calendar",
+    id: "scheduleCalendar",
+    summary: "How many slots of which schedules lie in each quarter of an hour of the next 24 hours.",
+    permission: "view",
+    answer: "Calendar",
+    run: ({ adapters }): Promise<Calendar> => adapters.schedules.calendar(),
+  },
+  {
+    method: "GET",
+    path: "/schedules/runs",
+    id: "scheduleRuns",
+    summary: "The newest jobs of each schedule, at most 20, with how they ended.",
+    permission: "view",
+    answer: "ScheduleRuns",
+    run: async ({ adapters, insight }): Promise<ScheduleRuns> => {
+      const made = [...(await adapters.schedules.recent())].slice(0, mostSchedules);
+      const ids = made.flatMap(([, jobs]) => jobs.map(({ id }) => id));
+      const found = new Map<string, JobSummary>();
+      for (let from = 0; from < ids.length; from += batchSize) {
+        const chunk = ids.slice(from, from + batchSize);
+        const page = await insight.browse({ ids: chunk }, { limit: chunk.length, cursor: null });
+        for (const job of page.jobs) found.set(job.id, job);
+      }
+      return {
+        runs: Object.fromEntries(
+          made.map(([name, jobs]) => [
+            name,
+            jobs.map(({ id, at }) => {
+              const job = found.get(id);
+              const started = job?.startedAt ?? null;
+              const ended = job?.endedAt ?? null;
+              return {
+                id,
+                at,
+                state: job?.state ?? null,
+                lateMs: started === null ? null : Math.max(0, started - at),
+                ranMs: started === null || ended === null ? null : Math.max(0, ended - started),
+              };
+            }),
+          ]),
+        ),
+      };
+    },
   },
   change(
     {

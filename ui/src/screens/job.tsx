@@ -3,15 +3,18 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { Act, openForm } from "../actions.tsx";
-import { ApiFailure, get, seg, send } from "../api.ts";
+import { ApiFailure, call, get, seg, send } from "../api.ts";
 import { editJob } from "../bulk-edit.tsx";
 import { actions } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
+import { download } from "../download.ts";
 import { GraphView } from "../graph-view.tsx";
 import { Icon, type IconName } from "../icons.tsx";
 import { commandOf } from "../job-filter.ts";
+import { JobLog } from "../job-log.tsx";
 import { onKey } from "../keys.ts";
+import { LifeBar } from "../life.tsx";
 import { may } from "../live.ts";
 import {
   Ago,
@@ -26,9 +29,10 @@ import {
   Stack,
   State,
 } from "../parts.tsx";
-import { go, href } from "../router.ts";
+import { go, href, params } from "../router.ts";
 import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { Waterfall } from "../waterfall-view.tsx";
 
 export function Job({ id }: { id: string }) {
   const query = useQuery(`job ${id}`, (signal) => get<JobDetail>(`/jobs/${id}`, {}, signal), { live: true });
@@ -109,6 +113,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
     );
     return () => offs.forEach((off) => off());
   });
+  const tab = params.value.get("tab") === "log" ? "log" : "";
   return (
     <>
       <div class="head">
@@ -170,16 +175,54 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
           {job.why.text}
         </span>
       </div>
-      <div class="grid aside">
-        <div class="stack">
-          <Timeline job={job} />
-          {job.errors.length > 0 && <Attempts job={job} />}
-          <Flow id={job.id} />
-          <Payload job={job} />
-        </div>
-        <FactsOf job={job} />
-      </div>
+      <Tabs id={job.id} tab={tab} />
+      {tab === "log" && !job.payloadHidden ? <JobLog id={job.id} /> : <Details job={job} />}
     </>
+  );
+}
+
+const tabs = [
+  { name: "Details", tab: "" },
+  { name: "Log", tab: "log" },
+] as const;
+
+/** Links, so that the address says which. */
+function Tabs({ id, tab }: { id: string; tab: string }) {
+  return (
+    <nav class="tabs" aria-label="Of this job">
+      {tabs.map((one) => (
+        <a
+          key={one.tab}
+          href={href(`/jobs/${id}${one.tab === "" ? "" : `?tab=${one.tab}`}`)}
+          aria-current={one.tab === tab ? "page" : undefined}
+        >
+          {one.name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Details({ job }: { job: JobDetail }) {
+  const flow = useQuery(
+    `flow ${job.id}`,
+    (signal) => get<FlowHistory>(`/jobs/${job.id}/history`, {}, signal),
+    { live: job.endedAt === null },
+  );
+  const history = flow.data;
+  return (
+    <div class="grid aside">
+      <div class="stack">
+        <Timeline
+          job={job}
+          firstStepAt={history?.earlier === null ? (history.steps[0]?.startedAt ?? null) : null}
+        />
+        {job.errors.length > 0 && <Attempts job={job} />}
+        {history !== null && <Flow job={job} history={history} again={flow.again} />}
+        <Payload job={job} />
+      </div>
+      <FactsOf job={job} />
+    </div>
   );
 }
 
@@ -214,6 +257,7 @@ function moments(job: JobDetail): Moment[] {
           ? "Cancelled"
           : `Attempt ${failure.attempt} failed`,
       why: failure.message,
+      ...(failure.ranMs === null ? {} : { runMs: failure.ranMs }),
       kind: last || job.state !== "cancelled" ? "bad" : "warn",
       icon: "dead",
     });
@@ -248,7 +292,6 @@ function moments(job: JobDetail): Moment[] {
         kind: "bad",
         icon: "dead",
         why: `after ${plural(job.attempt, "attempt")}`,
-        ...runMs,
       });
     if (job.state === "cancelled" && failures.length === 0)
       list.push({ at: job.endedAt, what: "Cancelled", kind: "warn", icon: "minus" });
@@ -256,10 +299,11 @@ function moments(job: JobDetail): Moment[] {
   return list;
 }
 
-function Timeline({ job }: { job: JobDetail }) {
+function Timeline({ job, firstStepAt }: { job: JobDetail; firstStepAt: number | null }) {
   const list = moments(job);
   return (
     <Panel title="Timeline">
+      <LifeBar job={job} firstStepAt={firstStepAt} />
       <ol class="timeline">
         {list.map((moment, i) => (
           <li key={i}>
@@ -272,31 +316,11 @@ function Timeline({ job }: { job: JobDetail }) {
             </span>
             {moment.why !== undefined && <span class="why">{moment.why}</span>}
             {moment.waitMs !== undefined && <span class="why">waited {duration(moment.waitMs)}</span>}
-            {moment.runMs !== undefined && (
-              <>
-                <span class="why">ran {duration(moment.runMs)}</span>
-                <Bar job={job} runMs={moment.runMs} bad={job.state === "dead"} />
-              </>
-            )}
+            {moment.runMs !== undefined && <span class="why">ran {duration(moment.runMs)}</span>}
           </li>
         ))}
       </ol>
     </Panel>
-  );
-}
-
-/** Waiting and running, side by side. */
-function Bar({ job, runMs, bad }: { job: JobDetail; runMs: number; bad: boolean }) {
-  const waitMs = Math.max(0, (job.startedAt ?? 0) - job.createdAt);
-  const all = Math.max(1, waitMs + runMs);
-  return (
-    <span class="bar" role="img" aria-label={`waited ${duration(waitMs)}, ran ${duration(runMs)}`}>
-      <i class="wait" style={{ width: `${(waitMs / all) * 100}%` }} />
-      <i
-        class={bad ? "bad" : ""}
-        style={{ left: `${(waitMs / all) * 100}%`, width: `${(runMs / all) * 100}%` }}
-      />
-    </span>
   );
 }
 
@@ -430,16 +454,28 @@ function FactsOf({ job }: { job: JobDetail }) {
   );
 }
 
-function Flow({ id }: { id: string }) {
-  const query = useQuery(`flow ${id}`, (signal) => get<FlowHistory>(`/jobs/${id}/history`, {}, signal), {
-    live: true,
-  });
-  const history = query.data;
-  if (
-    history === null ||
-    (history.steps.length === 0 && history.children.length === 0 && history.graph.nodes.length <= 1)
-  )
+function Flow({ job, history, again }: { job: JobDetail; history: FlowHistory; again: () => void }) {
+  const older = useSignal<{ steps: FlowHistory["steps"]; earlier: number | null } | null>(null);
+  if (history.steps.length === 0 && history.children.length === 0 && history.graph.nodes.length <= 1)
     return null;
+  // What was loaded of earlier pages, and the newest as it is now.
+  const begins = history.earlier ?? 0;
+  const kept = older.value?.steps.slice(0, Math.max(0, begins - (older.value.earlier ?? 0))) ?? [];
+  const steps = [...kept, ...history.steps];
+  const earlier = older.value === null ? history.earlier : older.value.earlier;
+  const loadEarlier = async (): Promise<void> => {
+    const page = await get<FlowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
+    older.value = { steps: [...page.steps, ...kept], earlier: page.earlier };
+  };
+  const note =
+    earlier === null
+      ? number(history.stepCount)
+      : `the newest ${number(steps.length)} of ${number(history.stepCount)}`;
+  const tools = earlier !== null && (
+    <button type="button" class="button small" onClick={() => void attempt("Loaded.", loadEarlier)}>
+      Earlier steps
+    </button>
+  );
   return (
     <>
       {history.graph.nodes.length > 1 && (
@@ -447,10 +483,34 @@ function Flow({ id }: { id: string }) {
           <GraphView graph={history.graph} />
         </Panel>
       )}
-      {history.steps.length > 0 && (
-        <Panel title="Steps" note={number(history.steps.length)}>
+      {steps.length > 0 && (
+        <Panel
+          title="Waterfall"
+          note={note}
+          tools={
+            <>
+              {tools}
+              {may("jobs:export") && may("view:payload") && (
+                <button
+                  type="button"
+                  class="button quiet small"
+                  title="For holdfast check, with secrets taken out"
+                  onClick={() => void attempt("The file is yours.", () => downloadRun(job.id))}
+                >
+                  <Icon name="download" size={13} /> History
+                </button>
+              )}
+            </>
+          }
+        >
+          <Waterfall steps={steps} endedAt={job.endedAt} />
+        </Panel>
+      )}
+      {steps.length > 0 && (
+        <Panel title="Steps" note={note} tools={tools}>
           <Table
-            rows={history.steps.slice(0, 500)}
+            label="Table of steps"
+            rows={steps.slice(-500)}
             rowKey={({ name }, i) => `${name} ${i}`}
             columns={stepColumns}
           />
@@ -458,7 +518,7 @@ function Flow({ id }: { id: string }) {
       )}
       {history.signals.length > 0 && (
         <Panel title="Signals" note={number(history.signals.length)}>
-          <Table rows={history.signals} rowKey={({ step }) => step} columns={signalColumns(query.again)} />
+          <Table rows={history.signals} rowKey={({ step }) => step} columns={signalColumns(again)} />
         </Panel>
       )}
       {history.children.length > 0 && (
@@ -472,6 +532,12 @@ function Flow({ id }: { id: string }) {
       )}
     </>
   );
+}
+
+/** The token goes in a header, so the file is fetched and then handed to the browser. */
+async function downloadRun(id: string): Promise<void> {
+  const response = await call(`/jobs/${id}/run.json`);
+  download(await response.blob(), `run-${id}.json`);
 }
 
 const value = { class: "mono clip", style: { maxWidth: "260px" } } as const;
@@ -491,8 +557,14 @@ const stepColumns: Column<FlowHistory["steps"][number]>[] = [
     head: "Took",
     num: true,
     class: "nowrap",
-    cell: ({ startedAt, endedAt, until }) =>
-      endedAt !== null ? duration(endedAt - startedAt) : until === null ? "—" : <Ago at={until} />,
+    cell: ({ startedAt, endedAt, until, state }) =>
+      endedAt !== null ? (
+        duration(endedAt - startedAt)
+      ) : until === null || state === "cancelled" ? (
+        "—"
+      ) : (
+        <Ago at={until} />
+      ),
   },
   {
     head: "Result",

@@ -1,14 +1,15 @@
 // How everything is, at a glance: a verdict in one sentence, then what it rests on.
 import { useMemo } from "preact/hooks";
-import type { ErrorGroups, Overview as OverviewJson, Series } from "../../../src/dashboard/contract.ts";
+import type { ErrorGroups, Overview as OverviewJson, StuckList } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { Chart } from "../lazy-chart.tsx";
 import { count, duration, number, plural } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
-import { Ago, Count, Empty, Gauge, Head, Loaded } from "../parts.tsx";
+import { Ago, Count, Empty, Gauge, Head, JobLink, Loaded, now } from "../parts.tsx";
 import { href } from "../router.ts";
 import { Panel, Table, Tile } from "../table.tsx";
+import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
 
 const lamps: Readonly<Record<string, IconName>> = {
@@ -41,6 +42,7 @@ export function Overview() {
       <Tiles now={now} />
       <Trends />
       <Backlog />
+      <StuckPanel />
       <div class="grid two">
         <QueuePanel now={now} />
         <FailurePanel />
@@ -147,39 +149,39 @@ function gapped(
   return { at: moments, values };
 }
 
-function Trends() {
-  const query = useQuery("series", (signal) => get<Series>("/series", {}, signal), { live: true });
+/** Jobs that run much longer than others of their kind; nothing where there are none. */
+function StuckPanel() {
+  const query = useQuery(`stuck ${Math.floor(now.value / 10_000)}`, (signal) =>
+    get<StuckList>("/stuck", {}, signal),
+  );
+  const jobs = query.data?.jobs ?? [];
+  if (jobs.length === 0) return null;
   return (
-    <Loaded query={query}>
-      {(series) => (
-        <div class="grid two">
-          <Panel title="Throughput" note="jobs a minute, last hour">
-            <Chart
-              title="Throughput"
-              empty="No job ended in the last hour; a minute shows when it is over."
-              at={series.at}
-              lines={[
-                { name: "Done", values: series.done, shown: number },
-                { name: "Retried", values: series.retried, shown: number },
-                { name: "Dead", values: series.dead, shown: number },
-              ]}
-            />
-          </Panel>
-          <Panel title="Waiting time" note="from due to start, last hour">
-            <Chart
-              title="Waiting time"
-              empty="No job started in the last hour; a minute shows when it is over."
-              at={series.at}
-              lines={[
-                { name: "p50", values: series.waitMs.p50, shown: duration },
-                { name: "p95", values: series.waitMs.p95, shown: duration },
-                { name: "p99", values: series.waitMs.p99, shown: duration },
-              ]}
-            />
-          </Panel>
-        </div>
-      )}
-    </Loaded>
+    <Panel title="Running unusually long" note="more than three times as long as 95 % of their kind">
+      <Table
+        rows={jobs.slice(0, 8)}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            head: "Job",
+            cell: ({ id, name, queue }) => (
+              <>
+                <JobLink id={id}>{name}</JobLink>
+                <span class="sub">in {queue}</span>
+              </>
+            ),
+          },
+          { head: "Runs for", num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: "Usual (p95)", num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          {
+            head: "Worker",
+            from: "medium",
+            class: "mono small",
+            cell: ({ workerId }) => workerId ?? "—",
+          },
+        ]}
+      />
+    </Panel>
   );
 }
 

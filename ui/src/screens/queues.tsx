@@ -8,6 +8,7 @@ import { Icon } from "../icons.tsx";
 import { Count, Empty, Gauge, Head, Loaded, State } from "../parts.tsx";
 import { href } from "../router.ts";
 import { actionsColumn, type Column, Facts, Listing, Panel, Table, Tile } from "../table.tsx";
+import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
 
 function PauseButton({
@@ -166,6 +167,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         <Tile name="Workers" value={number(queue.workers)} note="serve it" />
         <Tile name="State" {...stateOf(queue)} />
       </div>
+      <Trends queue={queue.name} />
       <div class="grid aside">
         <Panel title="Kinds">
           {queue.kinds.length === 0 ? (

@@ -1,11 +1,11 @@
 // Schedules: what fires when, and changes by hand that outlive restarts.
-import type { ScheduleLine } from "../../../src/dashboard/contract.ts";
+import type { Calendar, ScheduleLine, ScheduleRuns } from "../../../src/dashboard/contract.ts";
 import { Act, Choice, Do, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { duration, instant, number } from "../format.ts";
-import { Ago, Head, JobLink, Loaded, showDialog, State } from "../parts.tsx";
+import { duration, instant, number, plural } from "../format.ts";
+import { Ago, Head, JobLink, Loaded, now, showDialog, State } from "../parts.tsx";
 import { go, href } from "../router.ts";
-import { actionsColumn, type Column, Listing } from "../table.tsx";
+import { actionsColumn, type Column, Listing, Panel } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 export function Schedules() {
@@ -14,9 +14,14 @@ export function Schedules() {
     (signal) => get<{ schedules: ScheduleLine[] }>("/schedules", {}, signal),
     { live: true },
   );
+  // Not with every change: what a strip shows moves by the slot.
+  const runs = useQuery(`schedule runs ${Math.floor(now.value / 15_000)}`, (signal) =>
+    get<ScheduleRuns>("/schedules/runs", {}, signal),
+  );
   return (
     <>
       <Head title="Schedules" note="Each makes one job for each of its slots, over all processes." />
+      {(query.data?.schedules.length ?? 0) > 0 && <HeatMap />}
       <section class="panel" aria-label="Schedules">
         <Listing
           query={query}
@@ -32,16 +37,16 @@ export function Schedules() {
               </>
             ),
           }}
-          columns={columnsOf(query.again)}
+          columns={columnsOf(query.again, runs.data?.runs ?? {})}
         />
       </section>
     </>
   );
 }
 
-function columnsOf(again: () => void): Column<ScheduleLine>[] {
+function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<ScheduleLine>[] {
   return [
-    { head: "Schedule", cell: (schedule) => <Name schedule={schedule} /> },
+    { head: "Schedule", class: "schedule-name", cell: (schedule) => <Name schedule={schedule} /> },
     {
       head: "When",
       cell: ({ cron, everyMs, timezone }) => (
@@ -69,6 +74,11 @@ function columnsOf(again: () => void): Column<ScheduleLine>[] {
             <Ago at={lastAt} />
           </JobLink>
         ),
+    },
+    {
+      head: "Last 20",
+      from: "medium",
+      cell: ({ name }) => <Strip name={name} runs={Object.hasOwn(runs, name) ? (runs[name] ?? []) : []} />,
     },
     { head: "Fired", num: true, from: "wide", cell: ({ fired }) => number(fired) },
     { head: "Skipped", num: true, from: "wide", class: "muted", cell: ({ skipped }) => number(skipped) },
@@ -112,7 +122,7 @@ function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => voi
         needs="view"
         quiet
         press={() =>
-          showDialog(`Next runs of ${name}`, (close) => <Preview schedule={schedule} close={close} />)
+          showDialog(`Next runs of ${name}`, (close) => <NextRuns schedule={schedule} close={close} />)
         }
       />
       <Do
@@ -150,9 +160,9 @@ function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => voi
   );
 }
 
-function Preview({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
+function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
   const query = useQuery(`preview ${schedule.name}`, (signal) =>
-    get<{ at: number[] }>(`/schedules/${seg(schedule.name)}/preview`, { n: 20 }, signal),
+    get<Preview>(`/schedules/${seg(schedule.name)}/preview`, { n: 20 }, signal),
   );
   return (
     <div class="dialog">
@@ -160,15 +170,19 @@ function Preview({ schedule, close }: { schedule: ScheduleLine; close: () => voi
         <h2>Next runs of {schedule.name}</h2>
       </header>
       <div class="content">
+        <p class="muted small">In the time of {schedule.timezone ?? "UTC"}.</p>
         <Loaded query={query}>
-          {({ at }) => (
+          {({ runs }) => (
             <ol class="samples">
-              {at.map((ms) => (
-                <li key={ms}>
-                  <span>{instant(ms)}</span>
-                  <span class="muted">
-                    <Ago at={ms} />
+              {runs.map(({ at, local, offset, note }) => (
+                <li key={at} class={note === null ? "" : "noted"}>
+                  <span class="nowrap">
+                    {local.replace(/:00$/, "")} <span class="muted">{offset}</span>
                   </span>
+                  <span class="muted spread">
+                    <Ago at={at} />
+                  </span>
+                  {note !== null && <span class="tag warn">{note}</span>}
                 </li>
               ))}
             </ol>
@@ -182,6 +196,111 @@ function Preview({ schedule, close }: { schedule: ScheduleLine; close: () => voi
       </footer>
     </div>
   );
+}
+
+interface Preview {
+  readonly runs: readonly {
+    readonly at: number;
+    readonly local: string;
+    readonly offset: string;
+    readonly note: string | null;
+  }[];
+}
+
+/** One box for each of its newest jobs, the newest at the right. */
+function Strip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
+  if (runs.length === 0) return <span class="muted">—</span>;
+  const bad = runs.filter(({ state }) => state === "dead").length;
+  const last = runs.at(-1);
+  return (
+    <span class="strip" role="group" aria-label={`Newest jobs of ${name}: ${runs.length}, ${bad} dead`}>
+      {runs.map((run) => (
+        <a
+          key={run.id}
+          class={`cell ${run.state ?? "gone"}`}
+          href={href(`/jobs/${run.id}`)}
+          // One stop for the keyboard: the newest. The others are on the jobs' own list.
+          tabIndex={run === last ? 0 : -1}
+          title={wordsOf(run)}
+          aria-label={wordsOf(run)}
+        />
+      ))}
+    </span>
+  );
+}
+
+function wordsOf({ at, state, lateMs, ranMs }: ScheduleRuns["runs"][string][number]): string {
+  const late = lateMs === null ? "" : `, started ${duration(lateMs)} after its slot`;
+  const ran = ranMs === null ? "" : `, ran ${duration(ranMs)}`;
+  return `${instant(at)}: ${state ?? "not kept any more"}${late}${ran}`;
+}
+
+/** The next day in quarters of an hour: where slots pile up. */
+function HeatMap() {
+  const query = useQuery(`calendar ${Math.floor(now.value / 300_000)}`, (signal) =>
+    get<Calendar>("/schedules/calendar", {}, signal),
+  );
+  const calendar = query.data;
+  if (calendar === null) return null;
+  const most = Math.max(1, ...calendar.pieces.map(({ count }) => count));
+  const all = calendar.pieces.reduce((sum, { count }) => sum + count, 0);
+  const busiest = calendar.pieces
+    .map((piece, i) => ({ ...piece, at: calendar.from + i * calendar.stepMs }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 3);
+  const hours = Array.from({ length: 24 }, (_, hour) => hour);
+  const perHour = 3_600_000 / calendar.stepMs;
+  return (
+    <Panel
+      title="Next 24 hours"
+      note={`${calendar.estimated ? "about " : ""}${number(all)} jobs, by the quarter of an hour`}
+    >
+      <div class="heat" role="img" aria-label={busiestWords(busiest, all)}>
+        {hours.map((hour) => {
+          const at = calendar.from + hour * 3_600_000;
+          return (
+            <span key={hour} class="hour">
+              {calendar.pieces.slice(hour * perHour, (hour + 1) * perHour).map((piece, quarter) => (
+                <i
+                  key={quarter}
+                  class={`level-${levelOf(piece.count, most)}`}
+                  title={`${instant(at + quarter * calendar.stepMs).slice(11, 16)}: ${number(piece.count)}${
+                    piece.most.length === 0
+                      ? ""
+                      : `\n${piece.most.map(({ name, count }) => `${name} ${number(count)}`).join("\n")}`
+                  }`}
+                />
+              ))}
+              <span class="muted">{instant(at).slice(11, 16)}</span>
+            </span>
+          );
+        })}
+      </div>
+      <p class="heat-note small muted">{busiestWords(busiest, all)}</p>
+    </Panel>
+  );
+}
+
+function busiestWords(
+  busiest: readonly {
+    readonly at: number;
+    readonly count: number;
+    readonly most: Calendar["pieces"][number]["most"];
+  }[],
+  all: number,
+): string {
+  if (all === 0) return "No slot in the next 24 hours.";
+  const parts = busiest.map(
+    ({ at, count, most }) =>
+      `${instant(at).slice(11, 16)} with ${plural(count, "job")} (${most.map(({ name }) => name).join(", ")})`,
+  );
+  return `Busiest: ${parts.join("; ")}.`;
+}
+
+/** 0 for none, then four steps up to the busiest. */
+function levelOf(count: number, most: number): number {
+  return Math.ceil((count / most) * 4);
 }
 
 function edit(schedule: ScheduleLine, again: () => void): void {

@@ -1,0 +1,31 @@
+/** `holdfast jobs history`: a run's history as a file, to be replayed elsewhere with `holdfast check`. */
+import { runFileOf } from "../../flow/run-file.ts";
+import { isId } from "../../policy/id.ts";
+import type { Command } from "../command.ts";
+import { json, oneLine } from "../text.ts";
+
+export const jobHistory: Command = {
+  name: "history",
+  summary: "a run's history as JSON, for `holdfast check` on another machine",
+  args: "<id>",
+  maxArgs: 1,
+  details:
+    "Everything that a replay needs: the input, and what each step remembers. It is not redacted: whoever reads the database may read all of it. The dashboard gives the same file with secrets taken out.",
+  json: "The file: { format, version, takenAt, redacted, run, steps }",
+  examples: [
+    { line: "jobs history 0199… > run.json", says: "From production" },
+    { line: "check run.json", says: "With the code at hand, without a database" },
+  ],
+  run: async (ctx) => {
+    const id = ctx.argument(0, "the id of a job").toLowerCase();
+    const hf = await ctx.client();
+    const { store, env } = hf.internals;
+    const file = isId(id) ? await runFileOf(store, id, env.clock.now()) : null;
+    if (file === null) {
+      ctx.note(`There is no job ${oneLine(id, 60)}.`);
+      return 1;
+    }
+    ctx.print(json(file, ctx.json ? undefined : 2));
+    return 0;
+  },
+};

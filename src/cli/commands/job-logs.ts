@@ -1,0 +1,53 @@
+/** `holdfast jobs logs`: what a job's handler said, where the workers keep it. */
+import { checkLevel, type JobLogLine } from "../../job-log.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { harmless, json, oneLine } from "../text.ts";
+
+export const jobLogs: Command = {
+  name: "logs",
+  summary: "what a job's handler said with ctx.log, where it is kept",
+  args: "<id>",
+  maxArgs: 1,
+  options: {
+    level: {
+      type: "string",
+      value: "level",
+      help: "This level and louder: trace, debug, info, warn, error",
+    },
+    search: { type: "string", short: "s", value: "text", help: "Only lines with this text" },
+  },
+  details:
+    "Lines are kept by processes whose `open` has the option jobLog, within a second; a job keeps its newest 1,000.",
+  json: "{ lines: [{ id, at, level, attempt, message, details }] }",
+  examples: [{ line: "jobs logs 0199… --level warn", says: "Warnings and errors" }],
+  run: async (ctx) => {
+    const id = ctx.argument(0, "the id of a job");
+    const level = ctx.string("level");
+    const hf = await ctx.client();
+    if ((await hf.jobs.get(id)) === null) {
+      ctx.note(`There is no job ${oneLine(id, 60)}.`);
+      return 1;
+    }
+    const lines = await hf.jobLog.list(id, {
+      ...(level === undefined ? {} : { level: checkLevel(level, "--level") }),
+      search: ctx.string("search"),
+    });
+    ctx.result({ lines }, () => textOf(ctx, lines));
+    return 0;
+  },
+};
+
+const tones = { trace: "dim", debug: "dim", info: "good", warn: "warn", error: "bad" } as const;
+
+function textOf(ctx: Context, lines: readonly JobLogLine[]): string {
+  if (lines.length === 0)
+    return "No line is kept of it. Workers keep them where `open` has the option jobLog.";
+  return lines
+    .map(({ at, level, attempt, message, details }) => {
+      const more = details === null ? "" : ` ${ctx.paint("dim", harmless(json(details)))}`;
+      const head = `${ctx.paint("dim", at.toISOString())} ${ctx.paint(tones[level], level.padEnd(5))}`;
+      return `${head} ${ctx.paint("dim", `#${attempt}`)} ${oneLine(message)}${more}`;
+    })
+    .join("\n");
+}

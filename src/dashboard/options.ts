@@ -1,0 +1,45 @@
+/** What `dashboard` takes, and what it gives. */
+import type { Permission } from "./contract.ts";
+import type { Redact } from "./redact.ts";
+import type { Auth, User } from "./security.ts";
+
+/**
+ * What `dashboard` takes.
+ *
+ * @example
+ * const handler = dashboard(hf, { auth: (request) => userOf(request), basePath: "/admin/jobs", readOnly: false });
+ */
+export interface DashboardOptions {
+  /** Who is asking. Required: there is no default that would be safe. */
+  readonly auth: Auth;
+  /** Nothing can be changed, whoever asks. Default false. */
+  readonly readOnly?: boolean | undefined;
+  /** Where it is mounted, such as "/admin/jobs". Default: at the root. */
+  readonly basePath?: string | undefined;
+  /** What is taken out of payloads and errors before they leave the server. */
+  readonly redact?: Redact | undefined;
+  /** A last word on each action, besides the user's role. */
+  readonly authorize?:
+    | ((user: User, permission: Permission, request: Request) => boolean | Promise<boolean>)
+    | undefined;
+  /** Host headers that are answered, such as "jobs.example.org". Default: all, since your server has its own. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Origins besides its own that may send changes, where a proxy rewrites Host and the browser is old. */
+  readonly origins?: readonly string[] | undefined;
+  /** Shown beside the name, such as "production". */
+  readonly label?: string | undefined;
+  /** Largest request body in bytes. Default 1 MiB. */
+  readonly maxBody?: number | undefined;
+}
+
+/**
+ * A function from Request to Response, with a way to end its live streams. `address` counts wrong tokens by client.
+ *
+ * @example
+ * const response = await handler(new Request("http://localhost/admin/jobs/api/v1/overview"));
+ */
+export interface DashboardHandler {
+  (request: Request, from?: { readonly address?: string | undefined }): Promise<Response>;
+  /** Ends the live streams. The client stays open. */
+  close(): void;
+}

@@ -1,0 +1,144 @@
+/**
+ * One job's life in detail: its steps, page by page; its history as a file; what its handler said.
+ *
+ * Invariants: a page is bounded, however long the history; what is sent has been redacted, and a search in the log looks at
+ * what is shown, so that nobody can test for values that are not.
+ */
+import { runFileOf, type RunFile } from "../../flow/run-file.ts";
+import { LOG_LEVELS, type LogLevel } from "../../job-log.ts";
+import { isId } from "../../policy/id.ts";
+import type { FlowHistory, LogList } from "../contract.ts";
+import { json } from "../http.ts";
+import { bad, integer } from "../query.ts";
+import type { Redactor } from "../redact.ts";
+import { errorKind } from "../shapes.ts";
+import { idOf, noJob } from "./jobs.ts";
+import type { Route } from "./route.ts";
+
+const mostSteps = 1_000;
+
+export const runsRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/jobs/:id/history",
+    id: "jobHistory",
+    summary:
+      "Attempts, steps, signals, children and the graph of a job. Steps come in pages, the newest first.",
+    permission: "view",
+    query: ["before", "limit"],
+    answer: "FlowHistory",
+    run: async (context): Promise<FlowHistory> => {
+      const { adapters, path, redactor, insight, query } = context;
+      const limit = integer(query, "limit", { min: 1, max: mostSteps, or: 500 });
+      const before = integer(query, "before", { min: 0, max: 1e9, or: 1e9 });
+      const id = idOf(path);
+      const job = await insight.inspect(id);
+      const history = job === null ? null : await adapters.flows.history(id);
+      if (job === null || history === null) throw noJob(id);
+      const mayPayload = await context.may("view:payload");
+      const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
+      const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
+      const until = Math.min(before, history.steps.length);
+      const from = Math.max(0, until - limit);
+      return {
+        ...history,
+        attempts: history.attempts.map((attempt) => ({
+          ...attempt,
+          error: mayPayload ? redactor.text(attempt.error) : errorKind(attempt.error),
+        })),
+        steps: history.steps.slice(from, until).map((step) => ({
+          ...step,
+          output: shown(step.output),
+          error: error(step.error),
+        })),
+        stepCount: history.steps.length,
+        earlier: from === 0 ? null : from,
+        signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
+        children: history.children.map((child) => ({ ...child, error: error(child.error) })),
+      };
+    },
+  },
+  {
+    method: "GET",
+    path: "/jobs/:id/run.json",
+    id: "runFile",
+    summary: "A run's history as a file that `holdfast check` replays, with secrets taken out.",
+    permission: "jobs:export",
+    answer: "RunFile",
+    run: async (context) => {
+      await context.need("view:payload");
+      const { store, path, redactor, insight, hf, audit } = context;
+      const id = idOf(path);
+      const job = await insight.inspect(id);
+      const file = job === null ? null : await runFileOf(store, job.id, hf.internals.env.clock.now());
+      if (job === null || file === null) throw noJob(id);
+      const shown = redactedFile(file, redactor, job);
+      await audit("jobs.history", id, "exported");
+      return json(shown, 200, {
+        "content-disposition": `attachment; filename="run-${job.id}.json"`,
+      });
+    },
+  },
+  {
+    method: "GET",
+    path: "/jobs/:id/log",
+    id: "jobLog",
+    summary: "What a job's handler said with ctx.log, where it is kept: oldest first, the newest page first.",
+    permission: "view:payload",
+    query: ["level", "search", "before", "limit"],
+    answer: "LogList",
+    run: async (context): Promise<LogList> => {
+      const { hf, path, insight, redactor, query } = context;
+      const limit = integer(query, "limit", { min: 1, max: 1_000, or: 500 });
+      const level = query.get("level") ?? "trace";
+      if (!LOG_LEVELS.includes(level as LogLevel))
+        throw bad("level", `must be one of ${LOG_LEVELS.join(", ")}.`);
+      const search = (query.get("search") ?? "").toLowerCase();
+      if (search.length > 400) throw bad("search", "is too long.");
+      const before = query.get("before");
+      if (before !== null && !isId(before))
+        throw bad("before", "must be what the page before gave as earlier.");
+      const id = idOf(path);
+      const job = await insight.inspect(id);
+      if (job === null) throw noJob(id);
+      const kept = await hf.jobLog.list(id);
+      const least = LOG_LEVELS.indexOf(level as LogLevel);
+      const matching = kept
+        .filter((line) => LOG_LEVELS.indexOf(line.level) >= least)
+        .map(({ details, ...line }) => ({
+          ...line,
+          at: line.at.getTime(),
+          message: redactor.text(line.message),
+          details: details === null ? null : redactor.json(JSON.stringify(details), job),
+        }))
+        .filter(
+          ({ message, details }) =>
+            search === "" || `${message}\n${details ?? ""}`.toLowerCase().includes(search),
+        );
+      const earlier = before === null ? matching : matching.filter((line) => line.id < before);
+      const lines = earlier.slice(-limit);
+      return {
+        lines,
+        kept: kept.length,
+        matched: matching.length,
+        earlier: lines.length < earlier.length ? (lines[0]?.id ?? null) : null,
+      };
+    },
+  },
+];
+
+/** Inputs, results and errors without their secrets; everything that leads a replay stays. */
+function redactedFile(file: RunFile, redactor: Redactor, job: { name: string; queue: string }): RunFile {
+  const shown = (text: string | null): string | null => redactor.json(text, job);
+  const { run } = file;
+  return {
+    ...file,
+    redacted: true,
+    run: { ...run, input: shown(run.input) ?? "null" },
+    steps: file.steps.map((step) => ({
+      ...step,
+      output: shown(step.output),
+      error: shown(step.error),
+    })),
+  };
+}

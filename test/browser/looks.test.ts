@@ -1,0 +1,136 @@
+// How it can be made to look: high contrast on every screen, the system's own colours, and the switch between databases.
+import { AxeBuilder } from "@axe-core/playwright";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { dashboard } from "../../src/dashboard/handler.ts";
+import { toNodeHandler } from "../../src/dashboard/node.ts";
+import { type Holdfast, open, silentLogger } from "../../src/index.ts";
+import { type Features, type Filled, fill, fillFeatures, jobsOf } from "./data.ts";
+import { accessible, closeSites, openPage, type Site, site, TOKEN, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+let home: Site;
+let filled: Filled;
+let features: Features;
+beforeAll(async () => {
+  home = await site({ label: "test" });
+  filled = await fill(home.hf);
+  await home.hf.holds.set("session-expired", { queues: ["media"], reason: "log in again" });
+  filled.letGo();
+  features = await fillFeatures(home.hf);
+  await filled.worker.stop();
+  home.hf.work(Object.values(jobsOf(Promise.resolve())), { queues: { crawl: 6 }, name: "web-1" });
+  await home.hf.jobLog.flush();
+}, 60_000);
+
+const screens: readonly [string, () => string][] = [
+  ["overview", () => "/"],
+  ["jobs", () => "/jobs"],
+  ["scheduled", () => "/scheduled"],
+  ["retries", () => "/retries"],
+  ["a dead job", () => `/jobs/${filled.ids.dead}`],
+  ["a workflow", () => `/jobs/${features.flow.done}`],
+  ["a log", () => `/jobs/${features.flow.done}?tab=log`],
+  ["errors", () => "/errors"],
+  ["queues", () => "/queues"],
+  ["a queue", () => "/queues/crawl"],
+  ["schedules", () => "/schedules"],
+  ["workers", () => "/workers"],
+  ["limits", () => "/limits"],
+  ["database", () => "/database"],
+  ["audit", () => "/audit"],
+];
+
+describe.each([false, true])("high contrast, dark: %s", (dark) => {
+  test.each(screens)("[K3] %s: nothing serious for axe, and text at 7 : 1", async (_name, path) => {
+    const page = await home.open(path(), { dark, contrast: true });
+    expect(await page.evaluate("document.documentElement.dataset.contrast")).toBe("more");
+    await page.waitForTimeout(300);
+    await accessible(page);
+    const { violations } = await new AxeBuilder({ page }).withRules(["color-contrast-enhanced"]).analyze();
+    expect(
+      violations.flatMap(({ nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${html.slice(0, 120)} ${failureSummary}`),
+      ),
+    ).toEqual([]);
+  });
+});
+
+test("[K3] high contrast is chosen in the settings, kept, and as good without the mouse", async () => {
+  const page = await home.open("/");
+  const contrast = () => page.evaluate<string>("document.documentElement.dataset.contrast");
+  expect(await contrast()).toBe("usual");
+  await page.keyboard.press("?");
+  await page.getByRole("combobox", { name: "Theme" }).selectOption("High contrast");
+  expect(await contrast()).toBe("more");
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await page.reload();
+  await page.getByRole("button", { name: /Theme: contrast/ }).click();
+  expect(await contrast()).toBe("usual");
+  for (const theme of ["dark", "light", "contrast"]) {
+    await page.keyboard.press("t");
+    await page.getByRole("button", { name: new RegExp(`Theme: ${theme}`) }).waitFor();
+  }
+});
+
+test("[K3] in the system's own colours bars keep their length, and what is chosen has an edge", async () => {
+  const page = await home.open(`/jobs/${features.flow.done}`, { forced: true });
+  const band = page.locator(".waterfall .band").first();
+  await band.waitFor();
+  const style = (selector: string, property: string): Promise<string> =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector("${selector}")).${property}`);
+  expect(await style(".waterfall .band", "backgroundColor")).not.toBe(await style("body", "backgroundColor"));
+  expect(await style(".state", "borderTopStyle")).toBe("solid");
+  await accessible(page);
+});
+
+describe("several databases", () => {
+  let url = "";
+  const clients: Holdfast[] = [];
+  let close = (): void => {};
+  beforeAll(async () => {
+    for (const name of ["main", "eu"]) {
+      const hf = await open("sqlite::memory:", { logger: silentLogger });
+      await hf.enqueue(`mail-of-${name}`, { name });
+      clients.push(hf);
+    }
+    const handler = dashboard(
+      { main: clients[0]!, eu: { hf: clients[1]!, readOnly: true, label: "Frankfurt" } },
+      { auth: { token: TOKEN }, basePath: "/admin" },
+    );
+    const server = createServer(toNodeHandler(handler));
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/admin`;
+    close = () => {
+      handler.close();
+      server.closeAllConnections();
+      server.close();
+    };
+  });
+  afterAll(async () => {
+    close();
+    for (const hf of clients) await hf.close();
+  });
+
+  test("[K3] the address says which; the switch leads to the same screen of the other, still signed in", async () => {
+    const page = await openPage(url, "/", {});
+    await page.waitForURL(/\/admin\/db\/main\/$/);
+    await page.getByRole("link", { name: /^Jobs/ }).click();
+    await page.getByText("mail-of-main").waitFor();
+    await accessible(page);
+    await page.getByRole("combobox", { name: "Database" }).selectOption("eu");
+    await page.waitForURL(/\/admin\/db\/eu\/jobs$/);
+    await page.getByText("mail-of-eu").waitFor();
+    expect(await page.getByText("mail-of-main").count()).toBe(0);
+    await page.getByText("read-only").waitFor();
+    expect(await page.title()).toBe("Jobs · eu · Frankfurt · Holdfast");
+    await page.goBack();
+    await page.getByText("mail-of-main").waitFor();
+    await page.reload();
+    await page.getByText("mail-of-main").waitFor();
+  });
+});

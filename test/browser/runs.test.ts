@@ -1,0 +1,375 @@
+// One run in a real browser: its waterfall, its timeline, its log, and its history as a file.
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readRunFile } from "../../src/flow/run-file.ts";
+import { defineJob, fixed } from "../../src/index.ts";
+import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/waterfall.ts";
+import type { FlowStep } from "../../src/dashboard/contract.ts";
+import { accessible, closeSites, fits, type Site, site, TOKEN, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+let home: Site;
+let run = "";
+let long = "";
+let open = "";
+beforeAll(async () => {
+  home = await site();
+  const { hf } = home;
+  const order = defineJob({
+    name: "order",
+    queue: "runs",
+    retry: { attempts: 1 },
+    run: async (input: { order: string; cardToken: string }, ctx) => {
+      ctx.log.info({ order: input.order, cardToken: input.cardToken }, "fulfilling");
+      await ctx.step("reserve", () => ({ shelf: "B12" }));
+      await ctx.step(
+        "charge",
+        ({ attempt }) => {
+          ctx.log.warn({ attempt }, "the bank is slow");
+          if (attempt < 3) throw new Error("503 from the bank");
+          return { charged: 1 };
+        },
+        { retry: { attempts: 3, backoff: fixed(40) } },
+      );
+      await ctx.sleep("cool-off", 60);
+      if (input.order === "o-2") await ctx.waitFor("packed", { key: "o-2" });
+      ctx.log.error({}, "<img src=x onerror=alert(1)>");
+      return null;
+    },
+  });
+  const many = defineJob({
+    name: "many",
+    queue: "runs",
+    run: async (_: null, ctx) => {
+      await ctx.all(Array.from({ length: 1_300 }, (_unused, n) => ctx.step(`s${n}`, () => n)));
+    },
+  });
+  const worker = hf.work([order, many], { queues: { runs: 4 }, name: "runs-1" });
+  await worker.ready;
+  run = (await hf.enqueue(order, { order: "o-1", cardToken: "tok_secret" })).id;
+  open = (await hf.enqueue(order, { order: "o-2", cardToken: "tok_secret" })).id;
+  long = (await hf.enqueue(many, null)).id;
+  await hf.result(run, { timeout: "30s" });
+  await hf.result(long, { timeout: "60s" });
+  while ((await hf.jobs.get(open))?.waitsFor !== "signal") await new Promise((next) => setTimeout(next, 20));
+  await hf.jobLog.flush();
+}, 120_000);
+
+describe.each([{ dark: false }, { dark: true }])("a run, dark: $dark", ({ dark }) => {
+  test("[K3] the waterfall shows each step, its tries and what lies between, and opens one", async () => {
+    const page = await home.open(`/jobs/${run}`, { dark });
+    const lines = page.getByRole("listbox", { name: /Waterfall of steps/ });
+    await lines.waitFor();
+    const options = lines.getByRole("option");
+    expect(await options.count()).toBe(3);
+    const charge = lines.getByRole("option", { name: /^charge: step, done, 3 tries/ });
+    expect(await charge.locator(".band.failed").count()).toBe(2);
+    expect(await charge.locator(".band.backoff").count()).toBe(2);
+    expect(await charge.locator(".band.run").count()).toBe(1);
+    expect(
+      await lines
+        .getByRole("option", { name: /^cool-off: sleep/ })
+        .locator(".band.sleep")
+        .count(),
+    ).toBe(1);
+    await accessible(page);
+    await charge.click();
+    const dialog = page.getByRole("dialog", { name: "Step charge" });
+    await dialog.getByText("went well").waitFor();
+    expect(await dialog.getByText("failed", { exact: true }).count()).toBe(2);
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("img", { name: /From enqueue on: .*ran/ }).waitFor();
+  });
+});
+
+test("[K3] with the keyboard alone: through the steps, into one, and through time", async () => {
+  const page = await home.open(`/jobs/${run}`);
+  const lines = page.getByRole("listbox", { name: /Waterfall of steps/ });
+  await lines.focus();
+  await page.keyboard.press("ArrowDown");
+  expect(await lines.getAttribute("aria-activedescendant")).toBe("track-1");
+  const left = (): Promise<string> =>
+    page.evaluate<string>(
+      `[...document.querySelectorAll(".waterfall .line .band")].map((band) => band.getAttribute("style")).join()`,
+    );
+  const before = await left();
+  await page.keyboard.press("+");
+  await page.locator(".waterfall .axis").getByText("All").waitFor();
+  const closer = await left();
+  expect(closer).not.toBe(before);
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(left).not.toBe(closer);
+  await page.keyboard.press("0");
+  await expect.poll(left).toBe(before);
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Step charge" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("End");
+  expect(await lines.getAttribute("aria-activedescendant")).toBe("track-2");
+});
+
+test("[K3] a run that waits grows on its own, and goes on when its signal comes", async () => {
+  const page = await home.open(`/jobs/${open}`);
+  const wait = page.locator(".waterfall .band.signal.open");
+  await wait.waitFor();
+  const title = (): Promise<string | null> => wait.getAttribute("title");
+  const first = await title();
+  expect(first).toContain("so far");
+  await expect.poll(title, { timeout: 10_000 }).not.toBe(first);
+  await home.hf.signal("packed", { key: "o-2" });
+  await page.locator(".waterfall .band.signal:not(.open)").waitFor();
+});
+
+test("[K3] a history of 1,300 steps is in pages, and only what is in sight is in the page", async () => {
+  const page = await home.open(`/jobs/${long}`);
+  await page.getByText("the newest 500 of 1,300").first().waitFor();
+  const options = page.getByRole("option");
+  expect(await options.count()).toBeLessThan(60);
+  const waterfall = page.getByRole("region", { name: "Waterfall" });
+  await waterfall.getByRole("button", { name: "Earlier steps" }).click();
+  await expect.poll(() => waterfall.getByText("1,300").count()).toBe(1);
+  const lines = page.getByRole("listbox");
+  await lines.focus();
+  await page.keyboard.press("Home");
+  await lines.getByRole("option", { name: /^s0:/ }).waitFor();
+  await page.keyboard.press("End");
+  await lines.getByRole("option", { name: /^s1299:/ }).waitFor();
+  expect(await options.count()).toBeLessThan(60);
+});
+
+test("[K3] its history is downloaded, without secrets, and is what holdfast check reads", async () => {
+  const page = await home.open(`/jobs/${run}`);
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "History" }).click();
+  const file = await downloading;
+  expect(file.suggestedFilename()).toBe(`run-${run}.json`);
+  const text = readFileSync(await file.path(), "utf8");
+  expect(text).not.toContain("tok_secret");
+  expect(readRunFile(text, "run.json").steps.map(({ name }) => name)).toEqual([
+    "reserve",
+    "charge",
+    "cool-off",
+  ]);
+});
+
+test("[K3] the log: lines with their level, filtered and found, redacted, in the address", async () => {
+  const page = await home.open(`/jobs/${run}`);
+  await page.getByRole("link", { name: "Log" }).click();
+  const log = page.getByRole("region", { name: "Lines of the log" });
+  await log.getByText("fulfilling").first().waitFor();
+  expect(await log.innerText()).not.toContain("tok_secret");
+  expect(await log.innerText()).toContain("<img src=x onerror=alert(1)>");
+  await accessible(page);
+  await page.getByLabel("Level").selectOption("warn");
+  await expect.poll(() => log.getByText("fulfilling").count()).toBe(0);
+  await page.getByLabel("Text in the log").fill("BANK");
+  await expect.poll(() => log.locator("tbody tr").count()).toBe(3);
+  expect(page.url()).toMatch(/tab=log/);
+  expect(page.url()).toMatch(/level=warn/);
+  await page.reload();
+  await expect.poll(() => log.locator("tbody tr").count()).toBe(3);
+  await page.getByLabel("Text in the log").fill("nothing like it");
+  await page.getByText("No line matches").waitFor();
+  const narrow = await home.open(`/jobs/${run}?tab=log`, { width: 380 });
+  await narrow.getByText("fulfilling").first().waitFor();
+  await fits(narrow);
+  await accessible(narrow);
+  const silent = await home.open(`/jobs/${long}?tab=log`);
+  await silent.getByText("Nothing was kept").waitFor();
+  await accessible(silent);
+});
+
+test("[K3] the waterfall fits a phone", async () => {
+  const page = await home.open(`/jobs/${run}`, { width: 380 });
+  await page.getByRole("listbox").waitFor();
+  await fits(page);
+  await accessible(page);
+});
+
+test("[K3] who may not see payloads sees the run, and neither its log nor its history", async () => {
+  const shy = await site({
+    auth: (request) =>
+      request.headers.get("authorization") === `Bearer ${TOKEN}` || !request.url.includes("/api/")
+        ? { name: "eve", permissions: ["view"] }
+        : null,
+  });
+  const { id } = await shy.hf.enqueue("plain", { a: 1 });
+  const page = await shy.open(`/jobs/${id}?tab=log`, { noisy: true });
+  await page.getByText("Payloads are hidden").waitFor();
+});
+
+const base: FlowStep = {
+  name: "a",
+  kind: "step",
+  state: "done",
+  tries: 1,
+  triedAt: [],
+  startedAt: 0,
+  endedAt: 10,
+  until: null,
+  output: null,
+  error: null,
+  jobId: null,
+};
+const job = {
+  createdAt: 1_000,
+  runAt: 1_000,
+  startedAt: null,
+  endedAt: null,
+  state: "ready",
+  errors: [],
+} as Parameters<typeof lifeOf>[0];
+const failure = { attempt: 1, message: "", stack: null };
+
+describe("bands", () => {
+  const kinds = ({ bands }: ReturnType<typeof lifeOf>) => bands.map(({ kind, from, to }) => [kind, from, to]);
+
+  test("a job's life: delay, wait, attempts, backoff, and what is not over yet", () => {
+    expect(kinds(lifeOf(job, null, 5_000))).toEqual([["wait", 1_000, 5_000]]);
+    expect(kinds(lifeOf({ ...job, state: "scheduled", runAt: 9_000 }, null, 5_000))).toEqual([
+      ["delay", 1_000, 9_000],
+    ]);
+    const done = { ...job, state: "done", runAt: 2_000, startedAt: 3_000, endedAt: 4_000 } as const;
+    expect(kinds(lifeOf(done, null, 0))).toEqual([
+      ["delay", 1_000, 2_000],
+      ["wait", 2_000, 3_000],
+      ["run", 3_000, 4_000],
+    ]);
+    const retrying = {
+      ...job,
+      state: "scheduled",
+      runAt: 60_000,
+      startedAt: 11_000,
+      errors: [
+        { ...failure, at: 4_000, ranMs: 2_000 },
+        { ...failure, at: 12_000, ranMs: 1_000 },
+      ],
+    } as const;
+    expect(kinds(lifeOf(retrying, null, 20_000))).toEqual([
+      ["wait", 1_000, 2_000],
+      ["failed", 2_000, 4_000],
+      ["backoff", 4_000, 11_000],
+      ["failed", 11_000, 12_000],
+      ["backoff", 12_000, 60_000],
+    ]);
+    expect(kinds(lifeOf({ ...job, state: "waiting", runAt: null }, 1_500, 9_000))).toEqual([
+      ["wait", 1_000, 1_500],
+      ["steps", 1_500, 9_000],
+    ]);
+    expect(kinds(lifeOf(done, 1_500, 0))).toEqual([
+      ["wait", 1_000, 1_500],
+      ["steps", 1_500, 3_000],
+      ["run", 3_000, 4_000],
+    ]);
+  });
+
+  test("clocks that differ give no negative time, and are told of", () => {
+    const skewed = lifeOf({ ...job, state: "done", startedAt: 500, endedAt: 400 }, null, 0);
+    expect(skewed.skewed).toBe(true);
+    for (const { from, to } of skewed.bands) expect(to).toBeGreaterThanOrEqual(from);
+    expect(lifeOf({ ...job, state: "done", startedAt: 999, endedAt: 2_000 }, null, 0).skewed).toBe(false);
+    expect(tracksOf([{ ...base, startedAt: 100, endedAt: 20 }], 0)[0]?.skewed).toBe(true);
+  });
+
+  test("steps: tries and gaps, waits that are open, and what a job that ended left behind", () => {
+    const of = (step: Partial<FlowStep>, now = 50) =>
+      tracksOf([{ ...base, ...step }], now)[0]!.bands.map(({ kind, from, to, open: isOpen }) => [
+        kind,
+        from,
+        to,
+        isOpen,
+      ]);
+    const triedAt = [
+      { startedAt: 0, endedAt: 2 },
+      { startedAt: 6, endedAt: 10 },
+    ];
+    expect(of({ triedAt })).toEqual([
+      ["failed", 0, 2, false],
+      ["backoff", 2, 6, false],
+      ["run", 6, 10, false],
+    ]);
+    expect(of({ triedAt, state: "waiting", endedAt: null, until: 80 }).at(-1)).toEqual([
+      "backoff",
+      10,
+      80,
+      true,
+    ]);
+    expect(of({ kind: "sleep", state: "waiting", endedAt: null, until: 80 })).toEqual([
+      ["sleep", 0, 80, true],
+    ]);
+    expect(of({ kind: "signal", state: "waiting", endedAt: null, until: null })).toEqual([
+      ["signal", 0, 50, true],
+    ]);
+    expect(of({ kind: "signal", state: "cancelled", endedAt: null, until: 900 })).toEqual([
+      ["signal", 0, 50, false],
+    ]);
+    expect(of({ kind: "call", state: "failed" })).toEqual([["call", 0, 10, false]]);
+  });
+
+  test("the axis has few round marks, and a window stays inside of the whole", () => {
+    for (const length of [1, 7, 999, 65_000, 3_600_000, 86_400_000 * 400, 86_400_000 * 40_000]) {
+      const ticks = ticksOf(1_000, 1_000, 1_000 + length);
+      expect(ticks.length).toBeGreaterThan(0);
+      expect(ticks.length).toBeLessThanOrEqual(8);
+    }
+    expect(ticksOf(0, 0, 240_000)).toEqual([0, 60_000, 120_000, 180_000, 240_000]);
+    const whole = { from: 0, to: 100 };
+    expect(zoomed(whole, whole, { factor: 0.5 })).toEqual({ from: 25, to: 75 });
+    expect(zoomed({ from: 25, to: 75 }, whole, { shift: 1 })).toEqual({ from: 50, to: 100 });
+    expect(zoomed({ from: 25, to: 75 }, whole, { factor: 9 })).toEqual(whole);
+    expect(rangeOf([])).toEqual({ from: 0, to: 1 });
+    expect(rowsInSight(0, 280, 28, 10_000)).toEqual({ first: 0, last: 18 });
+    expect(rowsInSight(28_000, 280, 28, 10_000)).toEqual({ first: 992, last: 1_018 });
+  });
+});
+
+test("[K3] schedules: where slots pile up, how the newest jobs ended, and what the clocks do", async () => {
+  const { hf } = home;
+  const tick = defineJob({
+    name: "tick",
+    queue: "ticks",
+    retry: { attempts: 1 },
+    run: async (_: null) => {},
+  });
+  await hf.schedules.put({ name: "hourly", cron: "0 * * * *", job: tick, input: null });
+  await hf.schedules.put({ name: "ten", every: "10m", job: tick, input: null });
+  await hf.schedules.put({
+    name: "berlin",
+    cron: "30 2 25-31 3,10 0",
+    timezone: "Europe/Berlin",
+    job: tick,
+    input: null,
+  });
+  const worker = hf.work([tick], { queues: { ticks: 1 } });
+  const made = [];
+  for (let n = 0; n < 3; n += 1) made.push(await hf.schedules.trigger("hourly"));
+  await hf.result(made.at(-1)!.id, { timeout: "30s" });
+  await worker.stop();
+  for (const given of [{}, { dark: true }, { width: 380 }]) {
+    const page = await home.open("/schedules", given);
+    const heat = page.getByRole("img", { name: /^Busiest: / });
+    await heat.waitFor();
+    expect(await heat.locator("i").count()).toBe(96);
+    await accessible(page);
+    await fits(page);
+  }
+  const page = await home.open("/schedules");
+  const strip = page.getByRole("group", { name: "Newest jobs of hourly: 3, 0 dead" });
+  await strip.waitFor();
+  expect(await strip.locator(".cell.done").count()).toBe(3);
+  await page.getByRole("button", { name: "Next runs of berlin" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("In the time of Europe/Berlin.").waitFor();
+  await dialog
+    .getByText(/the clocks go/)
+    .first()
+    .waitFor();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await strip.locator(".cell").last().click();
+  await page.getByText("Facts").waitFor();
+  expect(page.url()).toContain(made.at(-1)!.id);
+});

@@ -1,0 +1,331 @@
+// A run on a time axis: one line for each step, its tries as bars, and what lies between them (retries, sleeps, waits) as
+// bands. Only the lines in sight are in the page, so that ten thousand steps cost no more than twenty.
+//
+// The table of steps says the same to who does not see it. With the keyboard: arrows go through lines and time, + and −
+// zoom, 0 shows everything, Enter opens a step.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { FlowStep } from "../../src/dashboard/contract.ts";
+import { duration, instant, plural } from "./format.ts";
+import { Icon } from "./icons.tsx";
+import { Json, now, showDialog, State } from "./parts.tsx";
+import { Facts } from "./table.tsx";
+import {
+  type Band,
+  type BandKind,
+  rangeOf,
+  rowsInSight,
+  ticksOf,
+  type Track,
+  tracksOf,
+  zoomed,
+} from "./waterfall.ts";
+
+const rowHeight = 28;
+
+export const bandWords: Readonly<Record<BandKind, string>> = {
+  run: "ran",
+  failed: "failed",
+  delay: "delayed",
+  wait: "waited",
+  backoff: "until the next try",
+  sleep: "sleep",
+  signal: "wait for a signal",
+  call: "wait for a job",
+  steps: "ran and slept, in steps",
+};
+
+export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; endedAt: number | null }) {
+  const view = useSignal<{ from: number; to: number } | null>(null);
+  const current = useSignal(0);
+  const scroll = useSignal({ top: 0, height: 400 });
+  const brush = useSignal<{ from: number; to: number } | null>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const area = useRef<HTMLDivElement>(null);
+  // While it runs, open bands grow by the second; once it is over nothing moves.
+  const at = endedAt ?? now.value;
+  const tracks = useMemo(() => tracksOf(steps, at), [steps, at]);
+  const whole = useMemo(() => rangeOf(tracks), [tracks]);
+  const shown = view.value ?? whole;
+  const x = (ms: number): number => ((ms - shown.from) / (shown.to - shown.from)) * 100;
+  const sight = rowsInSight(scroll.value.top, scroll.value.height, rowHeight, tracks.length);
+  const chosen = Math.min(current.value, tracks.length - 1);
+
+  useEffect(() => {
+    const element = list.current;
+    if (element === null) return undefined;
+    const seen = (): void => {
+      scroll.value = { top: element.scrollTop, height: element.clientHeight };
+    };
+    const resized = new ResizeObserver(seen);
+    resized.observe(element);
+    element.addEventListener("scroll", seen, { passive: true });
+    return () => {
+      resized.disconnect();
+      element.removeEventListener("scroll", seen);
+    };
+  }, []);
+
+  const zoom = (by: { factor?: number; shift?: number }): void => {
+    const next = zoomed(shown, whole, by);
+    view.value = next.from <= whole.from && next.to >= whole.to ? null : next;
+  };
+  const move = (to: number): void => {
+    current.value = Math.max(0, Math.min(tracks.length - 1, to));
+    const element = list.current;
+    if (element === null) return;
+    const top = current.value * rowHeight;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + rowHeight - element.clientHeight;
+  };
+  const pressed: Readonly<Record<string, () => void>> = {
+    ArrowDown: () => move(chosen + 1),
+    ArrowUp: () => move(chosen - 1),
+    PageDown: () => move(chosen + 12),
+    PageUp: () => move(chosen - 12),
+    Home: () => move(0),
+    End: () => move(tracks.length - 1),
+    ArrowRight: () => zoom({ shift: 0.2 }),
+    ArrowLeft: () => zoom({ shift: -0.2 }),
+    "+": () => zoom({ factor: 0.5 }),
+    "=": () => zoom({ factor: 0.5 }),
+    "-": () => zoom({ factor: 2 }),
+    "0": () => (view.value = null),
+    Enter: () => openStep(tracks[chosen]),
+  };
+  const msAt = (event: PointerEvent): number => {
+    const box = area.current?.getBoundingClientRect();
+    if (box === undefined || box.width === 0) return shown.from;
+    const share = Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
+    return shown.from + share * (shown.to - shown.from);
+  };
+
+  return (
+    <div class="waterfall">
+      <div class="axis" aria-hidden="true">
+        <span class="label">
+          <span class="row tight">
+            <button
+              type="button"
+              class="button quiet small icon"
+              tabIndex={-1}
+              title="Zoom in (+)"
+              onClick={() => zoom({ factor: 0.5 })}
+            >
+              <Icon name="plus" size={12} />
+            </button>
+            <button
+              type="button"
+              class="button quiet small icon"
+              tabIndex={-1}
+              title="Zoom out (−)"
+              onClick={() => zoom({ factor: 2 })}
+            >
+              <Icon name="minus" size={12} />
+            </button>
+            {view.value !== null && (
+              <button
+                type="button"
+                class="button quiet small"
+                tabIndex={-1}
+                title="Show everything (0)"
+                onClick={() => (view.value = null)}
+              >
+                All
+              </button>
+            )}
+          </span>
+        </span>
+        <div
+          class="ticks"
+          ref={area}
+          title="Drag to zoom"
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            const ms = msAt(event);
+            brush.value = { from: ms, to: ms };
+          }}
+          onPointerMove={(event) => {
+            if (brush.value !== null) brush.value = { from: brush.value.from, to: msAt(event) };
+          }}
+          onPointerUp={() => {
+            const drawn = brush.value;
+            brush.value = null;
+            if (drawn === null) return;
+            const from = Math.min(drawn.from, drawn.to);
+            const to = Math.max(drawn.from, drawn.to);
+            if (to - from > (shown.to - shown.from) * 0.01) view.value = zoomed({ from, to }, whole, {});
+          }}
+        >
+          {ticksOf(whole.from, shown.from, shown.to)
+            .filter((tick) => x(whole.from + tick) < 94) // its word would be cut off
+            .map((tick) => (
+              <span key={tick} class="tick" style={{ left: `${x(whole.from + tick)}%` }}>
+                {tick === 0 ? "0" : duration(tick)}
+              </span>
+            ))}
+          {brush.value !== null && (
+            <i
+              class="brush"
+              style={{
+                left: `${x(Math.min(brush.value.from, brush.value.to))}%`,
+                width: `${Math.abs(x(brush.value.to) - x(brush.value.from))}%`,
+              }}
+            />
+          )}
+        </div>
+      </div>
+      <div
+        class="lines"
+        ref={list}
+        role="listbox"
+        tabIndex={0}
+        aria-label="Waterfall of steps. The table of steps says the same."
+        aria-activedescendant={tracks.length === 0 ? undefined : `track-${chosen}`}
+        onKeyDown={(event) => {
+          if (event.ctrlKey || event.metaKey || event.altKey) return;
+          const run = pressed[event.key];
+          if (run === undefined) return;
+          event.preventDefault();
+          event.stopPropagation();
+          run();
+        }}
+      >
+        <div class="all" role="presentation" style={{ height: `${tracks.length * rowHeight}px` }}>
+          {tracks.slice(sight.first, sight.last).map((track, i) => (
+            <Line
+              key={sight.first + i}
+              track={track}
+              index={sight.first + i}
+              count={tracks.length}
+              chosen={sight.first + i === chosen}
+              start={whole.from}
+              x={x}
+              choose={() => (current.value = sight.first + i)}
+            />
+          ))}
+        </div>
+      </div>
+      <div class="legend" aria-hidden="true">
+        {(["run", "failed", "backoff", "sleep", "signal", "call"] as const).map((kind) => (
+          <span key={kind}>
+            <i class={`band ${kind}`} />
+            {kind === "run" ? "ran" : bandWords[kind]}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Line({
+  track,
+  index,
+  count,
+  chosen,
+  start,
+  x,
+  choose,
+}: {
+  track: Track;
+  index: number;
+  count: number;
+  chosen: boolean;
+  start: number;
+  x: (ms: number) => number;
+  choose: () => void;
+}) {
+  const { step, bands, skewed } = track;
+  return (
+    <div
+      id={`track-${index}`}
+      class={`line ${chosen ? "chosen" : ""}`}
+      role="option"
+      aria-selected={chosen}
+      aria-setsize={count}
+      aria-posinset={index + 1}
+      aria-label={wordsOf(track, start)}
+      style={{ top: `${index * rowHeight}px` }}
+      onClick={() => {
+        choose();
+        openStep(track);
+      }}
+    >
+      <span class="label clip" title={step.name}>
+        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : step.kind}</span>
+        {skewed && <span class="tag warn">skew</span>}
+      </span>
+      <span class="bands">
+        {bands.map((band, i) => (
+          <Bar key={i} band={band} x={x} />
+        ))}
+      </span>
+    </div>
+  );
+}
+
+export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
+  const left = x(band.from);
+  const right = x(band.to);
+  if (right < 0 || left > 100) return null;
+  const from = Math.max(0, left);
+  return (
+    <i
+      class={`band ${band.kind} ${band.open ? "open" : ""}`}
+      style={{ left: `${from}%`, width: `${Math.min(100, right) - from}%` }}
+      title={`${bandWords[band.kind]}, ${duration(band.to - band.from)}${band.open ? " so far" : ""}`}
+    />
+  );
+}
+
+function wordsOf({ step, bands }: Track, start: number): string {
+  const first = bands[0]?.from ?? step.startedAt;
+  const last = bands.at(-1)?.to ?? first;
+  const tries =
+    step.kind === "step" && step.tries > 1 ? `, ${plural(step.tries, "try").replace("trys", "tries")}` : "";
+  return `${step.name}: ${step.kind}, ${step.state}${tries}, began after ${duration(first - start)}, took ${duration(last - first)}`;
+}
+
+function openStep(track: Track | undefined): void {
+  if (track === undefined) return;
+  const { step } = track;
+  showDialog(`Step ${step.name}`, (close) => (
+    <div class="dialog">
+      <header>
+        <h2>{step.name}</h2>
+        <State state={step.state} />
+      </header>
+      <div class="content">
+        <Facts
+          of={[
+            ["Kind", step.kind],
+            ["Started", instant(step.startedAt)],
+            ["Ended", instant(step.endedAt)],
+            ...(step.until === null ? [] : [["Goes on", instant(step.until)] as const]),
+            ["Tries", String(step.tries)],
+          ]}
+        />
+        {step.triedAt.length > 1 && (
+          <ol class="samples" aria-label="Tries">
+            {step.triedAt.map(({ startedAt, endedAt }, i) => (
+              <li key={startedAt}>
+                <span>{i === step.triedAt.length - 1 && step.state === "done" ? "went well" : "failed"}</span>
+                <span class="muted">
+                  {instant(startedAt)}, took {duration(endedAt - startedAt)}
+                </span>
+              </li>
+            ))}
+          </ol>
+        )}
+        {step.error !== null && <pre class="code">{step.error}</pre>}
+        {step.output !== null && <Json text={step.output} label={`Result of ${step.name}`} />}
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close} autofocus>
+          Close
+        </button>
+      </footer>
+    </div>
+  ));
+}
