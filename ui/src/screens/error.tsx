@@ -292,7 +292,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                   <span style={{ flex: 1, minWidth: "160px" }}>
                     {good
                       ? `It came good. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
-                      : "It failed again, and so would the others."}
+                      : "It failed again; the others may too."}
                   </span>
                   <Act
                     large
