@@ -14,7 +14,7 @@
  */
 import { createHash } from "node:crypto";
 import { StateError, StoreError } from "./errors.ts";
-import type { Admin, AdminTable, Plain, PlainRow } from "./sql/admin.ts";
+import { type Admin, type AdminTable, BELLS, type Plain, type PlainRow } from "./sql/admin.ts";
 
 /** How far a move is. */
 export interface MoveProgress {
@@ -66,6 +66,7 @@ export async function move(source: Admin, target: Admin, options: MoveOptions = 
     await source.setMeta(TO, await instanceOf(target));
     const total = await sumOf(source, tables);
     await copyAll(source, target, tables, total, options);
+    await target.setBells(await source.bells());
     await compareAll(source, target, tables, total, options);
     await target.raiseCounters(await source.lastToken());
     await target.setMeta(STATE, "done");
@@ -160,7 +161,8 @@ function pairs(
     throw refused(
       `${from.place} has the tables ${names(sources)}; ${to.place} has ${names(targets)}. Migrate both with this version first.`,
     );
-  return sources.map((source) => {
+  const copied = sources.filter(({ name }) => name !== BELLS);
+  return copied.map((source) => {
     const target = targets.find(({ name }) => name === source.name) as AdminTable;
     if ([...source.columns].sort().join() !== [...target.columns].sort().join())
       throw refused(`The table ${source.name} has other columns in ${to.place} than in ${from.place}.`);
@@ -232,6 +234,14 @@ async function compareAll(
     compared += a.rows;
     options.onProgress?.({ phase: "compare", table: pair.name, rows: compared, total });
   }
+  const rung = async (admin: Admin): Promise<string> =>
+    JSON.stringify((await admin.bells()).map(({ line, lane, at, back }) => [line, lane, at, back]));
+  if ((await rung(source)) !== (await rung(target)))
+    throw new StoreError(
+      "MOVE_INCOMPLETE",
+      `What rang for lanes differs between ${source.place} and ${target.place}. Nothing runs on the target. Did something write to it? Drop it and move again.`,
+      { details: { table: BELLS } },
+    );
 }
 
 async function digestOf(

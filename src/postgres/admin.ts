@@ -1,7 +1,17 @@
 /** An operator's hands on a Postgres schema. Beside sqlite/admin.ts; the contract is in sql/admin.ts. */
 import { randomBytes } from "node:crypto";
 import { StoreError } from "../errors.ts";
-import { type Admin, type AdminTable, FREEZER, NOT_COPIED, type Plain, type PlainRow } from "../sql/admin.ts";
+import { WAITING_AT } from "../job.ts";
+import {
+  type Admin,
+  type AdminTable,
+  type Bell,
+  BELLS,
+  FREEZER,
+  NOT_COPIED,
+  type Plain,
+  type PlainRow,
+} from "../sql/admin.ts";
 import type { Row } from "../sql/catalogue.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
 import { clientConfig } from "./connections.ts";
@@ -175,6 +185,32 @@ class PostgresAdmin implements Admin {
           [JSON.stringify(values)],
         );
       await this.#note(note.key, note.value);
+    });
+  }
+
+  async bells(): Promise<Bell[]> {
+    const rows = await this.#query(
+      `select b.line, u.lane, coalesce(min(u.at), $1::bigint) as at, coalesce(sum(u.back), 0)::int as back
+       from ${this.#quoted(BELLS)} b cross join lateral unnest(b.lanes, b.ats, b.backs) as u (lane, at, back) group by 1, 2 order by 1, 2`,
+      [WAITING_AT],
+    );
+    return rows.map((row) => ({
+      line: Number(row["line"]),
+      lane: Number(row["lane"]),
+      at: Number(row["at"]),
+      back: Number(row["back"]),
+    }));
+  }
+
+  async setBells(bells: readonly Bell[]): Promise<void> {
+    await this.#transaction(async () => {
+      await this.#query(`delete from ${this.#quoted(BELLS)}`);
+      await this.#query(
+        `insert into ${this.#quoted(BELLS)} (line, lanes, ats, backs)
+         select line, array_agg(lane), array_agg(at), array_agg(back)
+         from json_to_recordset($1::json) as b (line int, lane int, at bigint, back int) group by line`,
+        [JSON.stringify(bells)],
+      );
     });
   }
 

@@ -21,6 +21,14 @@ export interface AdminTable {
   readonly key: readonly string[];
 }
 
+/** What rang for one lane and line and no claim has heard yet (sql/gates.ts). */
+export interface Bell {
+  readonly line: number;
+  readonly lane: number;
+  readonly at: number;
+  readonly back: number;
+}
+
 export interface Admin {
   readonly dialect: "sqlite" | "postgres";
   readonly schema: string;
@@ -45,6 +53,10 @@ export interface Admin {
     rows: readonly PlainRow[],
     note: { readonly key: string; readonly value: string },
   ): Promise<void>;
+  /** All bells, those of one lane and line added up, in their order: the databases keep them in different shapes. */
+  bells(): Promise<readonly Bell[]>;
+  /** Puts these in place of all others. */
+  setBells(bells: readonly Bell[]): Promise<void>;
   /** After rows came with their own numbers: the database's counters must go on behind them. */
   raiseCounters(token: number): Promise<void>;
   /** The largest token that was ever given. */
@@ -61,6 +73,8 @@ export interface Admin {
   close(): Promise<void>;
 }
 
+/** Copied as what it means (`bells`), not row by row. */
+export const BELLS = "bell";
 /** These belong to one database and are not copied. */
 export const NOT_COPIED: readonly string[] = ["meta", "migration"];
 /** Names of ours in the catalogue that no migration makes: what `freeze` adds. */

@@ -1,5 +1,14 @@
 /** An operator's hands on a SQLite file. Beside postgres/admin.ts; the contract is in sql/admin.ts. */
-import { type Admin, type AdminTable, FREEZER, NOT_COPIED, type Plain, type PlainRow } from "../sql/admin.ts";
+import {
+  type Admin,
+  type AdminTable,
+  type Bell,
+  BELLS,
+  FREEZER,
+  NOT_COPIED,
+  type Plain,
+  type PlainRow,
+} from "../sql/admin.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
 import { openFile } from "./connection.ts";
 import { sqliteTables } from "./driver.ts";
@@ -112,6 +121,22 @@ class SqliteAdmin implements Admin {
       );
       for (const row of rows) insert.run(...table.columns.map((column) => stored(row[column] ?? null)));
       this.#note(note.key, note.value);
+    });
+  }
+
+  async bells(): Promise<Bell[]> {
+    return this.#all(
+      `select line, lane, at, back from ${this.#quoted(BELLS)} order by line, lane`,
+    ) as unknown as Bell[];
+  }
+
+  async setBells(bells: readonly Bell[]): Promise<void> {
+    this.#transaction(() => {
+      this.#run(`delete from ${this.#quoted(BELLS)}`, []);
+      const insert = this.#handle.prepare(
+        `insert into ${this.#quoted(BELLS)} (line, lane, at, back) values (?, ?, ?, ?)`,
+      );
+      for (const { line, lane, at, back } of bells) insert.run(line, lane, at, back);
     });
   }
 
