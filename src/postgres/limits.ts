@@ -215,6 +215,15 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             select r.ctid as tid from ${t.ready} r where ${due("s")} limit s.n for update skip locked
           ) c))
         returning ${columns}
+      ),
+      -- All that was asked for: mostly it is what was got, and \`turned\` puts the rest right.
+      counted as (
+        update ${t.lane} a set running = a.running + w.n, used_at = ${NOW} from (select lane, sum(n)::int as n from wanted group by lane) w
+        where a.id = w.lane
+      ),
+      moved as (
+        update ${t.turn} o set vtime = o.vtime + m.by
+        from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by) where o.lane = m.lane and o.line = m.line
       ),${handOver()}`,
     // Jobs without a lane, of queues that have limits: as \`sweep\`, and counted.
     takeGated: `
@@ -261,7 +270,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ) h where l.rank is not null group by l.lane, l.line`,
     turned: `
       with counted as (
-        update ${t.lane} a set running = a.running + c.n, starts = c.starts, used_at = ${NOW}
+        update ${t.lane} a set running = a.running + c.n, starts = c.starts
         from unnest(:lanes.lane::int[], :lanes.n::int[], :lanes.starts::text[]) as c (lane, n, starts) where a.id = c.lane
       )
       update ${t.turn} w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at

@@ -422,7 +422,7 @@ class Claiming implements GatedClaim {
     }
   }
 
-  /** Where each turn stands now. */
+  /** Where each turn stands now, and what of the counts was not got. Mostly nothing is to be written. */
   *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<void> {
     if (turns.length === 0) return;
     const { now } = this.#ask;
@@ -436,18 +436,20 @@ class Claiming implements GatedClaim {
     const moves: RowList[number][] = [];
     for (const turn of turns) {
       const next = standing(turn, instant, heads.get(`${turn.lane.id}:${turn.line}`) ?? null);
-      if (turn.got === 0 && next.active) continue;
+      if (turn.got === turn.asked && next.active) continue;
       moves.push({
         lane: turn.lane.id,
         line: turn.line,
-        by: turn.got / turn.lane.weight,
+        by: (turn.got - turn.asked) / turn.lane.weight,
         active: next.active,
         wakeAt: next.wakeAt,
       });
     }
-    const lanes = [...new Set(turns.map(({ lane }) => lane))]
-      .filter((lane) => lane.taken > 0)
-      .map((lane) => ({ lane: lane.id, n: lane.taken, starts: startsText(lane, instant) }));
+    const missing = new Map<Lane, number>();
+    for (const { lane, got, asked } of turns) missing.set(lane, (missing.get(lane) ?? 0) + got - asked);
+    const lanes = [...missing]
+      .filter(([lane, n]) => n !== 0 || (lane.rate !== null && lane.taken > 0))
+      .map(([lane, n]) => ({ lane: lane.id, n, starts: startsText(lane, instant) }));
     if (moves.length > 0 || lanes.length > 0) yield { name: "turned", params: { now, lanes, turns: moves } };
   }
 
@@ -550,7 +552,12 @@ function startsText(of: Taking, now: number): string | null {
 }
 
 function turnRow(turn: Turn): RowList[number] {
-  return { lane: turn.lane.id, line: turn.line, limit: turn.asked };
+  return {
+    lane: turn.lane.id,
+    line: turn.line,
+    limit: turn.asked,
+    by: turn.asked / turn.lane.weight,
+  };
 }
 
 /**

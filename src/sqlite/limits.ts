@@ -151,6 +151,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           ) where place <= n
         ) having count(*) > 0`,
       ...take("1 + 2 * (line in (select value from json_each(:counted)))"),
+      // All that was asked for: mostly it is what was got, and `turned` puts the rest right.
+      `update ${t.lane} set running = running + :turns.limit, used_at = :now where id = :turns.lane`,
+      `update ${t.turn} set vtime = vtime + :turns.by where lane = :turns.lane and line = :turns.line`,
     ],
     // Jobs without a lane, of queues that have limits: as `sweep`, and counted.
     takeGated: [
@@ -187,7 +190,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1)) as at
       from level_of l where l.rank is not null group by l.lane, l.line`,
     turned: [
-      `update ${t.lane} set running = running + :lanes.n, starts = :lanes.starts, used_at = :now where id = :lanes.lane`,
+      `update ${t.lane} set running = running + :lanes.n, starts = :lanes.starts where id = :lanes.lane`,
       `update ${t.turn} set vtime = vtime + :turns.by, active = :turns.active, wake_at = :turns.wakeAt where lane = :turns.lane and line = :turns.line`,
     ],
     gated: `

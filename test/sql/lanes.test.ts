@@ -71,7 +71,7 @@ onEveryStore((target) => {
   const clock = new FakeClock();
   const now = clock.now();
   const scope = { queues: [{ queue: "default", group: "default", limit: batch }], names: ["served"] };
-  const turns = Array.from({ length: batch }, (_, n) => ({ lane: lanes - n, line: 1, limit: 1 }));
+  const turns = Array.from({ length: batch }, (_, n) => ({ lane: lanes - n, line: 1, limit: 1, by: 1 }));
 
   beforeAll(async () => {
     fresh = await target.fresh();
