@@ -282,7 +282,7 @@ function FailurePanel() {
                       <a
                         class="main-link clip"
                         style={{ display: "block" }}
-                        href={href(`/jobs?errorGroup=${group.group}&queue=${group.queue}`)}
+                        href={href(`/errors/${group.group}`)}
                       >
                         {group.message ?? "(hidden)"}
                       </a>
