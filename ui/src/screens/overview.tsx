@@ -257,8 +257,10 @@ function FailurePanel() {
         </a>
       </header>
       <Loaded query={query}>
-        {({ groups }) =>
-          groups.length === 0 ? (
+        {({ groups: all }) => {
+          // A cause whose jobs are gone is told on the page of failures, not here.
+          const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
+          return groups.length === 0 ? (
             <Empty icon="check" title="Nothing has failed">
               <p>Dead and retrying jobs are grouped here by what they failed of.</p>
             </Empty>
@@ -296,8 +298,8 @@ function FailurePanel() {
                 ))}
               </tbody>
             </table>
-          )
-        }
+          );
+        }}
       </Loaded>
     </section>
   );
