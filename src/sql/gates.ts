@@ -38,10 +38,7 @@ import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 128;
-/**
- * A full lane is woken by the refund of whoever settles. This is the net under it, for the one case that could slip
- * through: a kind's first job in a lane that another kind keeps full, asleep in a claim that has not yet committed.
- */
+/** A full lane is woken by what its settled jobs give back. This is the net under it. */
 const FULL_POLL_MS = 300_000;
 /** Of a larger concurrency one claim takes half at most: the other half runs while this one is fetched and written. */
 const CLAIMED_WHOLE = 200;
@@ -365,7 +362,7 @@ class Claiming implements GatedClaim {
     };
   }
 
-  /** Budgets belong here: a turn whose kind has one would take its tokens for what it was given, and keep that many. */
+  /** Says how many jobs each turn is asked for. */
   #share(turns: readonly Turn[]): void {
     // Virtual times are kept for each line; of several kinds each begins where its own furthest-behind lane is.
     const bases = new Map<number, number>();

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dashboard } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
-import { type Features, type Filled, fill, fillFeatures, jobsOf } from "./data.ts";
-import { accessible, closeSites, openPage, type Site, site, TOKEN, useBrowser } from "./support.ts";
+import type { Features, Filled } from "./data.ts";
+import { accessible, busySite, closeSites, openPage, type Site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -16,13 +16,7 @@ let home: Site;
 let filled: Filled;
 let features: Features;
 beforeAll(async () => {
-  home = await site({ label: "test" });
-  filled = await fill(home.hf);
-  await home.hf.holds.set("session-expired", { queues: ["media"], reason: "log in again" });
-  filled.letGo();
-  features = await fillFeatures(home.hf);
-  await filled.worker.stop();
-  home.hf.work(Object.values(jobsOf(Promise.resolve())), { queues: { crawl: 6 }, name: "web-1" });
+  ({ home, filled, features } = await busySite());
   await home.hf.jobLog.flush();
 }, 60_000);
 

@@ -1,7 +1,7 @@
 // Every screen in a real browser: it shows what there is, light and dark, wide and narrow, with nothing serious for axe.
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Features, type Filled, fill, fillFeatures, jobsOf } from "./data.ts";
-import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+import type { Features, Filled } from "./data.ts";
+import { accessible, busySite, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -10,14 +10,7 @@ let home: Site;
 let filled: Filled;
 let features: Features;
 beforeAll(async () => {
-  home = await site({ label: "test" });
-  filled = await fill(home.hf);
-  await home.hf.holds.set("session-expired", { queues: ["media"], reason: "log in again" });
-  filled.letGo();
-  features = await fillFeatures(home.hf);
-  // Its last minute is written down when it stops.
-  await filled.worker.stop();
-  home.hf.work(Object.values(jobsOf(Promise.resolve())), { queues: { crawl: 6 }, name: "web-1" });
+  ({ home, filled, features } = await busySite());
 }, 60_000);
 
 const screens: readonly [name: string, path: () => string, shows: readonly string[]][] = [

@@ -10,6 +10,7 @@ import { dashboardWith, type DashboardOptions } from "../../src/dashboard/handle
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { launch } from "./chromium.ts";
+import { type Features, type Filled, fill, fillFeatures, jobsOf } from "./data.ts";
 
 export const TOKEN = "browser-test-token-0123456789";
 
@@ -63,6 +64,19 @@ export async function site(
   };
   sites.push(closed);
   return { hf, url, open: (path, given = {}) => openPage(url, path, given, contexts) };
+}
+
+/** A site with everything that can be shown, and a worker that is at work. */
+export async function busySite(): Promise<{ home: Site; filled: Filled; features: Features }> {
+  const home = await site({ label: "test" });
+  const filled = await fill(home.hf);
+  await home.hf.holds.set("session-expired", { queues: ["media"], reason: "log in again" });
+  filled.letGo();
+  const features = await fillFeatures(home.hf);
+  // Its last minute is written down when it stops.
+  await filled.worker.stop();
+  home.hf.work(Object.values(jobsOf(Promise.resolve())), { queues: { crawl: 6 }, name: "web-1" });
+  return { home, filled, features };
 }
 
 /** Sites outlive a test: those of a file are closed at its end. */

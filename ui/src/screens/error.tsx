@@ -243,15 +243,7 @@ function Canary({
             icon="play"
             press={() => tryOne(group)}
           />
-          <Act large verb="Retry all" on="" needs="jobs:retry" press={() => retryAll(group, again)} />
-          <Act
-            large
-            danger
-            verb="Delete all"
-            on=""
-            needs="jobs:delete"
-            press={() => deleteAll(group, again)}
-          />
+          <AllOfThem group={group} again={again} />
         </div>
       </Panel>
     );
@@ -302,22 +294,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                     needs="jobs:retry"
                     press={() => tryOne(group)}
                   />
-                  <Act
-                    large
-                    primary={good}
-                    verb="Retry all"
-                    on=""
-                    needs="jobs:retry"
-                    press={() => retryAll(group, again)}
-                  />
-                  <Act
-                    large
-                    danger
-                    verb="Delete all"
-                    on=""
-                    needs="jobs:delete"
-                    press={() => deleteAll(group, again)}
-                  />
+                  <AllOfThem group={group} again={again} primary={good} />
                 </div>
               )}
               {good && group.dead === 0 && <p class="muted">It came good, and none is left.</p>}
@@ -378,5 +355,30 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
         }
       </Loaded>
     </Panel>
+  );
+}
+
+/** What can be done with all of a cause's dead jobs. */
+function AllOfThem({
+  group,
+  again,
+  primary = false,
+}: {
+  group: ErrorGroupDetail;
+  again: () => void;
+  primary?: boolean;
+}) {
+  return (
+    <>
+      <Act
+        large
+        primary={primary}
+        verb="Retry all"
+        on=""
+        needs="jobs:retry"
+        press={() => retryAll(group, again)}
+      />
+      <Act large danger verb="Delete all" on="" needs="jobs:delete" press={() => deleteAll(group, again)} />
+    </>
   );
 }
