@@ -18,11 +18,6 @@ export const DEADLINE_MS = 30_000;
 const CONNECT_MS = 5_000;
 /** A lock that somebody holds for long (a user's open transaction) is reported as what it is, not as a lost connection. */
 const BEGIN = "begin isolation level read committed; set local lock_timeout = '1s'";
-/**
- * Claims under limits read what has just been deleted next to what is new (bells). An index scan marks the dead entries
- * as it meets them; a bitmap scan visits all of them each time, which was half the cost of such a claim.
- */
-const BEGIN_CLAIM = `${BEGIN}; set local enable_bitmapscan = off`;
 
 /** A statement ready to send. */
 export interface Prepared {
@@ -177,8 +172,7 @@ export class Connections {
     const deadlineMs = lane === "general" ? DEADLINE_MS : HOT_DEADLINE_MS;
     let broken: unknown = null;
     try {
-      const begin = lane === "claim" ? BEGIN_CLAIM : BEGIN;
-      await this.send(client, { text: begin, name: "", values: [] }, deadlineMs);
+      await this.send(client, { text: BEGIN, name: "", values: [] }, deadlineMs);
       const result = await body((statement) => this.send(client, statement, deadlineMs));
       await this.send(client, { text: "commit", name: "", values: [] }, deadlineMs);
       return result;
