@@ -1,6 +1,8 @@
 // Races for one row in Postgres, made certain: the test holds the row's lock as another process would, and lets go of it
 // with that process's change in place. SQLite has one writer at a time, so nothing of this can happen there.
-import { expect, test } from "vitest";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { Compiler } from "../../src/postgres/driver.ts";
 import { onPostgres } from "../support/stores.ts";
 import { newWorld, sessionInfo, type World } from "../support/world.ts";
 
@@ -44,16 +46,23 @@ onPostgres((target) => {
   test("[A12] a key that another has taken over from an ended job is not taken from them", async () => {
     const world = await newWorld(target);
     const { hf } = await world.client();
-    const [ended, theirs] = ["01900000-0000-7000-8000-000000000000", "01900000-0000-7000-8000-000000000001"];
+    await hf.enqueue("any", 1);
+    const [ended, theirs, ours] = [1, 2, 3].map((n) => `01900000-0000-7000-8000-00000000000${n}`);
     const keys = world.fresh.table("unique_key");
     await world.fresh.query(`insert into ${keys} (scope, key, id) values ('job:any', 'k', ?)`, [ended]);
     const changes = [
       { sql: `update ${keys} set id = ?`, params: [theirs] },
       { sql: `insert into ${world.fresh.table("enqueue")} (id, name) values (?, 'any')`, params: [theirs] },
     ];
-    const outcome = await behind(world, changes, () => hf.enqueue("any", 3, { key: "k" }));
-    expect(outcome).toMatchObject({ status: "duplicate", id: theirs });
-    const rows = await world.fresh.query(`select scope, id from ${keys}`);
-    expect(rows).toEqual([{ scope: "job:any", id: theirs }]);
+    // The statement by itself: whoever has seen that the key is stale, and comes second.
+    const rows = [{ scope: "job:any", key: "k", id: ours!, forMs: null, holder: ended! }];
+    const compiler = new Compiler(world.fresh.options.schema!);
+    const client = new pg.Client({ connectionString: world.fresh.url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const { text, values } = compiler.prepare({ name: "takeStaleKeys", params: { now: null, rows } });
+    const taken = await behind(world, changes, () => client.query(text, [...values]));
+    expect(taken.rows).toEqual([]);
+    expect(await world.fresh.query(`select id from ${keys}`)).toEqual([{ id: theirs }]);
   });
 });
