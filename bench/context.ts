@@ -6,6 +6,7 @@
  */
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -50,6 +51,17 @@ export interface DrainResult {
   readonly startMs: number;
   readonly counters: Counters | undefined;
   readonly reports: readonly Report[];
+  /** What all cores worked and how long all of them idled, in ms, whoever it was for: the database, Node and the kernel. */
+  readonly machine: { readonly busyMs: number; readonly idleMs: number };
+}
+
+function machineTimes(): { busyMs: number; idleMs: number } {
+  let [busyMs, idleMs] = [0, 0];
+  for (const { times } of cpus()) {
+    busyMs += times.user + times.nice + times.sys + times.irq;
+    idleMs += times.idle;
+  }
+  return { busyMs, idleMs };
 }
 
 const patienceMs = 600_000;
@@ -168,10 +180,13 @@ export class Context {
   ): Promise<DrainResult> {
     const workers = await this.workers(target, processes);
     const before = await this.counters();
+    const machineBefore = machineTimes();
     const ordered = microseconds();
     const working = workers.work({ tellAt: count, ...order });
     await workers.reached(count, patienceMs, (done) => this.progress(`draining ${done}/${count}`));
     const ended = await this.#emptied(client);
+    const { busyMs, idleMs } = machineTimes();
+    const machine = { busyMs: busyMs - machineBefore.busyMs, idleMs: idleMs - machineBefore.idleMs };
     const counters = await this.since(before);
     await working;
     const { tally, reports } = await workers.stop();
@@ -183,7 +198,7 @@ export class Context {
     }
     const first = Math.min(...reports.map(({ firstAt }) => firstAt || Infinity));
     const seconds = (ended - first) / 1_000_000;
-    return { rate: count / seconds, startMs: (first - ordered) / 1000, counters, reports };
+    return { rate: count / seconds, startMs: (first - ordered) / 1000, counters, reports, machine };
   }
 
   /**

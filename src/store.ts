@@ -214,6 +214,9 @@ export interface JobPlace {
 }
 
 /** A queue as `hf.queues.list()` gives it. */
+/** A queue, and the kinds in it that nobody serves. */
+export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
+
 export interface QueueState {
   readonly name: string;
   readonly paused: boolean;
@@ -428,6 +431,8 @@ export interface Store {
   judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
   queues(): Promise<QueueState[]>;
+  /** Queues with ready jobs that no living worker serves. */
+  unserved(): Promise<UnservedQueue[]>;
   setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;
   /** The settings of these queues, for a worker's live refresh. */
   queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;

@@ -514,6 +514,7 @@ export class Worker {
       workerId: this.id,
       versionOf: (name) => this.#definitions.get(name)?.version ?? 1,
       loopDelay: () => this.#loopDelay.read(),
+      lookMs: () => this.#claimer.lookMs,
       running: () => this.#runner.running,
       slots: () => [...this.#pools.values()].reduce((sum, pool) => sum + pool.slots, 0),
     });

@@ -17,12 +17,14 @@ async function filled(
   return { target, client, figures: { bulk, ...(counters && { bulkWal: counters.walBytes / count }) } };
 }
 
-export function costs({ counters, reports, startMs }: DrainResult, count: number): Figures {
+export function costs({ counters, reports, startMs, machine }: DrainResult, count: number): Figures {
   const cpu = reports.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
   return {
     startMs,
     rssMb: Math.max(...reports.map(({ maxRss }) => maxRss)) / 2 ** 20,
     drainCpuUs: cpu / count,
+    drainMachineUs: (machine.busyMs * 1000) / count,
+    drainIdle: machine.idleMs / (machine.idleMs + machine.busyMs),
     ...(counters && {
       drainWal: counters.walBytes / count,
       drainQueries: counters.queries / count,

@@ -36,15 +36,17 @@ export interface DutiesDeps {
  */
 export function workerDuties(deps: DutiesDeps): Duty[] {
   const { store, log, events, retention, clock, eventLog = null, totals = null } = deps;
+  // One duty: an idle worker asks once a minute whose turn it is, not twice.
+  const everyMinute = async (): Promise<void> => {
+    await reportUnservedOnce({ store, log, events });
+    if (totals !== null) await sampleDatabaseOnce({ store, clock });
+  };
   return [
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
     { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, clock, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
-    { name: "unserved", everyMs: 60_000, run: () => reportUnservedOnce({ store, log, events }) },
+    { name: "minute", everyMs: 60_000, run: () => everyMinute() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
-    ...(totals === null
-      ? []
-      : [{ name: "sample", everyMs: 60_000, run: () => sampleDatabaseOnce({ store, clock }) }]),
     { name: "bury", everyMs: 40_000, run: () => lookAfterTheDead(store) },
   ];
 }

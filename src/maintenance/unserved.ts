@@ -6,10 +6,10 @@
  */
 import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
-import type { QueueState, Store } from "../store.ts";
+import type { Store, UnservedQueue } from "../store.ts";
 
 export interface UnservedDeps {
-  readonly store: Pick<Store, "queues">;
+  readonly store: Pick<Store, "unserved">;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
 }
@@ -20,9 +20,8 @@ export interface UnservedDeps {
  * @example
  * const unserved = await reportUnservedOnce({ store, log, events });
  */
-export async function reportUnservedOnce(deps: UnservedDeps): Promise<QueueState[]> {
-  const queues = await deps.store.queues();
-  const unserved = queues.filter((queue) => queue.unserved.length > 0);
+export async function reportUnservedOnce(deps: UnservedDeps): Promise<UnservedQueue[]> {
+  const unserved = await deps.store.unserved();
   for (const { name, unserved: names } of unserved) {
     deps.events.emit("queue.unserved", { queue: name, names });
     deps.log.warn(

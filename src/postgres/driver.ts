@@ -29,10 +29,11 @@ import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { isDuplicate, sqlState, toStoreError, toUserTxError } from "./errors.ts";
 import { encode, Listener, Notifier } from "./listen.ts";
-import { inspect } from "./inspect.ts";
+import { Inspector } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { isClient, isIdle, isNative, type PgClient, type PgPool } from "./pg.ts";
+import { unbound } from "./sheaves.ts";
 import { statements } from "./statements.ts";
 
 /** As `server_version_num` counts: Postgres 14. */
@@ -126,6 +127,7 @@ export class PostgresDriver implements Driver {
   readonly renewalTarget: RenewalTarget | null;
   readonly #connections: Connections;
   readonly #compiler: Compiler;
+  readonly #inspector: Inspector;
   readonly #options: PostgresOptions;
   readonly #checked = new WeakSet<object>();
   readonly #listeners = new Set<(wake: Wake) => void>();
@@ -136,6 +138,10 @@ export class PostgresDriver implements Driver {
     this.#connections = connections;
     this.#options = options;
     this.#compiler = new Compiler(options.schema);
+    this.#inspector = new Inspector(
+      (text, values = []) => connections.query({ text, name: "", values }, "general"),
+      options.schema,
+    );
     this.renewalTarget =
       connections.config === null
         ? null
@@ -186,7 +192,7 @@ export class PostgresDriver implements Driver {
 
   #query(call: Call, lane: Lane): Promise<Row[]> {
     count(this.counters, call.name);
-    return this.#connections.query(this.#compiler.prepare(call), lane);
+    return unbound(call, this.#connections.query(this.#compiler.prepare(call), lane));
   }
 
   transaction<T>(script: () => Script<T>, lane: Lane = "general"): Promise<T> {
@@ -194,7 +200,7 @@ export class PostgresDriver implements Driver {
     const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
       runAsync(script(), (call) => {
         count(this.counters, call.name);
-        return send(this.#compiler.prepare(call));
+        return unbound(call, send(this.#compiler.prepare(call)));
       });
     return this.#connections.transaction(body, lane);
   }
@@ -263,9 +269,7 @@ export class PostgresDriver implements Driver {
   }
 
   inspect(): Promise<Inspection> {
-    const send = (text: string, values: readonly unknown[] = []): Promise<Row[]> =>
-      this.#connections.query({ text, name: "", values }, "general");
-    return inspect(send, this.#options.schema);
+    return this.#inspector.inspect();
   }
 
   dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number> {
@@ -291,6 +295,11 @@ export class PostgresDriver implements Driver {
       this.#listener?.stop();
       this.#listener = null;
     };
+  }
+
+  proof(): { channel: string; message: string } | null {
+    const message = this.#listener?.proof() ?? null;
+    return message === null ? null : { channel: this.#options.schema, message };
   }
 
   get listening(): boolean {

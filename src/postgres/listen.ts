@@ -1,8 +1,9 @@
 /**
  * Wake-ups between processes over LISTEN/NOTIFY: one connection that listens, and proves to itself that it hears.
  *
- *   connect ─▶ LISTEN ─▶ send myself a nonce ─▶ heard within 4 s: proven ─▶ again every 10 s
- *      ▲                         └─ not heard: unproven (a pooler, a dead peer): destroy, warn once, try again later
+ *   connect ─▶ LISTEN ─▶ send myself a nonce ─▶ heard within 4 s: proven ─▶ again after 10 s, with a look of the worker's
+ *                  ▲             │                                           (`proof`), or by itself where none comes by
+ *                  └─ later ─────┴─ not heard: unproven (a pooler, a dead peer): destroy, warn once
  *
  * Never relied on: whoever sleeps also polls, fast while `proven` is false and slowly while it is true. A notification
  * says only where to look. Sending is gathered: one statement carries all that came up while the last one was on its
@@ -12,8 +13,12 @@ import { systemClock, type Timer } from "../clock.ts";
 import type { Wake } from "../store.ts";
 import { cutOff, type PgClient } from "./pg.ts";
 
-const PROVE_EVERY_MS = 10_000;
+const PROVE_EVERY_MS = 11_000;
+/** From then on a look takes the nonce along. Workers look every 5 s. */
+const RIDE_AFTER_MS = 8_000;
 const HEARD_WITHIN_MS = 4_000;
+/** The look may be held up where the listener is not: then it asks by itself, and has the other half of the time. */
+const RODE_WITHIN_MS = HEARD_WITHIN_MS / 2;
 const RETRY_MS = 2_000;
 
 export interface ListenerOptions {
@@ -29,6 +34,7 @@ export class Listener {
   #proven = false;
   #nonce = 0;
   #awaited: string | null = null;
+  #heardAt = -Infinity;
   #timer: Timer | null = null;
   #failures = 0;
   #stopped = false;
@@ -58,15 +64,26 @@ export class Listener {
     }
   }
 
-  #prove(client: PgClient): void {
+  /** The nonce, if it is time for one: for a statement that is sent anyway. It must be sent on this listener's channel. */
+  proof(): string | null {
+    const client = this.#client;
+    if (client === null || !this.#proven || this.#awaited !== null) return null;
+    if (systemClock.monotonic() - this.#heardAt < RIDE_AFTER_MS) return null;
+    return this.#await(RODE_WITHIN_MS, () => this.#prove(client, HEARD_WITHIN_MS - RODE_WITHIN_MS));
+  }
+
+  #prove(client: PgClient, withinMs = HEARD_WITHIN_MS): void {
     if (this.#stopped || client !== this.#client) return;
+    const nonce = this.#await(withinMs, () => this.#lost(client));
+    client.query("select pg_notify($1, $2)", [this.#options.channel, nonce]).catch(() => this.#lost(client));
+  }
+
+  #await(withinMs: number, onSilence: () => void): string {
     const nonce = `${process.pid}.${(this.#nonce += 1)}.${Math.trunc(systemClock.monotonic())}`;
     this.#awaited = nonce;
-    client
-      .query("select pg_notify($1, $2)", [this.#options.channel, JSON.stringify({ k: "self", n: nonce })])
-      .catch(() => this.#lost(client));
     this.#timer?.cancel();
-    this.#timer = systemClock.after(HEARD_WITHIN_MS, () => this.#lost(client), { unref: true });
+    this.#timer = systemClock.after(withinMs, onSilence, { unref: true });
+    return JSON.stringify({ k: "self", n: nonce });
   }
 
   #heard(payload: string): void {
@@ -75,6 +92,7 @@ export class Listener {
     if (wake.kind === "self") {
       if (wake.nonce !== this.#awaited) return;
       this.#awaited = null;
+      this.#heardAt = systemClock.monotonic();
       this.#failures = 0;
       const first = !this.#proven;
       this.#proven = true;
@@ -94,6 +112,7 @@ export class Listener {
     if (this.#stopped || (client !== this.#client && client !== null)) return;
     this.#timer?.cancel();
     this.#client = null;
+    this.#awaited = null;
     this.#proven = false;
     this.#failures += 1;
     if (client !== null) destroy(client);

@@ -11,6 +11,7 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { BETWEEN_SQL, LONG_INPUT, sheaf } from "./sheaves.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
@@ -89,14 +90,15 @@ export function statements(t: Tables): Statements {
       insert into ${t.claim} (token, session, ids)
       select token, :session::bigint, array_agg(id) from taken group by token
     )
-    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, j.input, j.max_attempts,
-      ${rest("c")}
+    select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+      ${sheaf("c.id::text")} as ids, ${sheaf("c.run_at::text")} as run_ats, ${sheaf(`replace(j.input, ${BETWEEN_SQL}, '')`)} as inputs, ${rest("c")}
     from (select * from taken order by id offset 0) c
     join (
       select * from ${t.job} where id = any(array(select id from taken))
         and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
       order by id offset 0
-    ) j on j.id = c.id`;
+    ) j on j.id = c.id
+    group by c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > ${LONG_INPUT} then c.id end`;
 
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   const moved = `
@@ -296,7 +298,8 @@ export function statements(t: Tables): Statements {
         ) as due_at,
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
         (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
-        (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited`,
+        (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited,
+        case when :channel::text is not null then pg_notify(:channel::text, :message::text)::text end as proving`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)

@@ -202,7 +202,8 @@ export class Claims {
   async peek(scope: ClaimScope): Promise<Peek> {
     const { queues, names } = scopeParams(scope);
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
-    const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names } };
+    const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
+    const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names, channel, message } };
     const [row] = await this.#driver.read(call, "claim");
     const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
     this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());

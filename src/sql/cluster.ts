@@ -1,6 +1,14 @@
 /** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
 import type { LaneLimits } from "../job.ts";
-import type { Hold, KindInfo, QueueCounts, QueueSettings, QueueState, WorkerState } from "../store.ts";
+import type {
+  Hold,
+  KindInfo,
+  QueueCounts,
+  QueueSettings,
+  QueueState,
+  UnservedQueue,
+  WorkerState,
+} from "../store.ts";
 import type { Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { limitColumns } from "./lanes.ts";
@@ -44,6 +52,17 @@ export class Cluster {
         workers,
       ),
     );
+  }
+
+  async unserved(): Promise<UnservedQueue[]> {
+    const counted = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
+    const lines = counted.filter((line) => number(line, "ready") > 0);
+    // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
+    if (lines.length === 0) return [];
+    const workers = await this.workers();
+    return [...Map.groupBy(lines, (line) => text(line, "queue"))]
+      .map(([name, ready]) => ({ name, unserved: unservedOf(name, ready, workers) }))
+      .filter(({ unserved }) => unserved.length > 0);
   }
 
   async setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void> {
@@ -188,10 +207,15 @@ function queueState(
     settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
     counts,
     lagMs: Math.max(0, ...lags),
-    unserved: lines
-      .filter((line) => number(line, "ready") > 0 && !isServed(name, text(line, "name"), workers))
-      .map((line) => text(line, "name")),
+    unserved: unservedOf(name, lines, workers),
   };
+}
+
+/** The kinds that have ready jobs in this queue and no living worker. */
+function unservedOf(queue: string, lines: readonly Row[], workers: readonly WorkerState[]): string[] {
+  return lines
+    .filter((line) => number(line, "ready") > 0 && !isServed(queue, text(line, "name"), workers))
+    .map((line) => text(line, "name"));
 }
 
 function isServed(queue: string, name: string, workers: readonly WorkerState[]): boolean {

@@ -34,6 +34,8 @@ export interface Driver {
   dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number>;
   listen(onWake: (wake: Wake) => void): () => void;
   readonly listening: boolean;
+  /** What the next look is to send along, so that the wake-ups prove that they arrive; null: nothing now. */
+  proof(): { readonly channel: string; readonly message: string } | null;
   /** Tells other processes. Gathered; never throws. */
   notify(wake: Wake): void;
   /** A statement that tells others when the user's own transaction commits; null: not needed. */

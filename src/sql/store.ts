@@ -359,6 +359,7 @@ export class SqlStore implements Store {
   // Queues, holds, workers, kinds, state (cluster.ts)
 
   queues: Store["queues"] = () => this.#cluster.queues();
+  unserved: Store["unserved"] = () => this.#cluster.unserved();
   setQueue: Store["setQueue"] = (name, change) =>
     this.#cluster.setQueue(name, change).then(() => {
       this.#gates.forget();

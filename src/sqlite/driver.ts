@@ -68,6 +68,7 @@ export class SqliteDriver implements Driver {
   readonly isDuplicate: (error: unknown) => boolean = isDuplicate;
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
+  readonly proof = (): null => null;
   #session: SqliteSession;
   #renewalTarget: RenewalTarget | null;
   readonly #catalogue: Statements;

@@ -82,6 +82,7 @@ export class Claimer {
   #heldBack = false;
   #budgetsFirst = false;
   #lookedAt = -Infinity;
+  #lookMs: number | null = null;
   #reapNotBefore = -Infinity;
   /** The claim that comes next was promised work by a look. */
   #promised = false;
@@ -135,6 +136,11 @@ export class Claimer {
     const waitMs = this.#lookedAt + looksApartMs - this.#deps.clock.monotonic();
     if (waitMs <= 0) this.look();
     else this.#arm(waitMs, "look");
+  }
+
+  /** How long the latest look took: what a read costs from here. */
+  get lookMs(): number | null {
+    return this.#lookMs;
   }
 
   /** A new session knows nothing of the old one's places. */
@@ -388,8 +394,10 @@ export class Claimer {
     const open = this.#openNames();
     this.#withoutBroken(queues, open);
     const names = this.#deps.budgets?.any === true ? this.#deps.budgets.open(open) : open;
+    const askedAt = clock.monotonic();
     const peek = await store.peek({ queues, names, limit: queues.size, order });
     this.#lookedAt = clock.monotonic();
+    this.#lookMs = this.#lookedAt - askedAt;
     this.#disarm();
     this.#arm(this.#pollMs(), "look");
     this.#armProbe();

@@ -29,7 +29,7 @@ export interface LiveSettingsDeps {
 }
 
 const apartMs = 1_000;
-const listeningApartMs = 30_000;
+const listeningApartMs = 60_000;
 // A worker that died gives its part of a total to the others within its lease and this.
 const totalsApartMs = 5_000;
 

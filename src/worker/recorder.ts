@@ -79,6 +79,8 @@ export interface RecorderDeps {
   readonly log: Logger;
   readonly workerId: string;
   readonly loopDelay: () => number;
+  /** How long the latest read took; null: there was none. */
+  readonly lookMs: () => number | null;
   readonly running: () => number;
   readonly slots: () => number;
   /** Which version of a kind's definition this worker runs. */
@@ -255,17 +257,15 @@ export class Recorder {
   async #gauge(writeMs: number | null): Promise<void> {
     const minute = this.#minute();
     if (minute === this.#gaugedMinute || this.#stopped) return;
-    const { store, clock, workerId, loopDelay, running, slots } = this.#deps;
-    const readAt = clock.monotonic();
-    await store.now();
-    const readMs = clock.monotonic() - readAt;
+    const { store, workerId, loopDelay, lookMs, running, slots } = this.#deps;
+    const readMs = lookMs();
     const values: Record<string, number> = {
       cpu: this.#cpuShare(),
       rss: process.memoryUsage.rss(),
       loopDelayMs: loopDelay(),
       running: running(),
       slots: slots(),
-      dbReadMs: readMs,
+      ...(readMs === null ? {} : { dbReadMs: readMs }),
       hostLoad: loadavg()[0] ?? 0,
       hostFreeBytes: freemem(),
       ...(writeMs === null ? {} : { dbWriteMs: writeMs }),

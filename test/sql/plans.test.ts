@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { openStore } from "../../src/sql/open.ts";
 import { parse, type Params, type StatementName } from "../../src/sql/catalogue.ts";
 import { Compiler } from "../../src/postgres/driver.ts";
+import { unbound } from "../../src/postgres/sheaves.ts";
 import { sqliteTables } from "../../src/sqlite/driver.ts";
 import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
@@ -114,7 +115,7 @@ function onPostgresPlans(filled: Filled): void {
       }
     };
     const claimed = (): Promise<Record<string, unknown>[]> =>
-      run("sweep", { now, session, ...scopeParams(["default"]) });
+      unbound({ name: "sweep", params: {} }, run("sweep", { now, session, ...scopeParams(["default"]) }));
     const moves = (rows: readonly Record<string, unknown>[]) =>
       rows.map((row) => ({
         id: String(row["id"]),
@@ -216,7 +217,13 @@ function onPostgresPlans(filled: Filled): void {
     test("[B8] a look at what is due reads one row for each level", () =>
       rolledBack(async () => {
         const { queues, names } = scopeParams(["default"]);
-        const nodes = await explain("peek", { now, queues: queues!, names: names! });
+        const nodes = await explain("peek", {
+          now,
+          queues: queues!,
+          names: names!,
+          channel: null,
+          message: null,
+        });
         noWholeTable(nodes);
         expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(10);
       }));
