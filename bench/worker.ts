@@ -45,6 +45,9 @@ let maxRss = 0;
 let cpuAtStart = process.cpuUsage();
 
 const say = (answer: Answer): void => void process.send?.(answer);
+/** A report of a million jobs is not out when `send` returns, and would be lost with the process. */
+const said = (answer: Answer): Promise<void> =>
+  new Promise((resolve) => process.send?.(answer, undefined, undefined, () => resolve()));
 
 function runner(order: Order & { kind: "work" }): Run {
   const { jobMs, each, latencies, markEvery, tellAt } = order;
@@ -82,7 +85,7 @@ async function obey(order: Order): Promise<void> {
   const cpu = process.cpuUsage(cpuAtStart);
   // What a worker does after it was told to stop counts too: a job that runs then, runs.
   await stopWork?.();
-  say({
+  await said({
     kind: "report",
     report: {
       count: tally.count,

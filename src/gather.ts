@@ -27,12 +27,17 @@ import type { Enqueued, NewJob } from "./job.ts";
 const mostJobs = 1_000;
 const mostChars = 4 * 1024 * 1024;
 
+interface Written {
+  readonly outcomes: readonly Enqueued[];
+  readonly told: boolean;
+}
+
 /** What gathering needs. */
 export interface GatherDeps {
-  /** Writes a batch in one transaction; outcomes in order. */
-  write(jobs: readonly NewJob[]): Promise<readonly Enqueued[]>;
+  /** Writes a batch in one transaction; outcomes in order, and whether other processes know of it. */
+  write(jobs: readonly NewJob[]): Promise<Written>;
   /** Told once for each commit. */
-  committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[]): void;
+  committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[], told: boolean): void;
   /** Calls back in the next turn of the event loop. */
   nextTurn(fn: () => void): void;
   /** How many groups may be in flight at once. */
@@ -147,9 +152,9 @@ export class Gather {
 
   /** Never rejects. */
   async #flyGroup(group: Group): Promise<void> {
-    let outcomes: readonly Enqueued[];
+    let written: Written;
     try {
-      outcomes = await this.#deps.write(group.jobs);
+      written = await this.#deps.write(group.jobs);
     } catch (error) {
       this.#groupsFly -= 1;
       this.#landed();
@@ -157,20 +162,20 @@ export class Gather {
       return;
     }
     try {
-      this.#deps.committed(group.jobs, outcomes);
+      this.#deps.committed(group.jobs, written.outcomes, written.told);
     } finally {
       this.#groupsFly -= 1;
       this.#landed();
-      group.resolve(outcomes);
+      group.resolve(written.outcomes);
     }
   }
 
   /** Never rejects. */
   async #flySingles(batch: readonly Single[]): Promise<void> {
     const jobs = jobsOf(batch);
-    let outcomes: readonly Enqueued[];
+    let written: Written;
     try {
-      outcomes = await this.#deps.write(jobs);
+      written = await this.#deps.write(jobs);
     } catch (error) {
       await this.#refused(batch, error);
       this.#singlesFly = false;
@@ -178,11 +183,11 @@ export class Gather {
       return;
     }
     try {
-      this.#deps.committed(jobs, outcomes);
+      this.#deps.committed(jobs, written.outcomes, written.told);
     } finally {
       this.#singlesFly = false;
       this.#landed();
-      answer(batch, outcomes);
+      answer(batch, written.outcomes);
     }
   }
 
@@ -195,8 +200,8 @@ export class Gather {
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       const jobs = jobsOf(half);
       try {
-        const outcomes = await this.#deps.write(jobs);
-        this.#deps.committed(jobs, outcomes);
+        const { outcomes, told } = await this.#deps.write(jobs);
+        this.#deps.committed(jobs, outcomes, told);
         answer(half, outcomes);
       } catch (again) {
         await this.#refused(half, again);

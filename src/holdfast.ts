@@ -204,8 +204,8 @@ export class Holdfast implements AsyncDisposable {
     const shared = { store, retry, checkOpen };
     const gather = () =>
       new Gather({
-        write: (jobs) => retry.repeatable(() => store.enqueue(jobs)),
-        committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+        write: (jobs) => retry.repeatable(() => store.enqueueTelling(jobs)),
+        committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
         nextTurn: (fn) => void setImmediate(fn),
         groupsAtOnce: store.dialect === "postgres" ? 2 : 1,
       });
@@ -245,7 +245,7 @@ export class Holdfast implements AsyncDisposable {
       maxPayloadBytes,
       newId,
       prepare: ({ job, input, options }) => this.#enqueuer.prepare(job, input, options),
-      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+      committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
     });
     this.budgets = new Budgets({ ...shared, clock, newId, warn });
     this.state = new State({ ...shared, clock, newId, maxPayloadBytes });
@@ -516,7 +516,7 @@ export class Holdfast implements AsyncDisposable {
       scheduling: {
         put: (schedule) => this.schedules.put(schedule),
         newId: this.#newId,
-        committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+        committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
       },
       maxPayloadBytes,
       retention,
@@ -582,9 +582,9 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** After each commit of gathered enqueues: count, wake, tell. */
-  #committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[]): void {
+  #committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[], told: boolean): void {
     this.#counters.counted(outcomes);
-    this.#wake(jobs, outcomes);
+    this.#wake(jobs, outcomes, told);
     if (!this.#events.has("job.enqueued")) return;
     for (const [i, { status, id }] of outcomes.entries()) {
       const job = jobs[i];
@@ -600,7 +600,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   // Once for each queue and priority of the batch, which mostly is one.
-  #wake(jobs: readonly NewJob[], outcomes: readonly Enqueued[]): void {
+  #wake(jobs: readonly NewJob[], outcomes: readonly Enqueued[], told: boolean): void {
     const soonest = this.#env.clock.now() + wakeAheadMs;
     let last: NewJob | null = null;
     let seen: Set<string> | null = null;
@@ -615,7 +615,9 @@ export class Holdfast implements AsyncDisposable {
       const level = `${job.priority} ${job.queue}`;
       if (seen.has(level)) continue;
       seen.add(level);
-      this.#store.wake({ kind: "work", queue: job.queue, priority: job.priority });
+      const wake = { kind: "work", queue: job.queue, priority: job.priority } as const;
+      if (told) this.#store.wakeHere(wake);
+      else this.#store.wake(wake);
     }
   }
 }

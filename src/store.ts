@@ -324,6 +324,8 @@ export interface Store {
 
   /** Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless. */
   enqueue(jobs: readonly NewJob[], tx?: UserTx): Promise<Enqueued[]>;
+  /** The same, and whether its commit has told other processes already: then only this one is left to be told. */
+  enqueueTelling(jobs: readonly NewJob[]): Promise<{ readonly outcomes: Enqueued[]; readonly told: boolean }>;
   /** Recognises a user's handle (throws TX_UNSUPPORTED), and that it is on this very database (TX_WRONG_DATABASE). */
   userTx(handle: unknown): Promise<UserTx> | UserTx;
 
@@ -544,6 +546,8 @@ export interface Store {
   readonly listening: boolean;
   /** Tells this process's and other processes' listeners. Gathered; never fails the caller. */
   wake(wake: Wake): void;
+  /** Tells this process's listeners alone. */
+  wakeHere(wake: Wake): void;
 
   /** The database's now, in epoch milliseconds. */
   now(): Promise<number>;

@@ -22,7 +22,7 @@ import {
   type Statements,
   type Tables,
 } from "../sql/catalogue.ts";
-import { count, newCounters, runAsync, type Driver, type Lane } from "../sql/driver.ts";
+import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
@@ -297,8 +297,15 @@ export class PostgresDriver implements Driver {
     };
   }
 
-  proof(): { channel: string; message: string } | null {
-    const message = this.#listener?.proof() ?? null;
+  proof(): Rider | null {
+    return this.#rider(this.#listener?.proof() ?? null);
+  }
+
+  rider(wake: Wake): Rider | null {
+    return this.#rider(this.#notifier.ride(wake));
+  }
+
+  #rider(message: string | null): Rider | null {
     return message === null ? null : { channel: this.#options.schema, message };
   }
 

@@ -172,17 +172,36 @@ function decode(payload: string): Message | null {
   return null;
 }
 
-/** Sends wake-ups: the first at once, those that come up meanwhile together in the next statement. */
+/**
+ * Between two that ride. A statement with a NOTIFY commits under a lock over the whole database, so that fifty a second are
+ * all that a process may ask for; more than that are gathered.
+ */
+const RIDES_APART_MS = 20;
+
+/**
+ * Sends wake-ups: the first at once, those that come up meanwhile together in the next statement. Where it is quiet, the
+ * statement that makes the work takes its wake-up along (`ride`): one round trip and one commit less until the job starts.
+ */
 export class Notifier {
   readonly #send: (payloads: readonly string[]) => Promise<void>;
   #waiting = new Set<string>();
   #sending = false;
+  #lastAt = -Infinity;
 
   constructor(send: (payloads: readonly string[]) => Promise<void>) {
     this.#send = send;
   }
 
+  /** The message, for the caller to send; null: push it when the work is there. */
+  ride(wake: Wake): string | null {
+    const now = systemClock.monotonic();
+    const quiet = !this.#sending && now - this.#lastAt >= RIDES_APART_MS;
+    this.#lastAt = now;
+    return quiet ? encode(wake) : null;
+  }
+
   push(wake: Wake): void {
+    this.#lastAt = systemClock.monotonic();
     this.#waiting.add(encode(wake));
     if (!this.#sending) void this.#drain();
   }

@@ -18,6 +18,8 @@ import { insightStatements } from "./insight.ts";
 import { triageStatements } from "./triage.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
+/** Computed once and not for each row: its arithmetic is decimal, and a batch has a thousand rows. */
+const NOW_ONCE = `(select ${NOW})`;
 
 export function statements(t: Tables): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
@@ -26,6 +28,8 @@ export function statements(t: Tables): Statements {
       and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} = any(h.queues))`;
   const open = (queue: string) => stopped(queue, " or q.limited");
   const unstopped = (queue: string) => stopped(queue, "");
+  /** True, and told to the channel, if one is named. */
+  const told = `(select case when :channel::text is null then true else pg_notify(:channel::text, :message::text)::text is not null end)`;
   const alive = `exists (select 1 from ${t.session} s where s.id = :session::bigint and s.lease_until > ${NOW})`;
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > ${NOW})`;
@@ -79,7 +83,7 @@ export function statements(t: Tables): Statements {
     ticket as materialized (select nextval('${t.token}') as token),
     taken as (
       update ${t.ready} r
-      set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW}
+      set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW_ONCE}
       where r.ctid = any(array(
         select c.tid from share s cross join lateral (
           select r.ctid as tid from ${t.ready} r where ${claimable("s")} limit s.n for update skip locked
@@ -111,7 +115,7 @@ export function statements(t: Tables): Statements {
   const file = `
     kept as (
       insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress, error_group)
-      select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress, error_group from gone where keep
+      select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, output, errors, progress, error_group from gone where keep
     ),
     dropped as (delete from ${t.job} where id = any(array(select id from gone where not keep))),
     unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
@@ -193,11 +197,11 @@ export function statements(t: Tables): Statements {
     insertAlike: `
       with added as (
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
-        select id, :line::int, ${NOW}, input, :maxAttempts::int, :timeout::bigint
-        from unnest(:rows.id::uuid[], :rows.input::text[]) as n (id, input)
+        select id, :line::int, ${NOW_ONCE}, input, :maxAttempts::int, :timeout::bigint
+        from (select unnest(:rows.id::uuid[]) as id, unnest(:rows.input::text[]) as input) n
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select id, :line::int, :rank::int, ${NOW} from unnest(:rows.id::uuid[]) as n (id)`,
+      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told}`,
     // Plain jobs whose ids nobody has seen. `on conflict` would cost each of them 2.5 µs and 48 bytes of WAL.
     insertNew: `
       with n as materialized (
@@ -207,10 +211,10 @@ export function statements(t: Tables): Statements {
       ),
       added as (
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
-        select id, line, ${NOW}, input, max_attempts, timeout_ms, extras from n
+        select id, line, ${NOW_ONCE}, input, max_attempts, timeout_ms, extras from n
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select n.id, n.line, n.rank, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)) from n`,
+      select n.id, n.line, n.rank, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0)) from n where ${told}`,
     insertJobs: `
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
@@ -299,7 +303,7 @@ export function statements(t: Tables): Statements {
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
         (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
         (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited,
-        case when :channel::text is not null then pg_notify(:channel::text, :message::text)::text end as proving`,
+        ${told} as told`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -366,7 +370,7 @@ export function statements(t: Tables): Statements {
       ),
       kept as (
         insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
-        select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, errors, progress from gone
+        select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
       select o.id, false as watched from unnest(:ids::uuid[]) as o (id)

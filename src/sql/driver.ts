@@ -10,6 +10,12 @@ import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../
 /** Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle. */
 export type Lane = "general" | "claim" | "settle";
 
+/** A notification that another statement takes along. */
+export interface Rider {
+  readonly channel: string;
+  readonly message: string;
+}
+
 export interface Driver {
   readonly dialect: "sqlite" | "postgres";
   readonly counters: StoreCounters;
@@ -35,7 +41,9 @@ export interface Driver {
   listen(onWake: (wake: Wake) => void): () => void;
   readonly listening: boolean;
   /** What the next look is to send along, so that the wake-ups prove that they arrive; null: nothing now. */
-  proof(): { readonly channel: string; readonly message: string } | null;
+  proof(): Rider | null;
+  /** The wake-up as something that a statement sends when it commits; null: `notify` is the better way just now. */
+  rider(wake: Wake): Rider | null;
   /** Tells other processes. Gathered; never throws. */
   notify(wake: Wake): void;
   /** A statement that tells others when the user's own transaction commits; null: not needed. */

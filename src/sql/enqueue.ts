@@ -10,6 +10,7 @@
 import { StoreError } from "../errors.ts";
 import type { Enqueued, NewJob } from "../job.ts";
 import type { Call, RowList, Script } from "./catalogue.ts";
+import type { Rider } from "./driver.ts";
 
 /** A job to insert or to rewrite, with its line. */
 export interface PlacedJob {
@@ -32,15 +33,16 @@ export function isPlain(job: NewJob): boolean {
 }
 
 /** The one statement that plain jobs with new ids need. */
-export function insertNew(placed: readonly PlacedJob[], now: number | null): Call {
+export function insertNew(placed: readonly PlacedJob[], now: number | null, rider: Rider | null): Call {
   const [first] = placed;
+  const { channel, message } = rider ?? { channel: null, message: null };
   if (first === undefined || !placed.every((item) => isLike(item, first)))
-    return { name: "insertNew", params: { now, rows: placed.map(jobRow) } };
+    return { name: "insertNew", params: { now, channel, message, rows: placed.map(jobRow) } };
   const { maxAttempts, timeoutMs: timeout, priority } = first.job;
   const rows = placed.map(({ job: { id, input } }) => ({ id, input }));
   return {
     name: "insertAlike",
-    params: { now, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows },
+    params: { now, channel, message, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows },
   };
 }
 

@@ -26,7 +26,7 @@ import { Budgets } from "./budgets.ts";
 import { Breakers } from "./breakers.ts";
 import { Claims } from "./claims.ts";
 import { Cluster } from "./cluster.ts";
-import type { Driver } from "./driver.ts";
+import type { Driver, Rider } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Gates } from "./gates.ts";
 import { type Ended, enqueueWithAfter } from "./dependencies.ts";
@@ -112,14 +112,21 @@ export class SqlStore implements Store {
 
   enqueue(jobs: readonly NewJob[], tx?: UserTx): Promise<Enqueued[]> {
     if (tx !== undefined) return this.#enqueueInTx(jobs, tx);
+    return this.enqueueTelling(jobs).then(({ outcomes }) => outcomes);
+  }
+
+  async enqueueTelling(jobs: readonly NewJob[]): Promise<{ outcomes: Enqueued[]; told: boolean }> {
     const unknown = this.#lines.unknown(jobs);
-    if (unknown.length > 0) return this.#learnLines(unknown).then(() => this.enqueue(jobs));
+    if (unknown.length > 0) await this.#learnLines(unknown);
     const now = this.#driver.now();
-    if (jobs.every(isPlain)) {
-      const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
-      return this.#enqueueNew(placed, now);
-    }
-    return this.#enqueueRest(jobs, now);
+    if (!jobs.every(isPlain)) return { outcomes: await this.#enqueueRest(jobs, now), told: false };
+    const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
+    const [first] = jobs;
+    const alone = jobs.length === 1 && first !== undefined && first.delayMs === null && first.runAt === null;
+    const rider = alone
+      ? this.#driver.rider({ kind: "work", queue: first.queue, priority: first.priority })
+      : null;
+    return this.#enqueueNew(placed, now, rider);
   }
 
   async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
@@ -157,14 +164,20 @@ export class SqlStore implements Store {
    * Ids are new unless a batch is sent again because its answer was lost. Then the database says that they are there,
    * and the statement that passes over those that are writes the rest.
    */
-  async #enqueueNew(placed: readonly PlacedJob[], now: number | null): Promise<Enqueued[]> {
+  async #enqueueNew(
+    placed: readonly PlacedJob[],
+    now: number | null,
+    rider: Rider | null,
+  ): Promise<{ outcomes: Enqueued[]; told: boolean }> {
     try {
-      await this.#driver.write(insertNew(placed, now));
+      await this.#driver.write(insertNew(placed, now, rider));
     } catch (error) {
       if (!this.#driver.isDuplicate(error)) throw error;
-      return this.#driver.transaction(() => enqueueScript(placed, now));
+      const outcomes = await this.#driver.transaction(() => enqueueScript(placed, now));
+      return { outcomes, told: false };
     }
-    return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
+    const outcomes = placed.map(({ job }) => ({ status: "enqueued", id: job.id }) as const);
+    return { outcomes, told: rider !== null };
   }
 
   userTx(handle: unknown): Promise<UserTx> | UserTx {
@@ -482,8 +495,12 @@ export class SqlStore implements Store {
   }
 
   wake(wake: Wake): void {
-    for (const listener of this.#listeners) listener(wake);
+    this.wakeHere(wake);
     this.#driver.notify(wake);
+  }
+
+  wakeHere(wake: Wake): void {
+    for (const listener of this.#listeners) listener(wake);
   }
 
   async now(): Promise<number> {

@@ -69,6 +69,7 @@ export class SqliteDriver implements Driver {
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
   readonly proof = (): null => null;
+  readonly rider = (): null => null;
   #session: SqliteSession;
   #renewalTarget: RenewalTarget | null;
   readonly #catalogue: Statements;

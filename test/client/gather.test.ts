@@ -8,6 +8,10 @@ function job(id: string, input = "{}"): NewJob {
   return newJob(id, { input });
 }
 
+function written(jobs: readonly NewJob[]): { outcomes: Enqueued[]; told: boolean } {
+  return { outcomes: jobs.map(({ id }) => ({ status: "enqueued", id })), told: false };
+}
+
 /** A store that commits when the test says so, or at once. */
 function store(options: { refuses?: (jobs: readonly NewJob[]) => Error | undefined; manual?: boolean } = {}) {
   const batches: string[][] = [];
@@ -19,7 +23,7 @@ function store(options: { refuses?: (jobs: readonly NewJob[]) => Error | undefin
       if (options.manual === true) await new Promise<void>((resolve) => landings.push(resolve));
       const refusal = options.refuses?.(jobs);
       if (refusal !== undefined) throw refusal;
-      return jobs.map(({ id }): Enqueued => ({ status: "enqueued", id }));
+      return written(jobs);
     },
     committed: (jobs) => committed.push(...jobs.map(({ id }) => id)),
     nextTurn: (fn) => void setImmediate(fn),
@@ -81,7 +85,7 @@ describe("gathering", () => {
   test("one caller in a loop never waits for a turn of the event loop", async () => {
     let turns = 0;
     const gather = new Gather({
-      write: async (jobs) => jobs.map(({ id }): Enqueued => ({ status: "enqueued", id })),
+      write: async (jobs) => written(jobs),
       committed: () => {},
       groupsAtOnce: 1,
       nextTurn: (fn) => {

@@ -36,9 +36,13 @@ const onlyHere: Readonly<Record<string, string>> = {
   "sweep most": "sqlite",
   "takeLaned most": "sqlite",
   "takeGated most": "sqlite",
-  // Only Postgres's wake-ups must prove that they arrive.
+  // Only Postgres sends wake-ups by a statement, and must prove that they arrive.
   "peek channel": "postgres",
   "peek message": "postgres",
+  "insertAlike channel": "postgres",
+  "insertAlike message": "postgres",
+  "insertNew channel": "postgres",
+  "insertNew message": "postgres",
 };
 
 describe("the catalogues", () => {
