@@ -204,7 +204,11 @@ export class Holdfast implements AsyncDisposable {
     const shared = { store, retry, checkOpen };
     const gather = () =>
       new Gather({
-        write: (jobs) => retry.repeatable(() => store.enqueueTelling(jobs)),
+        write: async (jobs) => {
+          let told = false;
+          const write = () => store.enqueue(jobs, undefined, () => void (told = true));
+          return { outcomes: await retry.repeatable(write), told };
+        },
         committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
         nextTurn: (fn) => void setImmediate(fn),
         groupsAtOnce: store.dialect === "postgres" ? 2 : 1,

@@ -69,6 +69,8 @@ export interface ClaimCursor {
   lookedBackAt: number;
   /** Filled by the store: a look back that takes long is made less often. */
   lookBackEveryMs?: number;
+  /** Filled by the store: the last look at everything found nothing. */
+  barren?: boolean;
   /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
   lanesFirst?: boolean;
 }
@@ -322,10 +324,11 @@ export interface Store {
   /** How a thread can open the same database to renew a session; null: renew on the main thread. */
   readonly renewalTarget: RenewalTarget | null;
 
-  /** Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless. */
-  enqueue(jobs: readonly NewJob[], tx?: UserTx): Promise<Enqueued[]>;
-  /** The same, and whether its commit has told other processes already: then only this one is left to be told. */
-  enqueueTelling(jobs: readonly NewJob[]): Promise<{ readonly outcomes: Enqueued[]; readonly told: boolean }>;
+  /**
+   * Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless.
+   * `onTold` is called when the commit has told other processes of it too: then only this one is left to be told.
+   */
+  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void): Promise<Enqueued[]>;
   /** Recognises a user's handle (throws TX_UNSUPPORTED), and that it is on this very database (TX_WRONG_DATABASE). */
   userTx(handle: unknown): Promise<UserTx> | UserTx;
 

@@ -14,6 +14,8 @@ import type { Lines } from "./lines.ts";
 import { claimedJob, number, text } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
+/** Levels that are kept while nothing is in them. */
+const MOST_KEPT = 8;
 /** The look back may take this share of the time, at most. */
 const LOOK_BACK_SHARE = 20;
 
@@ -94,12 +96,16 @@ export function cursorLevels(scope: ClaimScope, cursor: ClaimCursor, monotonicMs
 
 /** True: the latest look at everything, less than a second ago, found nothing, and no wake-up has come since. */
 export function isBarren(cursor: ClaimCursor, monotonicMs: number): boolean {
-  return cursor.levels.size === 0 && monotonicMs < cursor.lookedBackAt + LOOK_BACK_MS;
+  return cursor.barren === true && monotonicMs < cursor.lookedBackAt + LOOK_BACK_MS;
 }
 
-/** After a sweep: the levels that gave jobs are those that may have more. */
-export function lookedBack(cursor: ClaimCursor, startedMs: number, endedMs: number): void {
-  cursor.levels.clear();
+/**
+ * After a sweep: the levels that gave jobs are those that may have more. Where none did, a few are kept: the next job
+ * mostly comes to one of them, and is claimed by the cheaper statement.
+ */
+export function lookedBack(cursor: ClaimCursor, found: number, startedMs: number, endedMs: number): void {
+  cursor.barren = found === 0;
+  if (found > 0 || cursor.levels.size > MOST_KEPT) cursor.levels.clear();
   cursor.lookedBackAt = endedMs;
   cursor.lookBackEveryMs = Math.max(LOOK_BACK_MS, (endedMs - startedMs) * LOOK_BACK_SHARE);
 }

@@ -183,7 +183,7 @@ export class Claims {
       { name: "sweep", params: { now, session, queues, names, direction, most } },
       "claim",
     );
-    lookedBack(cursor, started, this.#clock.monotonic());
+    lookedBack(cursor, rows.length, started, this.#clock.monotonic());
     return this.#handOver(rows, session, scope, cursor);
   }
 

@@ -110,23 +110,15 @@ export class SqlStore implements Store {
 
   // Enqueue
 
-  enqueue(jobs: readonly NewJob[], tx?: UserTx): Promise<Enqueued[]> {
+  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void): Promise<Enqueued[]> {
     if (tx !== undefined) return this.#enqueueInTx(jobs, tx);
-    return this.enqueueTelling(jobs).then(({ outcomes }) => outcomes);
-  }
-
-  async enqueueTelling(jobs: readonly NewJob[]): Promise<{ outcomes: Enqueued[]; told: boolean }> {
     const unknown = this.#lines.unknown(jobs);
-    if (unknown.length > 0) await this.#learnLines(unknown);
+    if (unknown.length > 0)
+      return this.#learnLines(unknown).then(() => this.enqueue(jobs, undefined, onTold));
     const now = this.#driver.now();
-    if (!jobs.every(isPlain)) return { outcomes: await this.#enqueueRest(jobs, now), told: false };
+    if (!jobs.every(isPlain)) return this.#enqueueRest(jobs, now);
     const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
-    const [first] = jobs;
-    const alone = jobs.length === 1 && first !== undefined && first.delayMs === null && first.runAt === null;
-    const rider = alone
-      ? this.#driver.rider({ kind: "work", queue: first.queue, priority: first.priority })
-      : null;
-    return this.#enqueueNew(placed, now, rider);
+    return this.#enqueueNew(placed, now, onTold);
   }
 
   async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
@@ -167,17 +159,25 @@ export class SqlStore implements Store {
   async #enqueueNew(
     placed: readonly PlacedJob[],
     now: number | null,
-    rider: Rider | null,
-  ): Promise<{ outcomes: Enqueued[]; told: boolean }> {
+    onTold?: () => void,
+  ): Promise<Enqueued[]> {
+    const rider = onTold === undefined ? null : this.#riderFor(placed);
     try {
       await this.#driver.write(insertNew(placed, now, rider));
     } catch (error) {
       if (!this.#driver.isDuplicate(error)) throw error;
-      const outcomes = await this.#driver.transaction(() => enqueueScript(placed, now));
-      return { outcomes, told: false };
+      return this.#driver.transaction(() => enqueueScript(placed, now));
     }
-    const outcomes = placed.map(({ job }) => ({ status: "enqueued", id: job.id }) as const);
-    return { outcomes, told: rider !== null };
+    if (rider !== null) onTold?.();
+    return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
+  }
+
+  /** The wake-up of a job that comes alone and is due. */
+  #riderFor(placed: readonly PlacedJob[]): Rider | null {
+    const [first] = placed;
+    if (placed.length !== 1 || first === undefined) return null;
+    const { delayMs, runAt, queue, priority } = first.job;
+    return delayMs === null && runAt === null ? this.#driver.rider({ kind: "work", queue, priority }) : null;
   }
 
   userTx(handle: unknown): Promise<UserTx> | UserTx {

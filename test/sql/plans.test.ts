@@ -138,7 +138,10 @@ function onPostgresPlans(filled: Filled): void {
         ],
         [
           "insertAlike",
-          { now, line: 1, rank: 0, maxAttempts: null, timeout: null, rows: [{ id: idAt(now), input: "1" }] },
+          {
+            ...{ now, channel: null, message: null, line: 1, rank: 0, maxAttempts: null, timeout: null },
+            rows: [{ id: idAt(now), input: "1" }],
+          },
         ],
       ];
       for (const [name, params] of calls) {
@@ -327,6 +330,8 @@ function onPostgresPlans(filled: Filled): void {
         noWholeTable(
           await explain("insertNew", {
             now,
+            channel: null,
+            message: null,
             rows: rows.map((row) => ({ ...row, id: row.id.replace(/^0/, "1") })),
           }),
         );
