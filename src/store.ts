@@ -501,6 +501,8 @@ export interface Store {
   /** One worker's minutes, each whole: writing the same minute again replaces it. */
   putMetrics(rows: readonly MetricRow[]): Promise<void>;
   metrics(query: MetricQuery): Promise<MetricRow[]>;
+  /** Counts of every queue by the minute, in order of time. */
+  queueMinutes(since: number, until: number): Promise<QueueMinute[]>;
   /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
   compactMetrics(since: number, until: number): Promise<number>;
   /** Measured values, one for each (minute, source, name). */
@@ -685,6 +687,20 @@ export interface MetricQuery {
   readonly until: number;
   readonly queues: readonly string[] | null;
   readonly names: readonly string[] | null;
+  /**
+   * Where queues (and kinds) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
+   * hour for each kind of `names` where the hour is over, and rows by the minute else. Default: every row.
+   */
+  readonly sums?: "all" | "hours";
+}
+
+/** What a queue's workers did in one minute. */
+export interface QueueMinute {
+  readonly minute: number;
+  readonly queue: string;
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
 }
 
 /** One measured value of one minute. */

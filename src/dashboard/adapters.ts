@@ -12,9 +12,10 @@ import type {
   JobHistory,
   LaneState,
   MetricPoint,
+  MetricSeries,
   ScheduleState,
 } from "../index.ts";
-import type { Usual } from "./stuck.ts";
+import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
 import type {
   BreakerLine,
@@ -94,6 +95,7 @@ export interface Adapters {
 }
 
 const minuteMs = 60_000;
+const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const mostPoints = 720;
 const mostCounted = 10_000;
@@ -168,14 +170,23 @@ export function adaptersOf(hf: Holdfast): Adapters {
     },
     usual: async (names) => {
       const now = hf.internals.env.clock.now();
-      const found = await hf.metrics.series({ name: names, since: now - dayMs, step: dayMs, by: "name" });
       const known = new Map<string, Usual>();
-      for (const { name, points } of found) {
-        // A day may be two points, by where midnight lies: the one with more attempts says more.
-        const [most] = [...points].sort((a, b) => b.ran.count - a.ran.count);
-        if (name !== null && most?.ran.p95 !== null && most !== undefined)
-          known.set(name, { count: most.ran.count, p95Ms: most.ran.p95 });
-      }
+      const learn = (found: readonly MetricSeries[]): void => {
+        for (const { name, points } of found) {
+          // A day may be two points, by where midnight lies: the one with more attempts says more.
+          const [most] = [...points].sort((a, b) => b.ran.count - a.ran.count);
+          if (name !== null && most?.ran.p95 !== null && most !== undefined)
+            known.set(name, { count: most.ran.count, p95Ms: most.ran.p95 });
+        }
+      };
+      // Hours that are over are a row each. Only kinds that were not there yet are looked up by the minute.
+      const until = Math.floor(now / hourMs) * hourMs - hourMs;
+      learn(await hf.metrics.series({ name: names, since: now - dayMs, until, step: dayMs, by: "name" }));
+      const others = names.filter((name) => (known.get(name)?.count ?? 0) < FEWEST_ATTEMPTS);
+      if (others.length > 0)
+        learn(
+          await hf.metrics.series({ name: others, since: now - hourMs / 2, step: hourMs / 2, by: "name" }),
+        );
       return known;
     },
     series: async ({ queue, name, from, to }) => {

@@ -598,6 +598,26 @@ export function statements(t: Tables): Statements {
       where minute >= :since::bigint and minute < :until::bigint
         and (:queues::text[] is null or queue = any(:queues::text[])) and (:names::text[] is null or name = any(:names::text[]))
       order by minute, queue, name, worker`,
+    // Histograms are lists in brackets: with commas between, and brackets around, they are one list (policy/histogram.ts).
+    metricsTogether: `
+      select minute, '' as queue, '' as name, '' as worker, sum(done)::bigint as done, sum(failed)::bigint as failed, sum(dead)::bigint as dead,
+        sum(cancelled)::bigint as cancelled, sum(throttled)::bigint as throttled, sum(released)::bigint as released, sum(lost)::bigint as lost,
+        string_agg(ran, ',') as ran, string_agg(waited, ',') as waited
+      from ${t.metric} where minute >= :since::bigint and minute < :until::bigint group by minute order by minute`,
+    queueMinutes: `
+      select minute, queue, sum(done)::bigint as done, sum(failed)::bigint as failed, sum(dead)::bigint as dead
+      from ${t.metric} where minute >= :since::bigint and minute < :until::bigint group by minute, queue order by minute, queue`,
+    putMetricSums: `
+      insert into ${t.metric_sum} (name, minute, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      select * from unnest(:rows.name::text[], :rows.minute::bigint[], :rows.done::bigint[], :rows.failed::bigint[], :rows.dead::bigint[],
+        :rows.cancelled::bigint[], :rows.throttled::bigint[], :rows.released::bigint[], :rows.lost::bigint[], :rows.ran::text[], :rows.waited::text[])
+      on conflict (name, minute) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metricSums: `
+      select minute, '' as queue, name, '' as worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric_sum}
+      where name = any(:names::text[]) and minute >= :since::bigint and minute < :until::bigint order by name, minute`,
+    summedHours: `
+      select distinct minute - minute % 3600000 as hour from ${t.metric_sum} where name = '' and minute >= :since::bigint and minute < :until::bigint`,
     dropMetrics: `delete from ${t.metric} where minute >= :since::bigint and minute < :until::bigint and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value)
@@ -629,6 +649,7 @@ export function statements(t: Tables): Statements {
       select id, job, at, level, attempt, message, details from ${t.log} where job = :job::uuid order by id desc limit :limit::int`,
     forgetSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
+        s as (delete from ${t.metric_sum} where minute < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
         o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,

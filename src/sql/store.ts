@@ -436,6 +436,7 @@ export class SqlStore implements Store {
 
   putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
   metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  queueMinutes: Store["queueMinutes"] = (since, until) => this.#series.queueMinutes(since, until);
   compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
