@@ -232,7 +232,7 @@ export class Holdfast implements AsyncDisposable {
       nextTurn,
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
-    this.queues = new Queues(shared);
+    this.queues = new Queues({ ...shared, jobs: this.jobs });
     this.lanes = new Lanes(shared);
     this.breakers = new Breakers(shared);
     this.errors = new Errors(shared);

@@ -71,7 +71,15 @@ export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
 export type { Job, JobFailure, JobState } from "./job.ts";
 export type { JobQuery } from "./filter.ts";
-export type { BulkResult, CancelOptions, JobEdit, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type {
+  BulkResult,
+  CancelOptions,
+  DeleteOptions,
+  JobEdit,
+  Jobs,
+  ListQuery,
+  RunNowOutcome,
+} from "./jobs.ts";
 export type {
   DecisionOptions,
   ErrorGroup,
@@ -82,7 +90,7 @@ export type {
 } from "./error-groups.ts";
 export type { TriageState } from "./policy/triage.ts";
 export type { Why, WhyReason } from "./why.ts";
-export type { QueueOptions, Queues } from "./queues.ts";
+export type { PurgeResult, QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";
 export type { LaneQuery, Lanes } from "./lanes.ts";
 export type { BreakerOptions, LaneOptions, RateOption } from "./policy/limits.ts";

@@ -90,9 +90,18 @@ const mostChildren = 100_000;
 const live: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const cancelReason = "cancelled by user";
 const cancelOutcomes = ["cancelled", "cancel_requested", "ended", "not_found"] as const;
-const deleteOutcomes = ["deleted", "cancel_requested", "not_found"] as const;
+const deleteOutcomes = {
+  stop: ["deleted", "cancel_requested", "not_found"],
+  leave: ["deleted", "running", "not_found"],
+} as const;
 const retryOutcomes = ["retried", "superseded", "not_ended", "not_found"] as const;
 const runNowOutcomes = ["due", "not_scheduled", "not_found"] as const;
+
+/** Options of `hf.jobs.delete`. */
+export interface DeleteOptions {
+  /** What becomes of a job that runs: it is asked to stop (the default), or left alone. */
+  readonly running?: "stop" | "leave" | undefined;
+}
 
 /** `hf.jobs`. */
 export class Jobs {
@@ -204,21 +213,30 @@ export class Jobs {
   }
 
   /**
-   * Deletes jobs, whatever their state. One that runs is asked to stop instead: delete it again once it has ended.
+   * Deletes jobs, whatever their state. One that runs is asked to stop instead: delete it again once it has ended. With
+   * `running: "leave"` it is left to run.
    *
    * @example
    * await hf.jobs.delete(id);   // "deleted" | "cancel_requested" | "not_found"
    */
-  delete(id: string): Promise<DeleteOutcome>;
-  delete(filter: JobQuery): Promise<BulkResult<DeleteOutcome>>;
-  async delete(which: string | JobQuery): Promise<DeleteOutcome | BulkResult<DeleteOutcome>> {
+  delete(id: string, options?: DeleteOptions): Promise<DeleteOutcome>;
+  delete(filter: JobQuery, options?: DeleteOptions): Promise<BulkResult<DeleteOutcome>>;
+  async delete(
+    which: string | JobQuery,
+    options: DeleteOptions = {},
+  ): Promise<DeleteOutcome | BulkResult<DeleteOutcome>> {
+    const { running = "stop" } = checkOptions(options, ["running"], "jobs.delete") as DeleteOptions;
+    if (running !== "stop" && running !== "leave")
+      throw new UsageError("BAD_OPTION", 'running must be "stop" or "leave".', {
+        details: { option: "running" },
+      });
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, DeleteOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids, running));
       await this.#tellHolders(outcomes);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.delete", act);
-    return this.#bulk(this.#filter(which, "jobs.delete"), deleteOutcomes, act);
+    return this.#bulk(this.#filter(which, "jobs.delete"), deleteOutcomes[running], act);
   }
 
   /**

@@ -266,8 +266,8 @@ export interface Hold {
 
 /** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
-/** What became of a delete: a running job is only asked to stop. */
-export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+/** What became of a delete: a running job is only asked to stop, or left alone. */
+export type DeleteOutcome = "deleted" | "cancel_requested" | "running" | "not_found";
 /** A cause of failures, as a worker has met it since it last wrote. */
 export interface FailureGroupRow {
   /** See policy/fingerprint.ts. */
@@ -417,7 +417,7 @@ export interface Store {
   /** Ids that match, oldest first, after `cursor`: what bulk actions walk over in batches. */
   ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]>;
   cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
-  delete(ids: readonly string[]): Promise<Map<string, DeleteOutcome>>;
+  delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
   /** Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active sibling. */
   retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
   /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */

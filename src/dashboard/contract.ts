@@ -210,7 +210,10 @@ export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "n
   readonly name?: readonly string[];
 }
 
+/** What can be done to a job, and to many. */
 export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
+/** `purge` deletes what has not started, and leaves alone what begins to run meanwhile. */
+export type BulkVerb = BulkAction | "purge";
 
 /** What a bulk edit changes: at least one; `delay` or `at`, not both. */
 export interface EditJson {
@@ -224,7 +227,7 @@ export interface EditJson {
 /** What a bulk action would do. Nothing was changed. */
 export interface DryRun {
   readonly dryRun: true;
-  readonly action: BulkAction;
+  readonly action: BulkVerb;
   readonly filter: FilterJson;
   /** Hand this back as `filter`: it leaves out what came later. */
   readonly bounded: FilterJson;
@@ -238,7 +241,7 @@ export interface DryRun {
 
 export interface Operation {
   readonly id: string;
-  readonly action: BulkAction;
+  readonly action: BulkVerb;
   /** Of an edit. */
   readonly change: EditJson | null;
   readonly filter: FilterJson;
@@ -272,6 +275,17 @@ export interface QueueDetail extends QueueLine {
   }[];
   /** Why nothing is claimed from it; empty: nothing stands in the way. */
   readonly obstacles: readonly string[];
+}
+
+/** What every queue's workers did, minute by minute. */
+export interface QueueTrends {
+  /** When the first minute begins. */
+  readonly from: number;
+  readonly stepMs: number;
+  /** Minutes that are over, and the one under way. A queue of which nothing ended is not there. */
+  readonly queues: Readonly<
+    Record<string, { readonly done: readonly number[]; readonly failed: readonly number[] }>
+  >;
 }
 
 export type HoldLine = Json<Hold>;

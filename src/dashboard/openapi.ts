@@ -252,6 +252,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
+  QueueTrends: object({
+    from: instant,
+    stepMs: integer,
+    queues: {
+      type: "object",
+      additionalProperties: object({ done: list(integer), failed: list(integer) }),
+    },
+  }),
   QueueDetail: object({
     ...queueFields,
     settings: { type: "object" },
@@ -532,7 +540,7 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   input: anything,
   data: anything,
   filter: ref("Filter"),
-  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
+  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "purge", "edit"] },
   change: edit,
   dryRun: flag,
   for: { type: ["string", "integer"], description: 'A duration such as "7d", or milliseconds.' },

@@ -305,8 +305,8 @@ export class SqlStore implements Store {
     await this.#settles.tellEnds(ended);
     return outcomes;
   };
-  delete: Store["delete"] = (wanted) =>
-    this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
+  delete: Store["delete"] = (wanted, running = "stop") =>
+    this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
   retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
   async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {

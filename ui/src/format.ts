@@ -61,6 +61,11 @@ export function instant(at: number | null): string {
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
+/** Hour and minute. */
+export function clockTime(at: number): string {
+  return instant(at).slice(11, 16);
+}
+
 export function bytes(n: number | null): string {
   if (n === null) return "—";
   if (n < 1_024) return `${n} B`;

@@ -142,6 +142,41 @@ const set: Command = {
   },
 };
 
+const purge: Command = {
+  name: "purge",
+  summary: "delete every job of a queue that has not started",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    "dry-run": { type: "boolean", help: "Say how many, and do nothing" },
+    force: { type: "boolean", help: "Do not ask" },
+  },
+  details:
+    "Ready, scheduled and waiting jobs. What runs goes on, what has ended stays. Pause the queue first if nothing more of it is to start.",
+  json: "{ matched, deleted, running }; with --dry-run { dryRun, matched }",
+  examples: [
+    { line: "queues purge mail --dry-run", says: "How many jobs that would be" },
+    { line: "queues purge mail --force", says: "Without asking" },
+  ],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a queue");
+    const hf = await ctx.client();
+    const { matched } = await hf.queues.purge(name, { dryRun: true });
+    const those = `${matched} ${matched === 1 ? "job" : "jobs"} of ${oneLine(name)} that ${matched === 1 ? "has" : "have"} not started`;
+    if (ctx.flag("dry-run")) {
+      ctx.result({ dryRun: true, matched }, () => `Would delete ${those}.`);
+      return 0;
+    }
+    if (matched > 0 && !(await ctx.confirm(`Delete ${those}?`))) return 1;
+    const result = await hf.queues.purge(name);
+    ctx.result(
+      result,
+      () => `Deleted ${result.deleted}${result.running > 0 ? `; ${result.running} had begun to run` : ""}.`,
+    );
+    return 0;
+  },
+};
+
 function changeOf(ctx: Context): QueueOptions {
   const change: { -readonly [K in keyof QueueOptions]: QueueOptions[K] } = {};
   for (const option of ["concurrency", "weight", "slots", "total"] as const) {
@@ -182,8 +217,8 @@ function keepOf(value: string | undefined): string | number | undefined {
 
 export const queues: Command = {
   name: "queues",
-  summary: "list, pause, resume, set",
-  subcommands: [list, pause, resume, set],
+  summary: "list, pause, resume, set, purge",
+  subcommands: [list, pause, resume, set, purge],
   fallback: "list",
 };
 
