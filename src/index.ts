@@ -90,6 +90,7 @@ export type {
 } from "./error-groups.ts";
 export type { TriageState } from "./policy/triage.ts";
 export type { Why, WhyReason } from "./why.ts";
+export type { Override, OverrideOptions, Overrides } from "./overrides.ts";
 export type { PurgeResult, QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";
 export type { LaneQuery, Lanes } from "./lanes.ts";

@@ -18,6 +18,7 @@ import {
 } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
+import { override, type OverrideOptions } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { QueueSettings, QueueState, Store } from "./store.ts";
 
@@ -130,14 +131,28 @@ export class Queues {
   }
 
   /**
-   * Changes settings, in every process, without a restart.
+   * Changes settings, in every process, without a restart: for good, or for a while, after which what was there before
+   * is back by itself, within 45 s.
    *
    * @throws UsageError BAD_NAME, UNKNOWN_OPTION, BAD_OPTION, BAD_DURATION
    * @example
    * await hf.queues.set("mail", { backoff: { base: "30s", max: "10m" }, slots: 5 });
+   * await hf.queues.set("mail", { concurrency: 2 }, { for: "1h" });
    */
-  async set(name: string, options: QueueOptions): Promise<void> {
-    await this.#change(name, "queues.set", settingsOf(options));
+  async set(name: string, options: QueueOptions, when?: OverrideOptions): Promise<void> {
+    const { store, checkOpen } = this.#deps;
+    checkOpen();
+    const change = settingsOf(options);
+    const keys = Object.keys(change) as (keyof QueueSettings)[];
+    const queue = checkName(name, "The queue of queues.set");
+    const back = async (): Promise<Record<string, unknown>> => {
+      const known = (await store.queueSettings([queue])).get(queue);
+      return Object.fromEntries(keys.map((key) => [key, known?.[key] ?? null]));
+    };
+    if (keys.length === 0) return;
+    await this.#deps.retry.repeatable(() =>
+      override(store, { kind: "queue", name: queue }, when, keys, back, () => store.setQueue(queue, change)),
+    );
   }
 
   /**

@@ -186,6 +186,32 @@ export interface LaneState {
   readonly tuned: boolean;
 }
 
+/** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
+export interface OverrideTarget {
+  readonly kind: "queue" | "lane" | "budget";
+  readonly name: string;
+}
+
+/** A change for a while. */
+export interface OverrideRow extends OverrideTarget {
+  readonly setAt: number;
+  readonly untilAt: number;
+  /** The values of before; null: there was no such thing. */
+  readonly back: Readonly<Record<string, unknown>> | null;
+}
+
+/** How far a queue's limits are used. */
+export interface QueueUse {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly running: number;
+  /** Starts in the window of the rate that ends now; null: it has none. */
+  readonly started: number | null;
+  /** When the rate allows the next start, if it does not now. */
+  readonly opensAt: number | null;
+}
+
 /** One page of `hf.lanes.list`. */
 export interface LanePage {
   readonly lanes: readonly LaneState[];
@@ -440,6 +466,22 @@ export interface Store {
   kinds(): Promise<Map<string, KindInfo>>;
   registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
 
+  /** What queues with limits use of them now. */
+  queueUse(): Promise<QueueUse[]>;
+  /** Lanes that have jobs and may start none now, those with most jobs first. */
+  throttledLanes(limit: number): Promise<readonly LaneState[]>;
+  /** What holds for a while: all of it, or what is over. The next end first. */
+  overrides(which: { due: boolean }): Promise<OverrideRow[]>;
+  /** Remembers what to go back to; what is remembered already stays. */
+  beginOverride(
+    target: OverrideTarget,
+    back: OverrideRow["back"],
+    until: { at: number | null; delayMs: number | null },
+  ): Promise<void>;
+  /** Takes these keys (null: all) out of what goes back; with `untilAt` only if that is still its end. */
+  forgetOverride(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
+  /** The definition's limits count for the lane again. */
+  untuneLane(queue: string, key: string): Promise<void>;
   /** Changes a lane's limits, or makes the lane; what is not given stays. */
   setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
   lanes(query: {

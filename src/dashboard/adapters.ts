@@ -13,6 +13,7 @@ import type {
   LaneState,
   MetricPoint,
   MetricSeries,
+  OverrideOptions,
   ScheduleState,
 } from "../index.ts";
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
@@ -27,6 +28,8 @@ import type {
   FlowStep,
   LaneLine,
   LaneList,
+  LimitUse,
+  OverrideLine,
   ScheduleLine,
   Series,
 } from "./contract.ts";
@@ -71,11 +74,21 @@ export interface Adapters {
   };
   readonly lanes: {
     list(page: { queue: string | null; limit: number; cursor: string | null }): Promise<LaneList>;
-    set(queue: string, lane: string, change: LaneChange): Promise<void>;
+    set(queue: string, lane: string, change: LaneChange, when: OverrideOptions): Promise<void>;
+    throttled(limit: number): Promise<readonly LaneLine[]>;
   };
+  readonly overrides: {
+    list(): Promise<readonly OverrideLine[]>;
+    end(kind: OverrideLine["kind"], name: string, lane: string | null): Promise<boolean>;
+  };
+  readonly use: (minutes: number) => Promise<LimitUse>;
   readonly budgets: {
     list(): Promise<readonly BudgetLine[]>;
-    set(name: string, budget: { limit: number; per: string; burst?: number }): Promise<void>;
+    set(
+      name: string,
+      budget: { limit: number; per: string; burst?: number },
+      when: OverrideOptions,
+    ): Promise<void>;
     drain(name: string): Promise<boolean>;
     reset(name: string): Promise<boolean>;
     remove(name: string): Promise<boolean>;
@@ -152,14 +165,53 @@ export function adaptersOf(hf: Holdfast): Adapters {
         const page = await lanes.list({ limit, cursor, ...(queue === null ? {} : { queue }) });
         return { lanes: page.lanes.map(laneLine), cursor: page.cursor };
       },
-      set: async (queue, lane, { paused, ...limits }) => {
-        await lanes.set(queue, lane, limits);
+      set: async (queue, lane, { paused, ...limits }, when) => {
+        await lanes.set(queue, lane, limits, when);
         if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
       },
+      throttled: async (limit) => (await hf.internals.store.throttledLanes(limit)).map(laneLine),
+    },
+    overrides: {
+      list: async () =>
+        (await hf.overrides.list()).map(({ kind, name, key, setAt, untilAt, back }) => ({
+          kind,
+          name,
+          lane: key,
+          setAt: setAt.getTime(),
+          untilAt: untilAt.getTime(),
+          back,
+        })),
+      end: (kind, name, lane) => hf.overrides.end({ kind, name, key: lane }),
+    },
+    use: async (minutes) => {
+      const now = hf.internals.env.clock.now();
+      const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
+      const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
+      const [queues, known] = await Promise.all([
+        hf.internals.store.queueUse(),
+        hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
+      ]);
+      const then = (source: string, name: string): (number | null)[] => {
+        const points = known.find((one) => one.source === source && one.name === name)?.points ?? [];
+        const byAt = new Map(points.map((point) => [point.at.getTime(), point.value]));
+        return at.map((one) => byAt.get(one) ?? null);
+      };
+      const budgetNames = known.filter(({ source }) => source.startsWith("budget:"));
+      return {
+        at,
+        queues: queues.map((queue) => ({
+          ...queue,
+          runningThen: then(`queue:${queue.name}`, "running"),
+          startedThen: then(`queue:${queue.name}`, "started"),
+        })),
+        budgets: Object.fromEntries(
+          budgetNames.map(({ source }) => [source.slice("budget:".length), then(source, "tokens")]),
+        ),
+      };
     },
     budgets: {
       list: async () => (await budgets.list()).map(budgetLine),
-      set: (name, budget) => budgets.set(name, budget),
+      set: (name, budget, when) => budgets.set(name, budget, when),
       drain: (name) => budgets.drain(name),
       reset: (name) => budgets.reset(name),
       remove: (name) => budgets.remove(name),

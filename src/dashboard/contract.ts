@@ -463,6 +463,35 @@ export interface LogList {
   readonly earlier: string | null;
 }
 
+/** A limit that holds for a while. */
+export interface OverrideLine {
+  readonly kind: "queue" | "lane" | "budget";
+  /** Of the queue or the budget; of a lane its queue. */
+  readonly name: string;
+  readonly lane: string | null;
+  readonly setAt: number;
+  readonly untilAt: number;
+  /** What it goes back to; null: it was not there. */
+  readonly back: Readonly<Record<string, unknown>> | null;
+}
+
+/** How far limits over the cluster are used: now, and at the end of each of the last minutes (null: not measured). */
+export interface LimitUse {
+  readonly at: readonly number[];
+  readonly queues: readonly {
+    readonly name: string;
+    readonly concurrency: number | null;
+    readonly rate: { readonly limit: number; readonly perMs: number } | null;
+    readonly running: number;
+    /** Starts in the window of the rate that ends now. */
+    readonly started: number | null;
+    readonly opensAt: number | null;
+    readonly runningThen: readonly (number | null)[];
+    readonly startedThen: readonly (number | null)[];
+  }[];
+  readonly budgets: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
 export interface LaneLine {
   readonly queue: string;
   readonly lane: string;

@@ -113,6 +113,18 @@ const edit: Schema = {
   properties: { delay: { type: ["string", "integer"] }, at: instant, queue: text, priority: integer },
   additionalProperties: false,
 };
+const lane = object({
+  queue: text,
+  lane: text,
+  waiting: ref("Count"),
+  running: integer,
+  concurrency: maybe(integer),
+  rate: maybe(object({ limit: number, perMs: integer })),
+  rateOpensAt: maybe(instant),
+  weight: number,
+  paused: flag,
+  tuned: flag,
+});
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
 const flowKind: Schema = {
   type: "string",
@@ -491,22 +503,35 @@ export const schemas: Readonly<Record<string, Schema>> = {
       cut: flag,
     }),
   }),
-  LaneList: object({
-    lanes: list(
+  LaneList: object({ lanes: list(lane), cursor: maybe(text) }),
+  ThrottledLanes: object({ lanes: list(lane) }),
+  OverrideList: object({
+    overrides: list(
       object({
-        queue: text,
-        lane: text,
-        waiting: ref("Count"),
-        running: integer,
-        concurrency: maybe(integer),
-        rate: maybe(object({ limit: number, perMs: integer })),
-        rateOpensAt: maybe(instant),
-        weight: number,
-        paused: flag,
-        tuned: flag,
+        kind: { type: "string", enum: ["queue", "lane", "budget"] },
+        name: text,
+        lane: maybe(text),
+        setAt: instant,
+        untilAt: instant,
+        back: { type: ["object", "null"] },
       }),
     ),
-    cursor: maybe(text),
+  }),
+  LimitUse: object({
+    at: list(instant),
+    queues: list(
+      object({
+        name: text,
+        concurrency: maybe(integer),
+        rate: maybe(object({ limit: number, perMs: integer })),
+        running: integer,
+        started: maybe(integer),
+        opensAt: maybe(instant),
+        runningThen: list(maybe(number)),
+        startedThen: list(maybe(number)),
+      }),
+    ),
+    budgets: { type: "object", additionalProperties: list(maybe(number)) },
   }),
   BudgetList: object({
     budgets: list(

@@ -104,6 +104,9 @@ export const migrations: readonly Migration[] = [
         with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index refund_queue on ${t.refund} (queue)`,
       `create table ${t.ghost} (queue text not null, id uuid not null, token bigint not null, primary key (queue, id, token))`,
+      // Limits that somebody set for a while, and what they go back to (overrides.ts).
+      `create table ${t.override} (
+        kind text not null, name text not null, set_at bigint not null, until_at bigint not null, back text, primary key (kind, name))`,
       `create table ${t.breaker} (
         key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,
       `create table ${t.duty} (name text primary key, next_at bigint not null)`,

@@ -38,7 +38,8 @@ import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
 import { Causes } from "./triage.ts";
 import { Schedules } from "./schedules.ts";
-import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
+import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes, queueUse, throttledLanes } from "./lanes.ts";
+import { SqlOverrides } from "./overrides.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
@@ -63,6 +64,7 @@ export class SqlStore implements Store {
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
+  readonly #overrides: SqlOverrides;
   readonly #breakers: Breakers;
   readonly #flows: Flows;
   readonly #claims: Claims;
@@ -88,6 +90,7 @@ export class SqlStore implements Store {
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
     this.#lanes = new LaneSettings(driver);
+    this.#overrides = new SqlOverrides(driver);
     this.#breakers = new Breakers(driver);
     this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
     this.#settles = new Settles({
@@ -367,6 +370,13 @@ export class SqlStore implements Store {
   setLane: Store["setLane"] = (queue, key, change) =>
     this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
   lanes: Store["lanes"] = (query) => this.#lanes.list(query);
+  queueUse: Store["queueUse"] = () => queueUse(this.#driver);
+  throttledLanes: Store["throttledLanes"] = (limit) => throttledLanes(this.#driver, limit);
+  overrides: Store["overrides"] = (which) => this.#overrides.list(which);
+  beginOverride: Store["beginOverride"] = (target, back, until) => this.#overrides.begin(target, back, until);
+  forgetOverride: Store["forgetOverride"] = (target, keys, untilAt) =>
+    this.#overrides.forget(target, keys, untilAt);
+  untuneLane: Store["untuneLane"] = (queue, key) => this.#overrides.untuneLane(queue, key);
   place: Store["place"] = async (id) => {
     const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
     return row === undefined ? null : placeOf(row);

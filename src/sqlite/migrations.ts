@@ -87,6 +87,9 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_bell_back" on ${t.bell} (line) where back > 0`,
       `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
       `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
+      // Limits that somebody set for a while, and what they go back to (overrides.ts).
+      `create table ${t.override} (
+        kind text not null, name text not null, set_at integer not null, until_at integer not null, back text, primary key (kind, name)) without rowid`,
       `create table ${t.breaker} (
         key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,
       `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,

@@ -1,7 +1,14 @@
 // What an operator steers by: purging a queue, limits for a while, who holds them, missed slots, another try from a step.
 import { describe, expect, test } from "vitest";
-import { defineJob } from "../../src/index.ts";
-import type { DryRun, Operation, QueueTrends } from "../../src/dashboard/contract.ts";
+import { defineJob, type Holdfast } from "../../src/index.ts";
+import type {
+  DryRun,
+  LaneLine,
+  LimitUse,
+  Operation,
+  OverrideLine,
+  QueueTrends,
+} from "../../src/dashboard/contract.ts";
 import { schemas } from "../../src/dashboard/openapi.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { misfits } from "./misfits.ts";
@@ -108,6 +115,135 @@ onEveryStore((target) => {
       });
       expect(misfits(schemas["QueueTrends"]!, body, "trends")).toEqual([]);
       expect((await get("/series/queues?minutes=61")).status).toBe(400);
+    });
+  });
+
+  describe("limits for a while", () => {
+    const minute = 60_000;
+    const all = async (hf: Holdfast) => ({
+      queue: (await hf.queues.list()).find(({ name }) => name === "mail")?.settings,
+      lane: (await hf.lanes.list({ queue: "mail", key: "t-7" })).lanes[0],
+      budget: (await hf.budgets.list()).find(({ name }) => name === "slack"),
+    });
+
+    test("[K1][H6] a queue's, a lane's and a budget's limits go back by themselves, to what was there before", async () => {
+      const clock = new FakeClock();
+      const { hf, get, send, store } = await api(target, {}, { clock });
+      await hf.queues.set("mail", { concurrency: 10, slots: 3 });
+      await hf.enqueue("sync", null, { queue: "mail", lane: "t-7" });
+      await hf.budgets.set("slack", { limit: 50, per: "1m", default: true });
+      const before = await all(hf);
+      expect(before.lane?.tuned).toBe(false);
+
+      const hour = { for: "1h" };
+      expect((await send("PATCH", "/queues/mail", { concurrency: 2, ...hour })).status).toBe(200);
+      expect((await send("PATCH", "/lanes/mail/t-7", { concurrency: 1, ...hour })).status).toBe(200);
+      expect((await send("PUT", "/budgets/slack", { limit: 5, per: "1m", ...hour })).status).toBe(200);
+      expect((await send("PUT", "/budgets/new", { limit: 5, per: "1m", ...hour })).status).toBe(200);
+      const during = await all(hf);
+      expect(during).toMatchObject({
+        queue: { concurrency: 2, slots: 3 },
+        lane: { concurrency: 1, tuned: true },
+        budget: { limit: 5, tuned: true },
+      });
+      // A second change keeps the way back of the first, and says anew how long.
+      await hf.queues.set(
+        "mail",
+        { concurrency: 4, rate: { limit: 9, per: "1m" } },
+        { until: clock.now() + 30 * minute },
+      );
+      const { body } = await get<{ overrides: OverrideLine[] }>("/overrides");
+      expect(body.overrides.map(({ kind, name, lane, untilAt }) => [kind, name, lane, untilAt])).toEqual([
+        ["queue", "mail", null, clock.now() + 30 * minute],
+        ["budget", "new", null, clock.now() + 60 * minute],
+        ["budget", "slack", null, clock.now() + 60 * minute],
+        ["lane", "mail", "t-7", clock.now() + 60 * minute],
+      ]);
+      expect(body.overrides[0]?.back).toEqual({ concurrency: 10, rate: null });
+      expect(misfits(schemas["OverrideList"]!, body, "overrides")).toEqual([]);
+
+      const worker = hf.work([plain], { queues: ["other"] });
+      await worker.ready;
+      await clock.advance("29m");
+      expect((await all(hf)).queue).toMatchObject({ concurrency: 4 });
+      // A duty asks the database, which takes its own time: the clock goes on in small steps.
+      const later = async <T>(look: () => Promise<T>): Promise<T> => {
+        await clock.advance("10s");
+        return look();
+      };
+      const patience = { timeout: 20_000 };
+      await expect.poll(() => later(async () => (await all(hf)).queue), patience).toEqual(before.queue);
+      expect(await hf.overrides.list()).toHaveLength(3);
+      await clock.advance("28m");
+      await expect.poll(() => later(async () => (await hf.overrides.list()).length), patience).toBe(0);
+      expect(await all(hf)).toEqual({
+        ...before,
+        budget: expect.objectContaining({ limit: 50, tuned: false }) as unknown,
+      });
+      expect((await hf.budgets.list()).map(({ name }) => name)).toEqual(["slack"]);
+      await worker.stop();
+
+      // What is set for good meanwhile stays; ended by hand, the rest goes back at once.
+      await hf.queues.set("mail", { concurrency: 1, slots: 9 }, { for: "1h" });
+      await hf.queues.set("mail", { slots: 5 });
+      const holdfast = on(store);
+      expect((await holdfast(["overrides"])).out).toMatch(/queue +mail .*\{"concurrency":10\}/);
+      expect((await send("DELETE", "/overrides/queue/mail")).status).toBe(200);
+      expect((await all(hf)).queue).toMatchObject({ concurrency: 10, slots: 5 });
+      expect((await send("DELETE", "/overrides/queue/mail")).status).toBe(404);
+      expect(
+        (await holdfast(["lanes", "set", "mail", "t-7", "--concurrency", "1", "--for", "1h"])).code,
+      ).toBe(0);
+      expect((await holdfast(["overrides", "end", "lane", "mail", "t-7"])).out).toBe(
+        "Back to what was there before.\n",
+      );
+      expect((await all(hf)).lane).toEqual(before.lane);
+      for (const when of [{ for: "1h", until: 5 }, { for: "soon" }])
+        await expect(hf.queues.set("mail", { concurrency: 1 }, when)).rejects.toThrow();
+      expect(await hf.overrides.list()).toEqual([]);
+    });
+
+    test("[K1] throttled lanes are listed, most jobs first, and the use of limits is sampled by the minute", async () => {
+      const clock = new FakeClock();
+      const { hf, get } = await api(target, {}, { clock });
+      await hf.queues.set("mail", { concurrency: 10 });
+      await hf.budgets.set("slack", { limit: 50, per: "1m" });
+      for (const [lane, n] of [
+        ["full", 4],
+        ["fuller", 6],
+        ["free", 3],
+        ["paused", 2],
+      ] as const) {
+        await hf.lanes.set("mail", lane, { concurrency: lane === "free" ? 9 : 1 });
+        await hf.enqueueMany(
+          Array.from({ length: n }, () => ({ job: "sync", input: null, queue: "mail", lane })),
+        );
+      }
+      await hf.lanes.pause("mail", "paused");
+      const leases = await hf.lease({ queues: ["mail"], limit: 4, for: "1h" });
+      expect(leases.length).toBeGreaterThanOrEqual(3);
+      const { body } = await get<{ lanes: LaneLine[] }>("/lanes/throttled");
+      expect(body.lanes.map(({ lane, waiting }) => [lane, waiting.count])).toEqual([
+        ["fuller", 5],
+        ["full", 3],
+        ["paused", 2],
+      ]);
+      expect(misfits(schemas["ThrottledLanes"]!, body, "lanes")).toEqual([]);
+      const worker = hf.work([plain], { queues: ["other"] });
+      await worker.ready;
+      const sampled = async (): Promise<boolean> => {
+        await clock.advance("10s");
+        const { queues } = (await get<LimitUse>("/limits/use")).body;
+        return queues[0]?.runningThen.some((n) => n !== null) ?? false;
+      };
+      await expect.poll(sampled, { timeout: 20_000 }).toBe(true);
+      const { body: use } = await get<LimitUse>("/limits/use");
+      expect(use.queues[0]).toMatchObject({ name: "mail", concurrency: 10, running: leases.length });
+      expect(use.queues[0]?.runningThen.filter((n) => n !== null)).toContain(leases.length);
+      expect(use.budgets["slack"]?.filter((n) => n !== null)).toContain(50);
+      expect(misfits(schemas["LimitUse"]!, use, "use")).toEqual([]);
+      await worker.stop();
+      for (const lease of leases) await lease.release();
     });
   });
 });

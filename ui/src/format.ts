@@ -35,6 +35,14 @@ export function rate({ limit, perMs }: { limit: number; perMs: number }): string
   return `${number(limit)} per ${unit.replace(/^1 (?=\S+$)/, "")}`;
 }
 
+/** What somebody wrote as a rate: "100 per 1m". @throws Error that says how. */
+export function rateOf(text: string | undefined): { limit: number; per: string } | null {
+  if (text === undefined) return null;
+  const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*(\w+)$/.exec(text) ?? [];
+  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
+  return { limit: Number(limit), per };
+}
+
 function pad(n: number): string {
   return String(n).padStart(2, "0");
 }

@@ -4,6 +4,7 @@ import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { rateOf } from "../rate.ts";
+import { WHILE, whileOf } from "../while.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
 /** Queues as a table for people. */
@@ -118,6 +119,7 @@ const set: Command = {
       value: "base[,max]",
       help: "Throttled cools the whole queue down: 5s,5m; none",
     },
+    ...WHILE,
   },
   details: 'The word "none" brings a setting back to its default.',
   json: "The queue",
@@ -127,6 +129,7 @@ const set: Command = {
       says: "Ten at once, fifty a minute, over the cluster",
     },
     { line: "queues set mail --concurrency none", says: "No limit again" },
+    { line: "queues set mail --concurrency 2 --for 1h", says: "Then back to what it was" },
   ],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a queue");
@@ -134,7 +137,7 @@ const set: Command = {
     if (Object.keys(change).length === 0)
       throw new UsageError("BAD_OPTION", "queues set needs something to set: holdfast help queues set");
     const hf = await ctx.client();
-    await hf.queues.set(name, change);
+    await hf.queues.set(name, change, whileOf(ctx));
     const queue = (await hf.queues.list()).find((one) => one.name === name);
     ctx.result(queue ?? { name }, () =>
       queue === undefined ? "Set." : queueTable(ctx, [queue], Date.now()),

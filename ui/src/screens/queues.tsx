@@ -4,7 +4,7 @@ import { Act, Do, Field, openForm } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import { startBulk } from "../bulk.tsx";
-import { clockTime, duration, instant, number, plural, rate } from "../format.ts";
+import { clockTime, duration, instant, number, plural, rate, rateOf } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Count, Empty, Gauge, Head, Loaded, now, State } from "../parts.tsx";
 import { groupedQueues, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
@@ -430,7 +430,7 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
             defaultValue={known === null ? "" : `${known.limit} per ${known.perMs / 1_000}s`}
             placeholder="100 per 1m"
           />
-          <span />
+          <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />
           <Field
             label="Keep done jobs"
             name="done"
@@ -449,7 +449,9 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
     run: async (fields) => {
       const done = fields.text("done");
       const dead = fields.text("dead");
+      const delay = fields.text("for");
       await send("PATCH", `/queues/${seg(queue.name)}`, {
+        ...(delay === undefined ? {} : { for: delay }),
         slots: fields.number("slots") ?? null,
         concurrency: fields.number("concurrency") ?? null,
         rate: rateOf(fields.text("rate")),
@@ -461,11 +463,4 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
       return "The settings hold in every process.";
     },
   });
-}
-
-function rateOf(text: string | undefined): { limit: number; per: string } | null {
-  if (text === undefined) return null;
-  const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*(\w+)$/.exec(text) ?? [];
-  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
-  return { limit: Number(limit), per };
 }
