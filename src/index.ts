@@ -118,6 +118,7 @@ export type {
   BreakerState,
   CancelOutcome,
   DeleteOutcome,
+  DutyState,
   EditOutcome,
   Hold,
   JobPage,

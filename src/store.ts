@@ -186,6 +186,16 @@ export interface LaneState {
   readonly tuned: boolean;
 }
 
+/** Something that one process does for all from time to time. */
+export interface DutyState {
+  readonly name: string;
+  /** The id of the worker that did it last. */
+  readonly by: string | null;
+  readonly doneAt: Date;
+  /** Whoever asks first from then on does it next. */
+  readonly nextAt: Date;
+}
+
 /** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
 export interface OverrideTarget {
   readonly kind: "queue" | "lane" | "budget";
@@ -567,8 +577,10 @@ export interface Store {
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
 
-  /** True for one caller in each period, over all processes: who wins does the duty. */
-  duty(name: string, everyMs: number): Promise<boolean>;
+  /** True for one caller in each period, over all processes: who wins does the duty. `by`: the worker's id. */
+  duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
+  /** Who did each duty last. */
+  duties(): Promise<DutyState[]>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */

@@ -23,7 +23,7 @@ import type {
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
 import type { TriageState } from "../policy/triage.ts";
-import type { BreakerState, Hold, WorkerState } from "../store.ts";
+import type { BreakerState, DutyState, Hold, WorkerState } from "../store.ts";
 
 export type {
   AuditLine,
@@ -290,7 +290,15 @@ export interface QueueTrends {
 
 export type HoldLine = Json<Hold>;
 
+/** What one worker does for all, and who did it last. There is no leader: whoever asks first does it next. */
+export type DutyLine = Json<DutyState>;
+
 export interface WorkerLine extends Json<WorkerState> {
+  /** The duties that it did last. */
+  readonly duties: readonly string[];
+  /** Its latest minute; null: not measured. */
+  readonly rssBytes: number | null;
+  readonly loopDelayMs: number | null;
   readonly slots: number;
   readonly running: number;
   /** At most 50. */

@@ -311,8 +311,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
         stopping: flag,
         running: integer,
         jobs: list(text),
+        duties: list(text),
+        rssBytes: maybe(number),
+        loopDelayMs: maybe(number),
       }),
     ),
+    duties: list(object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant })),
   }),
   KindList: object({ kinds: list(object({ name: text, unique: flag, lane: flag })) }),
   DatabaseHealth: object({

@@ -109,7 +109,7 @@ export const migrations: readonly Migration[] = [
         kind text not null, name text not null, set_at bigint not null, until_at bigint not null, back text, primary key (kind, name))`,
       `create table ${t.breaker} (
         key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,
-      `create table ${t.duty} (name text primary key, next_at bigint not null)`,
+      `create table ${t.duty} (name text primary key, next_at bigint not null, done_at bigint not null, by text)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
         created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text, recent text,

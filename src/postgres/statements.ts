@@ -658,8 +658,9 @@ export function statements(t: Tables): Statements {
     ...triageStatements(t, NOW),
 
     duty: `
-      insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)
-      on conflict (name) do update set next_at = excluded.next_at where d.next_at <= ${NOW} returning name`,
+      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, ${NOW} + :every::bigint, ${NOW}, :by)
+      on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= ${NOW} returning name`,
+    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
       select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
       where h.id > :after::uuid and h.id < :before::uuid and h.state = any(:states::text[]) and h.ended_at <= ${NOW} - :keep::bigint

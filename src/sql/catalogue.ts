@@ -298,6 +298,7 @@ export const STATEMENTS = [
   "dropFailures",
   // upkeep
   "duty",
+  "duties",
   "expired",
   "instance",
   "now",

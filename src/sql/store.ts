@@ -464,7 +464,8 @@ export class SqlStore implements Store {
 
   // Upkeep (retention.ts)
 
-  duty: Store["duty"] = (name, everyMs) => this.#retention.duty(name, everyMs);
+  duty: Store["duty"] = (name, everyMs, by = null) => this.#retention.duty(name, everyMs, by);
+  duties: Store["duties"] = () => this.#retention.duties();
   prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
 
   async tidy(): Promise<void> {

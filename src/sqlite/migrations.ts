@@ -92,7 +92,7 @@ export const migrations: readonly Migration[] = [
         kind text not null, name text not null, set_at integer not null, until_at integer not null, back text, primary key (kind, name)) without rowid`,
       `create table ${t.breaker} (
         key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,
-      `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
+      `create table ${t.duty} (name text primary key not null, next_at integer not null, done_at integer not null, by text) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
         created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,

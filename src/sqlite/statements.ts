@@ -539,8 +539,9 @@ export function statements(t: Tables): Statements {
     ...triageStatements(t),
 
     duty: `
-      insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)
-      on conflict (name) do update set next_at = excluded.next_at where d.next_at <= :now returning name`,
+      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, :now + :every, :now, :by)
+      on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= :now returning name`,
+    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
       select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
       where h.id > :after and h.id < :before and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep

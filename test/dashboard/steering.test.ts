@@ -3,11 +3,13 @@ import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import type {
   DryRun,
+  DutyLine,
   LaneLine,
   LimitUse,
   Operation,
   OverrideLine,
   QueueTrends,
+  WorkerLine,
 } from "../../src/dashboard/contract.ts";
 import { schemas } from "../../src/dashboard/openapi.ts";
 import { FakeClock } from "../../src/testing/index.ts";
@@ -244,6 +246,35 @@ onEveryStore((target) => {
       expect(misfits(schemas["LimitUse"]!, use, "use")).toEqual([]);
       await worker.stop();
       for (const lease of leases) await lease.release();
+    });
+  });
+
+  describe("workers", () => {
+    test("[K1][F7] who did a duty last is known, and marked; another that takes over is marked instead", async () => {
+      const clock = new FakeClock();
+      const { hf, get, store } = await api(target, {}, { clock });
+      const marked = async () =>
+        (await get<{ workers: WorkerLine[]; duties: DutyLine[] }>("/workers")).body;
+      const first = hf.work([plain], { queues: ["other"], name: "first" });
+      await first.ready;
+      const bury = async (): Promise<string | null> => {
+        await clock.advance("10s");
+        return (await marked()).duties.find(({ name }) => name === "bury")?.by ?? null;
+      };
+      await expect.poll(bury, { timeout: 20_000 }).toBe(first.id);
+      const answer = await marked();
+      expect(answer.workers.find(({ id }) => id === first.id)?.duties).toContain("bury");
+      expect(misfits(schemas["WorkerList"]!, answer, "workers")).toEqual([]);
+      const known = (await on(store)(["workers", "duties", "--json"])).json<{ name: string; by: string }[]>();
+      expect(known.find(({ name }) => name === "bury")?.by).toBe(first.id);
+      await first.stop();
+      const second = hf.work([plain], { queues: ["other"], name: "second" });
+      await second.ready;
+      await expect.poll(bury, { timeout: 20_000 }).toBe(second.id);
+      expect((await marked()).workers.map(({ name, duties }) => [name, duties.includes("bury")])).toEqual([
+        ["second", true],
+      ]);
+      await second.stop();
     });
   });
 });
