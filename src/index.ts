@@ -50,6 +50,8 @@ export type {
 export { defineSchedule } from "./schedule.ts";
 export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
 export type {
+  Backfill,
+  BackfillOptions,
   CalendarOptions,
   ScheduleCalendar,
   ScheduleEdit,

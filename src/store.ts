@@ -528,6 +528,8 @@ export interface Store {
   removeSchedule(name: string): Promise<boolean>;
   /** Makes a job now, without touching the slots. */
   triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
+  /** Jobs for slots of the past that have none; null: there is no such schedule. */
+  backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
   /** What is due, and when the next slot is; one cheap read. */
   dueSchedules(): Promise<DueSchedules>;
   /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
@@ -665,6 +667,24 @@ export interface Triggered {
   readonly job: NewJob;
   readonly status: Enqueued["status"];
   readonly id: string;
+}
+
+/** Slots from `from` (included) to `to` (not), oldest first, at most `limit` of those that have no job. */
+export interface BackfillRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+  readonly dryRun: boolean;
+}
+
+/** What a backfill came to, or would. */
+export interface Backfilled {
+  /** In order; without a job in a dry run. */
+  readonly slots: readonly { readonly at: number; readonly made: Triggered | null }[];
+  /** Slots that had their job already. */
+  readonly had: number;
+  /** There are more behind these. */
+  readonly more: boolean;
 }
 
 /** A budget's numbers. */

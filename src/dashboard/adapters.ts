@@ -19,6 +19,7 @@ import type {
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
 import type {
+  BackfillAnswer,
   BreakerLine,
   BudgetLine,
   Calendar,
@@ -71,6 +72,10 @@ export interface Adapters {
     /** Gives the id of the job that it made. */
     trigger(name: string): Promise<string>;
     remove(name: string): Promise<boolean>;
+    backfill(
+      name: string,
+      range: { from: number; to?: number; limit?: number; dryRun: boolean },
+    ): Promise<BackfillAnswer>;
   };
   readonly lanes: {
     list(page: { queue: string | null; limit: number; cursor: string | null }): Promise<LaneList>;
@@ -159,6 +164,14 @@ export function adaptersOf(hf: Holdfast): Adapters {
       reset: async (name) => void (await schedules.reset(name)),
       trigger: async (name) => (await schedules.trigger(name)).id,
       remove: (name) => schedules.remove(name),
+      backfill: async (name, range) => {
+        const { slots, ...rest } = await schedules.backfill(name, range);
+        return {
+          ...rest,
+          dryRun: range.dryRun,
+          slots: slots.map((slot) => ({ ...slot, at: slot.at.getTime() })),
+        };
+      },
     },
     lanes: {
       list: async ({ queue, limit, cursor }) => {

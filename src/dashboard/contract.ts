@@ -338,6 +338,20 @@ export interface ScheduleLine {
   readonly unserved: boolean;
 }
 
+/** What a backfill came to, or would (`dryRun`). */
+export interface BackfillAnswer {
+  readonly dryRun: boolean;
+  readonly slots: readonly {
+    readonly at: number;
+    readonly jobId: string | null;
+    readonly status: string | null;
+  }[];
+  /** Slots that have their job already. */
+  readonly had: number;
+  /** There are more behind these. */
+  readonly more: boolean;
+}
+
 /** A day of slots in pieces of 15 minutes. */
 export interface Calendar {
   readonly from: number;

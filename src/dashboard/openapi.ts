@@ -264,6 +264,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
+  Backfill: object({
+    dryRun: flag,
+    slots: list(object({ at: instant, jobId: maybe(text), status: maybe(text) })),
+    had: integer,
+    more: flag,
+  }),
   QueueTrends: object({
     from: instant,
     stepMs: integer,

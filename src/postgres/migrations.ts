@@ -115,6 +115,8 @@ export const migrations: readonly Migration[] = [
         created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text, recent text,
         fired bigint not null default 0, skipped bigint not null default 0, missed bigint not null default 0)`,
       `create index schedule_due on ${t.schedule} (next_at)`,
+      // Slots that have their job, so that a backfill makes no second one; forgotten 30 days after.
+      `create table ${t.slot} (schedule text not null, at bigint not null, job uuid not null, made_at bigint not null, primary key (schedule, at))`,
       `create table ${t.budget} (
         name text primary key, amount float8 not null, per_ms bigint not null, burst float8 not null, tuned bool not null,
         standard text, tokens float8 not null, filled_at bigint not null, chunks text)`,

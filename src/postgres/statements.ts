@@ -566,6 +566,11 @@ export function statements(t: Tables): Statements {
       where name = :name and next_at is not distinct from :expected::bigint returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = ${NOW} where name = :name and fault is null returning name`,
+    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from::bigint and at < :to::bigint order by at`,
+    addSlots: `
+      insert into ${t.slot} (schedule, at, job, made_at)
+      select * from unnest(:rows.name::text[], :rows.at::bigint[], :rows.job::uuid[], :rows.madeAt::bigint[])
+      on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
     liveJobs: `select id from ${t.ready} where id = any(:ids::uuid[])`,
     budgetRows: `select ${budgetColumns}, ${NOW} as now from ${t.budget} order by name`,
@@ -650,6 +655,7 @@ export function statements(t: Tables): Statements {
     forgetSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
         s as (delete from ${t.metric_sum} where minute < :metricsBefore::bigint),
+        a as (delete from ${t.slot} where made_at < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
         o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,

@@ -421,6 +421,8 @@ export class SqlStore implements Store {
   pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
   removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
   triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
+  backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
+    this.#schedules.backfill(name, range, newId);
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();

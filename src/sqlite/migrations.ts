@@ -98,6 +98,8 @@ export const migrations: readonly Migration[] = [
         created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,
         fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
       `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
+      // Slots that have their job, so that a backfill makes no second one; forgotten 30 days after.
+      `create table ${t.slot} (schedule text not null, at integer not null, job text not null, made_at integer not null, primary key (schedule, at)) without rowid`,
       `create table ${t.budget} (
         name text primary key not null, amount real not null, per_ms integer not null, burst real not null, tuned integer not null,
         standard text, tokens real not null, filled_at integer not null, chunks text) without rowid`,

@@ -451,6 +451,10 @@ export function statements(t: Tables): Statements {
       where name = :name and next_at is :expected returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = :now where name = :name and fault is null returning name`,
+    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from and at < :to order by at`,
+    addSlots: `
+      insert into ${t.slot} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
+      on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
     liveJobs: `select id from ${t.ready} where id in (select value from json_each(:ids))`,
     budgetRows: `select ${budgetColumns}, :now as now from ${t.budget} order by name`,
@@ -530,6 +534,7 @@ export function statements(t: Tables): Statements {
     forgetSeries: [
       `delete from ${t.metric} where minute < :metricsBefore`,
       `delete from ${t.metric_sum} where minute < :metricsBefore`,
+      `delete from ${t.slot} where made_at < :metricsBefore`,
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
       `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import type {
+  BackfillAnswer,
   DryRun,
   DutyLine,
   LaneLine,
@@ -253,8 +254,7 @@ onEveryStore((target) => {
     test("[K1][F7] who did a duty last is known, and marked; another that takes over is marked instead", async () => {
       const clock = new FakeClock();
       const { hf, get, store } = await api(target, {}, { clock });
-      const marked = async () =>
-        (await get<{ workers: WorkerLine[]; duties: DutyLine[] }>("/workers")).body;
+      const marked = async () => (await get<{ workers: WorkerLine[]; duties: DutyLine[] }>("/workers")).body;
       const first = hf.work([plain], { queues: ["other"], name: "first" });
       await first.ready;
       const bury = async (): Promise<string | null> => {
@@ -275,6 +275,106 @@ onEveryStore((target) => {
         ["second", true],
       ]);
       await second.stop();
+    });
+  });
+
+  describe("backfill", () => {
+    test("[K1][G6] each slot that passed without a job gets one, once; those that fired are passed over", async () => {
+      const clock = new FakeClock();
+      const { hf, get, send, store } = await api(target, {}, { clock });
+      const hour = 3_600_000;
+      const start = Math.ceil(clock.now() / hour) * hour;
+      clock.set(start + 1);
+      const seen: number[] = [];
+      const report = defineJob({
+        name: "report",
+        run: async (_input: unknown, ctx) => void seen.push(ctx.schedule!.at.getTime()),
+      });
+      await hf.schedules.put({ name: "hourly", cron: "0 * * * *", job: report, overlap: "skip" });
+      // One slot fires by itself; then nobody is there for five hours, and `missed: "one"` makes one job of them.
+      const worker = hf.work([report], { queues: { default: 1 } });
+      await worker.ready;
+      const later = async (): Promise<number> => {
+        await clock.advance("30s");
+        return seen.length;
+      };
+      clock.set(start + hour - 10_000);
+      await expect.poll(later, { timeout: 20_000 }).toBe(1);
+      await worker.stop();
+      clock.set(start + 6 * hour + 10_000);
+      expect(seen).toEqual([start + hour]);
+
+      const range = { from: start - 2 * hour, to: start + 4 * hour };
+      const dry = (
+        await send<BackfillAnswer>("POST", "/schedules/hourly/backfill", { ...range, dryRun: true })
+      ).body;
+      // The next slot of the schedule is still its own: it has not been looked at yet.
+      expect(dry).toMatchObject({ dryRun: true, had: 1, more: false });
+      expect(dry.slots.map(({ at }) => (at - start) / hour)).toEqual([-2, -1, 0]);
+      expect(misfits(schemas["Backfill"]!, dry, "dry")).toEqual([]);
+      expect(await hf.jobs.count({ name: "report" })).toBe(1);
+      await hf.schedules.pause("hourly");
+      const paused = await hf.schedules.backfill("hourly", { ...range, dryRun: true });
+      expect(paused.slots.map(({ at }) => (at.getTime() - start) / hour)).toEqual([-2, -1, 0, 2, 3]);
+      await hf.schedules.resume("hourly");
+      clock.set(start + 7 * hour + 10_000);
+
+      const again = hf.work([report], { queues: { default: 1 } });
+      await again.ready;
+      await expect.poll(later, { timeout: 20_000 }).toBe(2);
+      await again.stop();
+      expect(seen[1]).toBe(start + 7 * hour);
+      const all = { from: new Date(start - 2 * hour), to: new Date(start + 8 * hour) };
+      const first = await hf.schedules.backfill("hourly", { ...all, limit: 3 });
+      expect(first.slots.map(({ at, status }) => [(at.getTime() - start) / hour, status])).toEqual([
+        [-2, "enqueued"],
+        [-1, "enqueued"],
+        [0, "enqueued"],
+      ]);
+      expect(first).toMatchObject({ more: true });
+      const [one, two] = await Promise.all([
+        hf.schedules.backfill("hourly", all),
+        hf.schedules.backfill("hourly", all),
+      ]);
+      expect([...one.slots, ...two.slots].map(({ at }) => (at.getTime() - start) / hour)).toEqual([
+        2, 3, 4, 5, 6,
+      ]);
+      const twice = await hf.schedules.backfill("hourly", all);
+      expect(twice).toEqual({ slots: [], had: 10, more: false });
+      expect(await hf.jobs.count({ name: "report", state: "ready" })).toBe(8);
+      const last = hf.work([report], { queues: { default: 4 } });
+      await last.ready;
+      await last.idle();
+      await last.stop();
+      expect(seen.map((at) => (at - start) / hour).sort((a, b) => a - b)).toEqual([
+        -2, -1, 0, 1, 2, 3, 4, 5, 6, 7,
+      ]);
+      // The schedule itself has not moved.
+      expect((await hf.schedules.get("hourly"))?.counts.fired).toBe(2);
+
+      const holdfast = on(store);
+      const listed = await holdfast([
+        "schedules",
+        "backfill",
+        "hourly",
+        "--from",
+        new Date(start - 4 * hour).toISOString(),
+        "--to",
+        new Date(start).toISOString(),
+        "--dry-run",
+      ]);
+      expect(listed.out).toBe(
+        `2 slots of hourly without a job; 2 have one.\n${[-4, -3].map((n) => `${new Date(start + n * hour).toISOString()}\n`).join("")}`,
+      );
+      expect((await send("POST", "/schedules/hourly/backfill", { from: start - 4 * hour })).status).toBe(200);
+      const { entries } = (await get<{ entries: { action: string; outcome: string }[] }>("/audit")).body;
+      expect(entries.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+        "schedules.backfill 2 made",
+      ]);
+      expect(await hf.jobs.count({ name: "report", state: "ready" })).toBe(2);
+      expect((await send("POST", "/schedules/none/backfill", { from: 0 })).status).toBe(404);
+      expect((await send("POST", "/schedules/hourly/backfill", { from: "soon" })).status).toBe(400);
+      expect((await send("POST", "/schedules/hourly/backfill", { from: 9e15 })).status).toBe(400);
     });
   });
 });
