@@ -152,7 +152,13 @@ async function fill(): Promise<void> {
   for (let hour = now - (now % hourMs) - 26 * hourMs; hour < now - 2 * hourMs; hour += hourMs)
     await store.compactMetrics(hour, hour + hourMs);
   for (let i = 0; i < 40; i += 1)
-    await hf.schedules.put({ name: `schedule-${i}`, cron: `${i} * * * *`, job: "kind-1", queue: "nightly" });
+    await hf.schedules.put({
+      name: `schedule-${i}`,
+      cron: `${i} * * * *`,
+      job: "kind-1",
+      input: null,
+      queue: "nightly",
+    });
   for (let i = 0; i < 10; i += 1) await hf.budgets.set(`budget-${i}`, { limit: 100, per: "1m" });
   await hf.holds.set("a-hold", { queues: ["team-0.queue-1"], reason: "a test" });
   console.log(`${jobs.toLocaleString("en")} jobs on ${dialect}, filled in ${seconds(started)}`);

@@ -233,6 +233,8 @@ export class Holdfast implements AsyncDisposable {
       events,
       cancelHere: (id, reason) => this.#cancelHere(id, reason),
       nextTurn,
+      newId: this.#newId,
+      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, jobs: this.jobs });

@@ -528,6 +528,8 @@ export interface Store {
   removeSchedule(name: string): Promise<boolean>;
   /** Makes a job now, without touching the slots. */
   triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
+  /** A new job with what an ended one did before a step; null: no ended job has this id. */
+  fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
   /** Jobs for slots of the past that have none; null: there is no such schedule. */
   backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
   /** What is due, and when the next slot is; one cheap read. */
@@ -668,6 +670,11 @@ export interface Triggered {
   readonly status: Enqueued["status"];
   readonly id: string;
 }
+
+/** What a fork came to. */
+export type ForkOutcome =
+  | { readonly refused: string; readonly job: null; readonly enqueued: null }
+  | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
 
 /** Slots from `from` (included) to `to` (not), oldest first, at most `limit` of those that have no job. */
 export interface BackfillRange {

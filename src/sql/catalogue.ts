@@ -237,6 +237,9 @@ export const STATEMENTS = [
   // flows
   "recordSteps",
   "findSteps",
+  "forkable",
+  "copySteps",
+  "markBegun",
   "findStep",
   "holdRow",
   "nameChild",

@@ -37,7 +37,8 @@ import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
 import { Causes } from "./triage.ts";
-import { Schedules } from "./schedules.ts";
+import { Forks } from "./forks.ts";
+import { type Placing, Schedules } from "./schedules.ts";
 import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes, queueUse, throttledLanes } from "./lanes.ts";
 import { SqlOverrides } from "./overrides.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
@@ -64,6 +65,7 @@ export class SqlStore implements Store {
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
+  readonly #forks: Forks;
   readonly #overrides: SqlOverrides;
   readonly #breakers: Breakers;
   readonly #flows: Flows;
@@ -79,13 +81,15 @@ export class SqlStore implements Store {
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
-    this.#schedules = new Schedules(driver, {
+    const placing: Placing = {
       known: (of) =>
         this.#lines.id(of) !== undefined &&
         (of.lane === null || this.#laneNumbers.id(of.queue, of.lane) !== undefined),
       learn: (of) => this.#learnPlace(of),
       place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
-    });
+    };
+    this.#schedules = new Schedules(driver, placing);
+    this.#forks = new Forks(driver, placing);
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
@@ -421,6 +425,7 @@ export class SqlStore implements Store {
   pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
   removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
   triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
+  fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
   backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
     this.#schedules.backfill(name, range, newId);
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();

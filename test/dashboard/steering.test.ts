@@ -290,7 +290,13 @@ onEveryStore((target) => {
         name: "report",
         run: async (_input: unknown, ctx) => void seen.push(ctx.schedule!.at.getTime()),
       });
-      await hf.schedules.put({ name: "hourly", cron: "0 * * * *", job: report, overlap: "skip" });
+      await hf.schedules.put({
+        name: "hourly",
+        cron: "0 * * * *",
+        job: report,
+        input: null,
+        overlap: "skip",
+      });
       // One slot fires by itself; then nobody is there for five hours, and `missed: "one"` makes one job of them.
       const worker = hf.work([report], { queues: { default: 1 } });
       await worker.ready;

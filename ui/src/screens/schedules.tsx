@@ -172,6 +172,8 @@ function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => voi
         {...change}
         verb="Remove"
         danger
+        icon="trash"
+        bare
         ask="A worker that defines it brings it back when it starts."
         run={() => send("DELETE", path)}
         done="Removed."
