@@ -1,11 +1,11 @@
 /**
- * Forks: a new job with the first steps of one that has ended, in one transaction. flow/fork.ts says which steps, and why not.
+ * Forks: a new job with the first steps of one that has ended, in one transaction. policy/fork.ts says which steps, and why not.
  *
  * Invariants: the first run and its rows are only read; steps are copied before anybody can claim the new job, and are not undone
  * by it (what they did belongs to the first run).
  */
-import { planFork } from "../flow/fork.ts";
-import type { EndState, Enqueued, JobExtras, NewJob } from "../job.ts";
+import { planFork } from "../policy/fork.ts";
+import type { Enqueued, JobExtras, NewJob } from "../job.ts";
 import type { ForkOutcome } from "../store.ts";
 import type { Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
@@ -35,7 +35,7 @@ export class Forks {
       const [row] = yield { name: "forkable", params: { id } };
       if (row === undefined) return null;
       const steps = (yield { name: "findSteps", params: { id } }).map(stepRecord);
-      const end = { state: text(row, "state") as EndState, endedAt: number(row, "ended_at") };
+      const end = { state: text(row, "state"), endedAt: number(row, "ended_at") };
       const plan = planFork(end, steps, from);
       if (plan.refused !== null) return { refused: plan.refused, job: null, enqueued: null };
       const extras = maybeText(row, "extras");

@@ -1,6 +1,6 @@
 // Running a workflow again from one of its steps.
 import { expect, test } from "vitest";
-import { planFork } from "../../src/flow/fork.ts";
+import { planFork } from "../../src/policy/fork.ts";
 import { defineJob, fixed } from "../../src/index.ts";
 import type { StepRecord } from "../../src/store.ts";
 import { fresh } from "../client/support.ts";

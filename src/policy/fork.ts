@@ -5,12 +5,18 @@
  *   first run   a ── b ── c ── d ── end        stays as it is
  *   its fork    a ── b ── c'── d'── end'       a and b are given from the first run's history; c is done again
  *
- * Invariant: only what replays the same way is taken over. A history is given in its order (run.ts), so the handler asks for the
+ * Invariant: only what replays the same way is taken over. A history is given in its order (flow/run.ts), so the handler asks for the
  * chosen step at the same place again; that holds if everything asked for before it was over. Pure.
  * Not here: the rows (sql/forks.ts).
  */
-import type { EndState } from "../job.ts";
-import type { StepRecord } from "../store.ts";
+/** What of a step's record says whether it can be taken over. */
+export interface PastStep {
+  readonly name: string;
+  readonly seq: number;
+  readonly kind: string;
+  readonly state: string;
+  readonly wakeAt: number | null;
+}
 
 /** Why there can be no fork; null where there can. `before`: steps with a lower number are taken over. */
 export type ForkPlan =
@@ -18,8 +24,8 @@ export type ForkPlan =
   | { readonly refused: null; readonly before: number };
 
 export function planFork(
-  { state, endedAt }: { readonly state: EndState; readonly endedAt: number },
-  steps: readonly StepRecord[],
+  { state, endedAt }: { readonly state: string; readonly endedAt: number },
+  steps: readonly PastStep[],
   from: string,
 ): ForkPlan {
   const refused = (why: string): ForkPlan => ({ refused: why, before: null });
@@ -31,8 +37,8 @@ export function planFork(
   if (chosen === undefined) return refused(`It has no step "${from}". hf.jobs.history(id) lists its steps.`);
   if (chosen.kind === "version")
     return refused(`"${from}" is a mark of the code's version, and no step. Choose the step after it.`);
-  // A sleep whose time has come is over, though nobody may have written so (run.ts).
-  const over = ({ kind, state: of, wakeAt }: StepRecord): boolean =>
+  // A sleep whose time has come is over, though nobody may have written so (flow/run.ts).
+  const over = ({ kind, state: of, wakeAt }: PastStep): boolean =>
     of !== "open" || (kind === "sleep" && wakeAt !== null && wakeAt <= endedAt);
   const open = steps.find((step) => step.seq < chosen.seq && !over(step));
   if (open !== undefined)
