@@ -17,6 +17,7 @@ import { type BudgetTake, checkTokens } from "./policy/budget.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { checkName } from "./policy/name.ts";
 import { checkOptions } from "./policy/options.ts";
+import { override, type OverrideOptions, untilOf } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { BudgetRate, Store } from "./store.ts";
 
@@ -83,8 +84,9 @@ export class Budgets {
    * @throws UsageError BAD_NAME, BAD_OPTION, BAD_DURATION
    * @example
    * await hf.budgets.set("slack", { limit: 50, per: "1m", default: true });
+   * await hf.budgets.set("slack", { limit: 5, per: "1m" }, { for: "1h" });   // then back, within 45 s
    */
-  async set(name: string, options: BudgetOptions): Promise<void> {
+  async set(name: string, options: BudgetOptions, when?: OverrideOptions): Promise<void> {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a budget");
     const given = checkOptions(
@@ -105,7 +107,21 @@ export class Budgets {
         details: { option: "default" },
       });
     const { store, retry } = this.#deps;
-    await retry.repeatable(() => store.setBudget(known, rate, given.default === true));
+    const standard = given.default === true;
+    const change = (): Promise<void> => store.setBudget(known, rate, standard);
+    const back = async (): Promise<Record<string, unknown> | null> => {
+      const row = (await store.budgets()).find((one) => one.name === known);
+      if (row === undefined) return null;
+      return { limit: row.limit, perMs: row.perMs, burst: row.burst, tuned: row.tuned };
+    };
+    // The code's numbers are no choice of an operator's: they neither end one nor can be for a while.
+    if (standard && untilOf(when) !== null)
+      throw new UsageError("BAD_OPTION", "default: true is the code's word, which has no end.", {
+        details: { option: "default" },
+      });
+    await retry.repeatable(() =>
+      standard ? change() : override(store, { kind: "budget", name: known }, when, null, back, change),
+    );
     this.#purses.get(known)?.forget();
   }
 

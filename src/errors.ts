@@ -83,6 +83,7 @@ export type ErrorCode =
   /** The attempt is no longer leased to this holder; it may write nothing more. */
   | "LEASE_LOST"
   /** No job has this id. */
+  | "FORK_REFUSED"
   | "JOB_NOT_FOUND"
   /** The job ended dead, so it has no result. */
   | "JOB_DEAD"

@@ -48,6 +48,7 @@ import { idFactory } from "./policy/id.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import { validate } from "./policy/schema.ts";
+import { Overrides } from "./overrides.ts";
 import { Queues } from "./queues.ts";
 import { Results } from "./result.ts";
 import { Retry } from "./retry.ts";
@@ -155,6 +156,8 @@ export class Holdfast implements AsyncDisposable {
   readonly breakers: Breakers;
   /** Failures by cause, and what is decided about them. */
   readonly errors: Errors;
+  /** Limits that hold for a while. */
+  readonly overrides: Overrides;
   /** Named stops. */
   readonly holds: Holds;
   /** Jobs by the clock. */
@@ -234,10 +237,13 @@ export class Holdfast implements AsyncDisposable {
       events,
       cancelHere: (id, reason) => this.#cancelHere(id, reason),
       nextTurn,
+      newId: this.#newId,
+      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
-    this.queues = new Queues(shared);
+    this.queues = new Queues({ ...shared, jobs: this.jobs });
     this.lanes = new Lanes(shared);
+    this.overrides = new Overrides(shared);
     this.breakers = new Breakers(shared);
     this.errors = new Errors(shared);
     this.holds = new Holds(shared);

@@ -50,6 +50,8 @@ export type {
 export { defineSchedule } from "./schedule.ts";
 export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
 export type {
+  Backfill,
+  BackfillOptions,
   CalendarOptions,
   ScheduleCalendar,
   ScheduleEdit,
@@ -71,7 +73,15 @@ export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
 export type { Job, JobFailure, JobState } from "./job.ts";
 export type { JobQuery } from "./filter.ts";
-export type { BulkResult, CancelOptions, JobEdit, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type {
+  BulkResult,
+  CancelOptions,
+  DeleteOptions,
+  JobEdit,
+  Jobs,
+  ListQuery,
+  RunNowOutcome,
+} from "./jobs.ts";
 export type {
   DecisionOptions,
   ErrorGroup,
@@ -82,7 +92,8 @@ export type {
 } from "./error-groups.ts";
 export type { TriageState } from "./policy/triage.ts";
 export type { Why, WhyReason } from "./why.ts";
-export type { QueueOptions, Queues } from "./queues.ts";
+export type { Override, OverrideOptions, Overrides } from "./overrides.ts";
+export type { PurgeResult, QueueOptions, Queues } from "./queues.ts";
 export type { HoldOptions, Holds } from "./holds.ts";
 export type { LaneQuery, Lanes } from "./lanes.ts";
 export type { BreakerOptions, LaneOptions, RateOption } from "./policy/limits.ts";
@@ -109,6 +120,7 @@ export type {
   BreakerState,
   CancelOutcome,
   DeleteOutcome,
+  DutyState,
   EditOutcome,
   Hold,
   JobPage,

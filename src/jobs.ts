@@ -6,15 +6,15 @@
  * and give way to the event loop in between, so that 50,000 jobs do not hold up claims (checklist I2).
  * Not here: why a job is not running (why.ts), waiting for a result (result.ts).
  */
-import { UsageError } from "./errors.ts";
+import { shown, StateError, UsageError } from "./errors.ts";
 import type { Emitter } from "./events.ts";
 import { checkBulkFilter, checkFilter, checkIdText, FILTER_OPTIONS, type JobQuery } from "./filter.ts";
-import type { Job, JobState } from "./job.ts";
-import { PRIORITY_BOUNDS } from "./contract.ts";
+import type { Enqueued, Job, JobState, NewJob } from "./job.ts";
+import { type EnqueueResult, PRIORITY_BOUNDS } from "./contract.ts";
 import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { EDIT_OUTCOMES } from "./policy/edit.ts";
 import { isId } from "./policy/id.ts";
-import { checkName } from "./policy/name.ts";
+import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
 import type {
@@ -61,6 +61,8 @@ export interface JobsDeps {
   readonly cancelHere: (id: string, reason: string) => void;
   /** Gives way to the event loop. */
   readonly nextTurn: () => Promise<void>;
+  readonly newId: () => string;
+  readonly committed: (jobs: readonly NewJob[], outcomes: readonly Enqueued[]) => void;
 }
 
 /**
@@ -90,9 +92,18 @@ const mostChildren = 100_000;
 const live: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const cancelReason = "cancelled by user";
 const cancelOutcomes = ["cancelled", "cancel_requested", "ended", "not_found"] as const;
-const deleteOutcomes = ["deleted", "cancel_requested", "not_found"] as const;
+const deleteOutcomes = {
+  stop: ["deleted", "cancel_requested", "not_found"],
+  leave: ["deleted", "running", "not_found"],
+} as const;
 const retryOutcomes = ["retried", "superseded", "not_ended", "not_found"] as const;
 const runNowOutcomes = ["due", "not_scheduled", "not_found"] as const;
+
+/** Options of `hf.jobs.delete`. */
+export interface DeleteOptions {
+  /** What becomes of a job that runs: it is asked to stop (the default), or left alone. */
+  readonly running?: "stop" | "leave" | undefined;
+}
 
 /** `hf.jobs`. */
 export class Jobs {
@@ -204,21 +215,65 @@ export class Jobs {
   }
 
   /**
-   * Deletes jobs, whatever their state. One that runs is asked to stop instead: delete it again once it has ended.
+   * Deletes jobs, whatever their state. One that runs is asked to stop instead: delete it again once it has ended. With
+   * `running: "leave"` it is left to run.
    *
    * @example
    * await hf.jobs.delete(id);   // "deleted" | "cancel_requested" | "not_found"
    */
-  delete(id: string): Promise<DeleteOutcome>;
-  delete(filter: JobQuery): Promise<BulkResult<DeleteOutcome>>;
-  async delete(which: string | JobQuery): Promise<DeleteOutcome | BulkResult<DeleteOutcome>> {
+  delete(id: string, options?: DeleteOptions): Promise<DeleteOutcome>;
+  delete(filter: JobQuery, options?: DeleteOptions): Promise<BulkResult<DeleteOutcome>>;
+  async delete(
+    which: string | JobQuery,
+    options: DeleteOptions = {},
+  ): Promise<DeleteOutcome | BulkResult<DeleteOutcome>> {
+    const { running = "stop" } = checkOptions(options, ["running"], "jobs.delete") as DeleteOptions;
+    if (running !== "stop" && running !== "leave")
+      throw new UsageError("BAD_OPTION", 'running must be "stop" or "leave".', {
+        details: { option: "running" },
+      });
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, DeleteOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids, running));
       await this.#tellHolders(outcomes);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.delete", act);
-    return this.#bulk(this.#filter(which, "jobs.delete"), deleteOutcomes, act);
+    return this.#bulk(this.#filter(which, "jobs.delete"), deleteOutcomes[running], act);
+  }
+
+  /**
+   * Runs a workflow that has ended again from one of its steps, as a new job: what it did before that step is taken over, the
+   * step and all after it are done anew, by the code that workers have now. The first run stays as it is.
+   *
+   * @throws StateError JOB_NOT_FOUND, FORK_REFUSED
+   * @example
+   * const { id } = await hf.jobs.fork(orderId, { from: "send-invoice" });
+   */
+  async fork(id: string, options: { readonly from: string }): Promise<EnqueueResult> {
+    this.#deps.checkOpen();
+    const known = checkIdText(id, "jobs.fork");
+    const { from } = checkOptions(options, ["from"], "jobs.fork") as { from: string };
+    const step = checkText(from, "from");
+    const { store, retry, newId, committed } = this.#deps;
+    const fresh = newId();
+    const made = isId(known) ? await retry.once(() => store.fork(known, step, fresh)) : null;
+    if (made === null) {
+      if (isId(known) && (await this.get(known)) !== null)
+        throw new StateError("FORK_REFUSED", `Job ${known} has not ended: wait for it, or cancel it first.`, {
+          details: { id: known },
+        });
+      throw new StateError(
+        "JOB_NOT_FOUND",
+        `There is no job ${shown(known)}: it was deleted, or never was.`,
+        {
+          details: { id: known },
+        },
+      );
+    }
+    if (made.refused !== null)
+      throw new StateError("FORK_REFUSED", made.refused, { details: { id: known, from: step } });
+    committed([made.job], [made.enqueued]);
+    return { id: made.enqueued.id, status: made.enqueued.status };
   }
 
   /**

@@ -9,6 +9,7 @@ import { shown, UsageError } from "./errors.ts";
 import { checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
+import { laneName, override, type OverrideOptions } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { LaneLimits, LanePage, Store } from "./store.ts";
 
@@ -40,14 +41,31 @@ export class Lanes {
   }
 
   /**
-   * Sets a lane's limits; what is not given stays, null takes a limit away.
+   * Sets a lane's limits; what is not given stays, null takes a limit away. With `for` or `until` what was there before
+   * is back after that time, within 45 s.
    *
    * @throws UsageError BAD_NAME, BAD_KEY, BAD_OPTION, BAD_DURATION, UNKNOWN_OPTION
    * @example
    * await hf.lanes.set("mail", "tenant-7", { concurrency: 5, rate: { limit: 100, per: "1m" }, weight: 3 });
+   * await hf.lanes.set("mail", "tenant-7", { concurrency: 1 }, { for: "30m" });
    */
-  async set(queue: string, key: string, options: LaneOptions): Promise<void> {
-    await this.#change(queue, key, "lanes.set", checkLaneLimits(options, "lanes.set"));
+  async set(queue: string, key: string, options: LaneOptions, when?: OverrideOptions): Promise<void> {
+    const { store, retry, checkOpen } = this.#deps;
+    checkOpen();
+    const change = checkLaneLimits(options, "lanes.set");
+    const keys = Object.keys(change) as (keyof LaneLimits)[];
+    const name = checkName(queue, "The queue of lanes.set");
+    const lane = checkText(key, "The lane of lanes.set");
+    const back = async (): Promise<Record<string, unknown>> => {
+      const [known] = (await store.lanes({ queue: name, key: lane, cursor: 0, limit: 1 })).lanes;
+      const before = keys.map((limit) => [limit, known?.[limit] ?? null] as const);
+      return { ...Object.fromEntries(before), tuned: known?.tuned ?? false };
+    };
+    if (keys.length === 0) return;
+    const target = { kind: "lane", name: laneName(name, lane) } as const;
+    await retry.repeatable(() =>
+      override(store, target, when, keys, back, () => store.setLane(name, lane, change)),
+    );
   }
 
   /**

@@ -6,6 +6,7 @@
  * Not here: what a worker does with a setting (worker.ts), how limits are kept (sql/gates.ts).
  */
 import { shown, UsageError } from "./errors.ts";
+import type { Jobs } from "./jobs.ts";
 import { type Backoff, checkBackoff, queueBackoff } from "./policy/backoff.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import {
@@ -17,6 +18,7 @@ import {
 } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
+import { override, type OverrideOptions } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { QueueSettings, QueueState, Store } from "./store.ts";
 
@@ -62,7 +64,19 @@ export interface QueuesDeps {
   readonly store: Store;
   readonly retry: Retry;
   readonly checkOpen: () => void;
+  readonly jobs: Pick<Jobs, "count" | "delete">;
 }
+
+/** What `hf.queues.purge` came to. */
+export interface PurgeResult {
+  /** Jobs that had not started when it began. */
+  readonly matched: number;
+  readonly deleted: number;
+  /** Those that a worker took before it came to them; they run on. */
+  readonly running: number;
+}
+
+const waiting = ["scheduled", "ready", "waiting"] as const;
 
 const settingNames = [
   "concurrency",
@@ -117,14 +131,46 @@ export class Queues {
   }
 
   /**
-   * Changes settings, in every process, without a restart.
+   * Changes settings, in every process, without a restart: for good, or for a while, after which what was there before
+   * is back by itself, within 45 s.
    *
    * @throws UsageError BAD_NAME, UNKNOWN_OPTION, BAD_OPTION, BAD_DURATION
    * @example
    * await hf.queues.set("mail", { backoff: { base: "30s", max: "10m" }, slots: 5 });
+   * await hf.queues.set("mail", { concurrency: 2 }, { for: "1h" });
    */
-  async set(name: string, options: QueueOptions): Promise<void> {
-    await this.#change(name, "queues.set", settingsOf(options));
+  async set(name: string, options: QueueOptions, when?: OverrideOptions): Promise<void> {
+    const { store, checkOpen } = this.#deps;
+    checkOpen();
+    const change = settingsOf(options);
+    const keys = Object.keys(change) as (keyof QueueSettings)[];
+    const queue = checkName(name, "The queue of queues.set");
+    const back = async (): Promise<Record<string, unknown>> => {
+      const known = (await store.queueSettings([queue])).get(queue);
+      return Object.fromEntries(keys.map((key) => [key, known?.[key] ?? null]));
+    };
+    if (keys.length === 0) return;
+    await this.#deps.retry.repeatable(() =>
+      override(store, { kind: "queue", name: queue }, when, keys, back, () => store.setQueue(queue, change)),
+    );
+  }
+
+  /**
+   * Deletes every job of the queue that has not started: ready, scheduled and waiting ones. What runs goes on, what has
+   * ended stays, and what comes in meanwhile is left alone. Pause the queue first if nothing more of it is to start.
+   *
+   * @example
+   * const { matched } = await hf.queues.purge("mail", { dryRun: true });
+   * await hf.queues.purge("mail");   // { matched, deleted, running }
+   */
+  async purge(name: string, options: { readonly dryRun?: boolean | undefined } = {}): Promise<PurgeResult> {
+    this.#deps.checkOpen();
+    const queue = checkName(name, "The queue of queues.purge");
+    const { dryRun = false } = checkOptions(options, ["dryRun"], "queues.purge") as { dryRun?: boolean };
+    const filter = { queue, state: waiting };
+    if (dryRun) return { matched: await this.#deps.jobs.count(filter), deleted: 0, running: 0 };
+    const { matched, deleted, running } = await this.#deps.jobs.delete(filter, { running: "leave" });
+    return { matched, deleted, running };
   }
 
   async #change(

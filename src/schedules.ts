@@ -9,7 +9,7 @@
 import type { EnqueueOptions, EnqueueResult } from "./contract.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
 import type { Enqueued, NewJob } from "./job.ts";
-import { type Duration, durationMs } from "./policy/duration.ts";
+import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
@@ -113,6 +113,32 @@ export interface ScheduleCalendar {
 }
 
 const mostWalked = 20_000;
+
+/** What `hf.schedules.backfill` takes. */
+export interface BackfillOptions {
+  /** The first instant that counts. */
+  readonly from: Date | number;
+  /** Slots before it; default now. */
+  readonly to?: Date | number | undefined;
+  /** At most so many jobs at a time: 1 to 1,000; default 100. */
+  readonly limit?: number | undefined;
+  /** Says which slots it would be, and makes nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** What a backfill came to. */
+export interface Backfill {
+  /** Oldest first. In a dry run without a job. "duplicate": its job is unique, and another stands for it. */
+  readonly slots: readonly {
+    readonly at: Date;
+    readonly jobId: string | null;
+    readonly status: EnqueueResult["status"] | null;
+  }[];
+  /** Slots that were passed over because they have their job. */
+  readonly had: number;
+  /** There are more: the same call again goes on. */
+  readonly more: boolean;
+}
 
 /** `hf.schedules`. */
 export class Schedules {
@@ -252,6 +278,59 @@ export class Schedules {
     if (done === null) throw notFound(known);
     committed([done.job], [{ id: done.id, status: done.status }]);
     return { status: done.status, id: done.id };
+  }
+
+  /**
+   * Makes the jobs of slots that passed without one: while nobody was there, before the schedule was, or during a pause.
+   * Each slot gets one job, however often this is called (a slot is remembered for 30 days after its job was made): also
+   * those that fired by themselves are left out. The oldest first, at most `limit` (100; up to 1,000) at a time; `more` says
+   * that there are others, and the same call again goes on. `ctx.schedule.at` tells the handler which slot it is for. The jobs
+   * are due now, `overlap` and jitter do not count, and the schedule's own slots go on as they would.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @throws UsageError BAD_OPTION, BAD_INSTANT
+   * @example
+   * const { slots } = await hf.schedules.backfill("nightly-report", { from: new Date("2026-11-01"), dryRun: true });
+   * await hf.schedules.backfill("nightly-report", { from: new Date("2026-11-01"), to: new Date("2026-11-08") });
+   */
+  async backfill(name: string, options: BackfillOptions): Promise<Backfill> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    const given = checkOptions(
+      options,
+      ["from", "to", "limit", "dryRun"],
+      "schedules.backfill",
+    ) as unknown as BackfillOptions;
+    const { store, retry, newId, committed } = this.#deps;
+    const from = instantMs(given.from, "from");
+    const to = given.to === undefined ? await retry.repeatable(() => store.now()) : instantMs(given.to, "to");
+    if (from >= to)
+      throw new UsageError("BAD_OPTION", "from must be earlier than to, and than now.", {
+        details: { option: "from" },
+      });
+    const range = {
+      from,
+      to,
+      limit: checkInteger(given.limit ?? 100, "limit", { min: 1, max: 1_000 }),
+      dryRun: given.dryRun === true,
+    };
+    const done = await retry.once(() => store.backfillSchedule(known, range, newId));
+    if (done === null) throw notFound(known);
+    const made = done.slots.flatMap(({ made: one }) => one ?? []);
+    if (made.length > 0)
+      committed(
+        made.map(({ job }) => job),
+        made.map(({ id, status }) => ({ id, status })),
+      );
+    return {
+      slots: done.slots.map(({ at, made: one }) => ({
+        at: new Date(at),
+        jobId: one?.id ?? null,
+        status: one?.status ?? null,
+      })),
+      had: done.had,
+      more: done.more,
+    };
   }
 
   /**

@@ -188,6 +188,42 @@ export interface LaneState {
   readonly tuned: boolean;
 }
 
+/** Something that one process does for all from time to time. */
+export interface DutyState {
+  readonly name: string;
+  /** The id of the worker that did it last. */
+  readonly by: string | null;
+  readonly doneAt: Date;
+  /** Whoever asks first from then on does it next. */
+  readonly nextAt: Date;
+}
+
+/** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
+export interface OverrideTarget {
+  readonly kind: "queue" | "lane" | "budget";
+  readonly name: string;
+}
+
+/** A change for a while. */
+export interface OverrideRow extends OverrideTarget {
+  readonly setAt: number;
+  readonly untilAt: number;
+  /** The values of before; null: there was no such thing. */
+  readonly back: Readonly<Record<string, unknown>> | null;
+}
+
+/** How far a queue's limits are used. */
+export interface QueueUse {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly running: number;
+  /** Starts in the window of the rate that ends now; null: it has none. */
+  readonly started: number | null;
+  /** When the rate allows the next start, if it does not now. */
+  readonly opensAt: number | null;
+}
+
 /** One page of `hf.lanes.list`. */
 export interface LanePage {
   readonly lanes: readonly LaneState[];
@@ -271,8 +307,8 @@ export interface Hold {
 
 /** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
-/** What became of a delete: a running job is only asked to stop. */
-export type DeleteOutcome = "deleted" | "cancel_requested" | "not_found";
+/** What became of a delete: a running job is only asked to stop, or left alone. */
+export type DeleteOutcome = "deleted" | "cancel_requested" | "running" | "not_found";
 /** A cause of failures, as a worker has met it since it last wrote. */
 export interface FailureGroupRow {
   /** See policy/fingerprint.ts. */
@@ -425,7 +461,7 @@ export interface Store {
   /** Ids that match, oldest first, after `cursor`: what bulk actions walk over in batches. */
   ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]>;
   cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
-  delete(ids: readonly string[]): Promise<Map<string, DeleteOutcome>>;
+  delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
   /** Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active sibling. */
   retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
   /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
@@ -450,6 +486,22 @@ export interface Store {
   kinds(): Promise<Map<string, KindInfo>>;
   registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
 
+  /** What queues with limits use of them now. */
+  queueUse(): Promise<QueueUse[]>;
+  /** Lanes that have jobs and may start none now, those with most jobs first. */
+  throttledLanes(limit: number): Promise<readonly LaneState[]>;
+  /** What holds for a while: all of it, or what is over. The next end first. */
+  overrides(which: { due: boolean }): Promise<OverrideRow[]>;
+  /** Remembers what to go back to; what is remembered already stays. */
+  beginOverride(
+    target: OverrideTarget,
+    back: OverrideRow["back"],
+    until: { at: number | null; delayMs: number | null },
+  ): Promise<void>;
+  /** Takes these keys (null: all) out of what goes back; with `untilAt` only if that is still its end. */
+  forgetOverride(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
+  /** The definition's limits count for the lane again. */
+  untuneLane(queue: string, key: string): Promise<void>;
   /** Changes a lane's limits, or makes the lane; what is not given stays. */
   setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
   lanes(query: {
@@ -486,6 +538,10 @@ export interface Store {
   removeSchedule(name: string): Promise<boolean>;
   /** Makes a job now, without touching the slots. */
   triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
+  /** A new job with what an ended one did before a step; null: no ended job has this id. */
+  fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
+  /** Jobs for slots of the past that have none; null: there is no such schedule. */
+  backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
   /** What is due, and when the next slot is; one cheap read. */
   dueSchedules(): Promise<DueSchedules>;
   /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
@@ -511,6 +567,8 @@ export interface Store {
   /** One worker's minutes, each whole: writing the same minute again replaces it. */
   putMetrics(rows: readonly MetricRow[]): Promise<void>;
   metrics(query: MetricQuery): Promise<MetricRow[]>;
+  /** Counts of every queue by the minute, in order of time. */
+  queueMinutes(since: number, until: number): Promise<QueueMinute[]>;
   /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
   compactMetrics(since: number, until: number): Promise<number>;
   /** Measured values, one for each (minute, source, name). */
@@ -533,8 +591,10 @@ export interface Store {
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
 
-  /** True for one caller in each period, over all processes: who wins does the duty. */
-  duty(name: string, everyMs: number): Promise<boolean>;
+  /** True for one caller in each period, over all processes: who wins does the duty. `by`: the worker's id. */
+  duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
+  /** Who did each duty last. */
+  duties(): Promise<DutyState[]>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
@@ -623,6 +683,29 @@ export interface Triggered {
   readonly id: string;
 }
 
+/** What a fork came to. */
+export type ForkOutcome =
+  | { readonly refused: string; readonly job: null; readonly enqueued: null }
+  | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
+
+/** Slots from `from` (included) to `to` (not), oldest first, at most `limit` of those that have no job. */
+export interface BackfillRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+  readonly dryRun: boolean;
+}
+
+/** What a backfill came to, or would. */
+export interface Backfilled {
+  /** In order; without a job in a dry run. */
+  readonly slots: readonly { readonly at: number; readonly made: Triggered | null }[];
+  /** Slots that had their job already. */
+  readonly had: number;
+  /** There are more behind these. */
+  readonly more: boolean;
+}
+
 /** A budget's numbers. */
 export interface BudgetRate {
   readonly limit: number;
@@ -697,6 +780,20 @@ export interface MetricQuery {
   readonly until: number;
   readonly queues: readonly string[] | null;
   readonly names: readonly string[] | null;
+  /**
+   * Where queues (and kinds) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
+   * hour for each kind of `names` where the hour is over, and rows by the minute else. Default: every row.
+   */
+  readonly sums?: "all" | "hours";
+}
+
+/** What a queue's workers did in one minute. */
+export interface QueueMinute {
+  readonly minute: number;
+  readonly queue: string;
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
 }
 
 /** One measured value of one minute. */

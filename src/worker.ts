@@ -732,6 +732,7 @@ export class Worker {
       clock,
       random,
       log,
+      workerId: this.id,
       onError: (error, duty) => events.emit("error", { error, during: `the duty ${duty}` }),
       onFatal: (error, duty) => this.#fail(error, `the duty ${duty}`),
     });

@@ -7,7 +7,7 @@
  */
 import { shown, UsageError } from "./errors.ts";
 import type { Retry } from "./retry.ts";
-import type { Store, WorkerState } from "./store.ts";
+import type { DutyState, Store, WorkerState } from "./store.ts";
 
 /** What `hf.workers` needs of the client. */
 export interface WorkersDeps {
@@ -59,6 +59,18 @@ export class Workers {
    */
   async drained(which: string = "all"): Promise<boolean> {
     return (await this.#matching(which, "workers.drained")).length === 0;
+  }
+
+  /**
+   * What one worker does for all from time to time (pruning, looking after dead workers, …), who did it last, and from when on
+   * it is done next. There is no leader: whoever asks first does it.
+   *
+   * @example
+   * for (const { name, by, doneAt } of await hf.workers.duties()) console.log(name, by, doneAt);
+   */
+  async duties(): Promise<DutyState[]> {
+    this.#deps.checkOpen();
+    return this.#deps.retry.repeatable(() => this.#deps.store.duties());
   }
 
   async #matching(which: unknown, what: string): Promise<WorkerState[]> {

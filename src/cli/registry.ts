@@ -13,6 +13,7 @@ import { init } from "./commands/init.ts";
 import { enqueue, jobs, why } from "./commands/jobs.ts";
 import { breakers, budgets, lanes } from "./commands/limits.ts";
 import { move } from "./commands/move.ts";
+import { overrides } from "./commands/overrides.ts";
 import { holds, queues } from "./commands/queues.ts";
 import { schedules } from "./commands/schedules.ts";
 import { create, drop, migrate, reset, status } from "./commands/schema.ts";
@@ -27,7 +28,7 @@ const completion = completionFor(() => allCommands);
 export const groups: readonly CommandGroup[] = [
   { title: "Begin", commands: [init, demo, work] },
   { title: "Jobs", commands: [enqueue, jobs, errors, why, signal, check] },
-  { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, workers] },
+  { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, overrides, workers] },
   { title: "See", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },
   { title: "More", commands: [benchProbe, completion] },

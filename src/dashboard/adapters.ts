@@ -12,11 +12,14 @@ import type {
   JobHistory,
   LaneState,
   MetricPoint,
+  MetricSeries,
+  OverrideOptions,
   ScheduleState,
 } from "../index.ts";
-import type { Usual } from "./stuck.ts";
+import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
 import type {
+  BackfillAnswer,
   BreakerLine,
   BudgetLine,
   Calendar,
@@ -26,6 +29,8 @@ import type {
   FlowStep,
   LaneLine,
   LaneList,
+  LimitUse,
+  OverrideLine,
   ScheduleLine,
   Series,
 } from "./contract.ts";
@@ -67,14 +72,28 @@ export interface Adapters {
     /** Gives the id of the job that it made. */
     trigger(name: string): Promise<string>;
     remove(name: string): Promise<boolean>;
+    backfill(
+      name: string,
+      range: { from: number; to?: number; limit?: number; dryRun: boolean },
+    ): Promise<BackfillAnswer>;
   };
   readonly lanes: {
     list(page: { queue: string | null; limit: number; cursor: string | null }): Promise<LaneList>;
-    set(queue: string, lane: string, change: LaneChange): Promise<void>;
+    set(queue: string, lane: string, change: LaneChange, when: OverrideOptions): Promise<void>;
+    throttled(limit: number): Promise<readonly LaneLine[]>;
   };
+  readonly overrides: {
+    list(): Promise<readonly OverrideLine[]>;
+    end(kind: OverrideLine["kind"], name: string, lane: string | null): Promise<boolean>;
+  };
+  readonly use: (minutes: number) => Promise<LimitUse>;
   readonly budgets: {
     list(): Promise<readonly BudgetLine[]>;
-    set(name: string, budget: { limit: number; per: string; burst?: number }): Promise<void>;
+    set(
+      name: string,
+      budget: { limit: number; per: string; burst?: number },
+      when: OverrideOptions,
+    ): Promise<void>;
     drain(name: string): Promise<boolean>;
     reset(name: string): Promise<boolean>;
     remove(name: string): Promise<boolean>;
@@ -94,6 +113,7 @@ export interface Adapters {
 }
 
 const minuteMs = 60_000;
+const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const mostPoints = 720;
 const mostCounted = 10_000;
@@ -144,20 +164,67 @@ export function adaptersOf(hf: Holdfast): Adapters {
       reset: async (name) => void (await schedules.reset(name)),
       trigger: async (name) => (await schedules.trigger(name)).id,
       remove: (name) => schedules.remove(name),
+      backfill: async (name, range) => {
+        const { slots, ...rest } = await schedules.backfill(name, range);
+        return {
+          ...rest,
+          dryRun: range.dryRun,
+          slots: slots.map((slot) => ({ ...slot, at: slot.at.getTime() })),
+        };
+      },
     },
     lanes: {
       list: async ({ queue, limit, cursor }) => {
         const page = await lanes.list({ limit, cursor, ...(queue === null ? {} : { queue }) });
         return { lanes: page.lanes.map(laneLine), cursor: page.cursor };
       },
-      set: async (queue, lane, { paused, ...limits }) => {
-        await lanes.set(queue, lane, limits);
+      set: async (queue, lane, { paused, ...limits }, when) => {
+        await lanes.set(queue, lane, limits, when);
         if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
       },
+      throttled: async (limit) => (await hf.internals.store.throttledLanes(limit)).map(laneLine),
+    },
+    overrides: {
+      list: async () =>
+        (await hf.overrides.list()).map(({ kind, name, key, setAt, untilAt, back }) => ({
+          kind,
+          name,
+          lane: key,
+          setAt: setAt.getTime(),
+          untilAt: untilAt.getTime(),
+          back,
+        })),
+      end: (kind, name, lane) => hf.overrides.end({ kind, name, key: lane }),
+    },
+    use: async (minutes) => {
+      const now = hf.internals.env.clock.now();
+      const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
+      const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
+      const [queues, known] = await Promise.all([
+        hf.internals.store.queueUse(),
+        hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
+      ]);
+      const then = (source: string, name: string): (number | null)[] => {
+        const points = known.find((one) => one.source === source && one.name === name)?.points ?? [];
+        const byAt = new Map(points.map((point) => [point.at.getTime(), point.value]));
+        return at.map((one) => byAt.get(one) ?? null);
+      };
+      const budgetNames = known.filter(({ source }) => source.startsWith("budget:"));
+      return {
+        at,
+        queues: queues.map((queue) => ({
+          ...queue,
+          runningThen: then(`queue:${queue.name}`, "running"),
+          startedThen: then(`queue:${queue.name}`, "started"),
+        })),
+        budgets: Object.fromEntries(
+          budgetNames.map(({ source }) => [source.slice("budget:".length), then(source, "tokens")]),
+        ),
+      };
     },
     budgets: {
       list: async () => (await budgets.list()).map(budgetLine),
-      set: (name, budget) => budgets.set(name, budget),
+      set: (name, budget, when) => budgets.set(name, budget, when),
       drain: (name) => budgets.drain(name),
       reset: (name) => budgets.reset(name),
       remove: (name) => budgets.remove(name),
@@ -168,14 +235,23 @@ export function adaptersOf(hf: Holdfast): Adapters {
     },
     usual: async (names) => {
       const now = hf.internals.env.clock.now();
-      const found = await hf.metrics.series({ name: names, since: now - dayMs, step: dayMs, by: "name" });
       const known = new Map<string, Usual>();
-      for (const { name, points } of found) {
-        // A day may be two points, by where midnight lies: the one with more attempts says more.
-        const [most] = [...points].sort((a, b) => b.ran.count - a.ran.count);
-        if (name !== null && most?.ran.p95 !== null && most !== undefined)
-          known.set(name, { count: most.ran.count, p95Ms: most.ran.p95 });
-      }
+      const learn = (found: readonly MetricSeries[]): void => {
+        for (const { name, points } of found) {
+          // A day may be two points, by where midnight lies: the one with more attempts says more.
+          const [most] = [...points].sort((a, b) => b.ran.count - a.ran.count);
+          if (name !== null && most?.ran.p95 !== null && most !== undefined)
+            known.set(name, { count: most.ran.count, p95Ms: most.ran.p95 });
+        }
+      };
+      // Hours that are over are a row each. Only kinds that were not there yet are looked up by the minute.
+      const until = Math.floor(now / hourMs) * hourMs - hourMs;
+      learn(await hf.metrics.series({ name: names, since: now - dayMs, until, step: dayMs, by: "name" }));
+      const others = names.filter((name) => (known.get(name)?.count ?? 0) < FEWEST_ATTEMPTS);
+      if (others.length > 0)
+        learn(
+          await hf.metrics.series({ name: others, since: now - hourMs / 2, step: hourMs / 2, by: "name" }),
+        );
       return known;
     },
     series: async ({ queue, name, from, to }) => {

@@ -23,7 +23,7 @@ import type {
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
 import type { TriageState } from "../policy/triage.ts";
-import type { BreakerState, Hold, WorkerState } from "../store.ts";
+import type { BreakerState, DutyState, Hold, WorkerState } from "../store.ts";
 
 export type {
   AuditLine,
@@ -210,7 +210,10 @@ export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "n
   readonly name?: readonly string[];
 }
 
+/** What can be done to a job, and to many. */
 export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
+/** `purge` deletes what has not started, and leaves alone what begins to run meanwhile. */
+export type BulkVerb = BulkAction | "purge";
 
 /** What a bulk edit changes: at least one; `delay` or `at`, not both. */
 export interface EditJson {
@@ -224,7 +227,7 @@ export interface EditJson {
 /** What a bulk action would do. Nothing was changed. */
 export interface DryRun {
   readonly dryRun: true;
-  readonly action: BulkAction;
+  readonly action: BulkVerb;
   readonly filter: FilterJson;
   /** Hand this back as `filter`: it leaves out what came later. */
   readonly bounded: FilterJson;
@@ -238,7 +241,7 @@ export interface DryRun {
 
 export interface Operation {
   readonly id: string;
-  readonly action: BulkAction;
+  readonly action: BulkVerb;
   /** Of an edit. */
   readonly change: EditJson | null;
   readonly filter: FilterJson;
@@ -274,9 +277,28 @@ export interface QueueDetail extends QueueLine {
   readonly obstacles: readonly string[];
 }
 
+/** What every queue's workers did, minute by minute. */
+export interface QueueTrends {
+  /** When the first minute begins. */
+  readonly from: number;
+  readonly stepMs: number;
+  /** Minutes that are over, and the one under way. A queue of which nothing ended is not there. */
+  readonly queues: Readonly<
+    Record<string, { readonly done: readonly number[]; readonly failed: readonly number[] }>
+  >;
+}
+
 export type HoldLine = Json<Hold>;
 
+/** What one worker does for all, and who did it last. There is no leader: whoever asks first does it next. */
+export type DutyLine = Json<DutyState>;
+
 export interface WorkerLine extends Json<WorkerState> {
+  /** The duties that it did last. */
+  readonly duties: readonly string[];
+  /** Its latest minute; null: not measured. */
+  readonly rssBytes: number | null;
+  readonly loopDelayMs: number | null;
   readonly slots: number;
   readonly running: number;
   /** At most 50. */
@@ -314,6 +336,20 @@ export interface ScheduleLine {
   readonly edited: readonly string[];
   /** No live worker serves its queue and job. */
   readonly unserved: boolean;
+}
+
+/** What a backfill came to, or would (`dryRun`). */
+export interface BackfillAnswer {
+  readonly dryRun: boolean;
+  readonly slots: readonly {
+    readonly at: number;
+    readonly jobId: string | null;
+    readonly status: string | null;
+  }[];
+  /** Slots that have their job already. */
+  readonly had: number;
+  /** There are more behind these. */
+  readonly more: boolean;
 }
 
 /** A day of slots in pieces of 15 minutes. */
@@ -447,6 +483,35 @@ export interface LogList {
   readonly matched: number;
   /** Hand it back as `before` for the lines before these; null: there are none. */
   readonly earlier: string | null;
+}
+
+/** A limit that holds for a while. */
+export interface OverrideLine {
+  readonly kind: "queue" | "lane" | "budget";
+  /** Of the queue or the budget; of a lane its queue. */
+  readonly name: string;
+  readonly lane: string | null;
+  readonly setAt: number;
+  readonly untilAt: number;
+  /** What it goes back to; null: it was not there. */
+  readonly back: Readonly<Record<string, unknown>> | null;
+}
+
+/** How far limits over the cluster are used: now, and at the end of each of the last minutes (null: not measured). */
+export interface LimitUse {
+  readonly at: readonly number[];
+  readonly queues: readonly {
+    readonly name: string;
+    readonly concurrency: number | null;
+    readonly rate: { readonly limit: number; readonly perMs: number } | null;
+    readonly running: number;
+    /** Starts in the window of the rate that ends now. */
+    readonly started: number | null;
+    readonly opensAt: number | null;
+    readonly runningThen: readonly (number | null)[];
+    readonly startedThen: readonly (number | null)[];
+  }[];
+  readonly budgets: Readonly<Record<string, readonly (number | null)[]>>;
 }
 
 export interface LaneLine {

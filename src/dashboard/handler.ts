@@ -230,7 +230,9 @@ export function dashboardWith(
           }),
         );
       }
-      if (error.code === "SCHEDULE_NOT_FOUND")
+      if (error.code === "FORK_REFUSED")
+        return errorResponse(new ApiError("CONFLICT", error.message, { code: error.code }));
+      if (error.code === "SCHEDULE_NOT_FOUND" || error.code === "JOB_NOT_FOUND")
         return errorResponse(new ApiError("NOT_FOUND", error.message, { code: error.code }));
       if (error.code === "READ_ONLY")
         return errorResponse(new ApiError("READ_ONLY", "The database takes no changes now."));

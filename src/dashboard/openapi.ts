@@ -113,6 +113,18 @@ const edit: Schema = {
   properties: { delay: { type: ["string", "integer"] }, at: instant, queue: text, priority: integer },
   additionalProperties: false,
 };
+const lane = object({
+  queue: text,
+  lane: text,
+  waiting: ref("Count"),
+  running: integer,
+  concurrency: maybe(integer),
+  rate: maybe(object({ limit: number, perMs: integer })),
+  rateOpensAt: maybe(instant),
+  weight: number,
+  paused: flag,
+  tuned: flag,
+});
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
 const flowKind: Schema = {
   type: "string",
@@ -252,6 +264,20 @@ export const schemas: Readonly<Record<string, Schema>> = {
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
+  Backfill: object({
+    dryRun: flag,
+    slots: list(object({ at: instant, jobId: maybe(text), status: maybe(text) })),
+    had: integer,
+    more: flag,
+  }),
+  QueueTrends: object({
+    from: instant,
+    stepMs: integer,
+    queues: {
+      type: "object",
+      additionalProperties: object({ done: list(integer), failed: list(integer) }),
+    },
+  }),
   QueueDetail: object({
     ...queueFields,
     settings: { type: "object" },
@@ -291,8 +317,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
         stopping: flag,
         running: integer,
         jobs: list(text),
+        duties: list(text),
+        rssBytes: maybe(number),
+        loopDelayMs: maybe(number),
       }),
     ),
+    duties: list(object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant })),
   }),
   KindList: object({ kinds: list(object({ name: text, unique: flag, lane: flag })) }),
   DatabaseHealth: object({
@@ -483,22 +513,35 @@ export const schemas: Readonly<Record<string, Schema>> = {
       cut: flag,
     }),
   }),
-  LaneList: object({
-    lanes: list(
+  LaneList: object({ lanes: list(lane), cursor: maybe(text) }),
+  ThrottledLanes: object({ lanes: list(lane) }),
+  OverrideList: object({
+    overrides: list(
       object({
-        queue: text,
-        lane: text,
-        waiting: ref("Count"),
-        running: integer,
-        concurrency: maybe(integer),
-        rate: maybe(object({ limit: number, perMs: integer })),
-        rateOpensAt: maybe(instant),
-        weight: number,
-        paused: flag,
-        tuned: flag,
+        kind: { type: "string", enum: ["queue", "lane", "budget"] },
+        name: text,
+        lane: maybe(text),
+        setAt: instant,
+        untilAt: instant,
+        back: { type: ["object", "null"] },
       }),
     ),
-    cursor: maybe(text),
+  }),
+  LimitUse: object({
+    at: list(instant),
+    queues: list(
+      object({
+        name: text,
+        concurrency: maybe(integer),
+        rate: maybe(object({ limit: number, perMs: integer })),
+        running: integer,
+        started: maybe(integer),
+        opensAt: maybe(instant),
+        runningThen: list(maybe(number)),
+        startedThen: list(maybe(number)),
+      }),
+    ),
+    budgets: { type: "object", additionalProperties: list(maybe(number)) },
   }),
   BudgetList: object({
     budgets: list(
@@ -532,7 +575,7 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   input: anything,
   data: anything,
   filter: ref("Filter"),
-  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
+  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "purge", "edit"] },
   change: edit,
   dryRun: flag,
   for: { type: ["string", "integer"], description: 'A duration such as "7d", or milliseconds.' },

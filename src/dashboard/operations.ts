@@ -11,7 +11,7 @@ import type { Holdfast } from "../index.ts";
 import type { InsightFilter } from "../insight.ts";
 import type { JobState } from "../job.ts";
 import { checkEdit, type JobEdit } from "../jobs.ts";
-import type { BulkAction, EditJson, FilterJson, Operation } from "./contract.ts";
+import type { BulkVerb, EditJson, FilterJson, Operation } from "./contract.ts";
 import { ApiError } from "./http.ts";
 import { bad, onlyFields } from "./query.ts";
 
@@ -20,18 +20,19 @@ const mostRunning = 4;
 const mostKept = 100;
 
 /** The states that an action can do something to. */
-export const STATES_OF: Readonly<Record<BulkAction, readonly JobState[]>> = {
+export const STATES_OF: Readonly<Record<BulkVerb, readonly JobState[]>> = {
   retry: ["dead", "cancelled", "done"],
   "run-now": ["scheduled"],
   cancel: ["scheduled", "ready", "running", "waiting"],
   delete: ["scheduled", "ready", "running", "waiting", "done", "dead", "cancelled"],
+  purge: ["scheduled", "ready", "waiting"],
   edit: ["scheduled", "ready", "waiting"],
 };
 /** Where the filter names no state. */
-const usual: Readonly<Record<BulkAction, readonly JobState[]>> = { ...STATES_OF, retry: ["dead"] };
+const usual: Readonly<Record<BulkVerb, readonly JobState[]>> = { ...STATES_OF, retry: ["dead"] };
 
 /** The filter of an action: only states that it can act on. */
-export function actionFilter(action: BulkAction, filter: InsightFilter): InsightFilter {
+export function actionFilter(action: BulkVerb, filter: InsightFilter): InsightFilter {
   if (filter.ids !== undefined) return filter;
   const states = filter.states?.filter((state) => STATES_OF[action].includes(state)) ?? usual[action];
   if (states.length === 0)
@@ -47,7 +48,7 @@ export function actionFilter(action: BulkAction, filter: InsightFilter): Insight
 
 /** What is to be done to which jobs. */
 export interface Task {
-  readonly action: BulkAction;
+  readonly action: BulkVerb;
   readonly filter: InsightFilter;
   /** The filter as it was given. */
   readonly shown: FilterJson;
@@ -181,6 +182,8 @@ export class Operations {
         return jobs.cancel({ ids });
       case "delete":
         return jobs.delete({ ids });
+      case "purge":
+        return jobs.delete({ ids }, { running: "leave" });
       case "edit":
         return jobs.edit({ ids }, jobEdit(change ?? {}));
     }

@@ -59,10 +59,14 @@ export function holdLine({ name, queues, reason, setAt }: Hold): HoldLine {
   return { name, queues, reason, setAt: setAt.getTime() };
 }
 
-export function workerLine(worker: WorkerState): WorkerLine {
+export function workerLine(
+  worker: WorkerState,
+  more: Pick<WorkerLine, "duties" | "rssBytes" | "loopDelayMs">,
+): WorkerLine {
   const { startedAt, beatAt, leaseUntil, jobs, ...rest } = worker;
   return {
     ...rest,
+    ...more,
     slots: slotsOf(worker),
     startedAt: startedAt.getTime(),
     beatAt: beatAt.getTime(),

@@ -16,7 +16,7 @@ export interface Usual {
 /** So many times the usual is a reason to look. */
 const factor = 3;
 /** Fewer attempts say nothing about what is usual. */
-const fewest = 20;
+export const FEWEST_ATTEMPTS = 20;
 /** What is over in a second is never stuck. */
 const shortestMs = 1_000;
 const mostJobs = 20;
@@ -33,7 +33,9 @@ export async function readStuck(deps: {
   const usual = await deps.usual(names);
   const limitOf = (name: string): number | null => {
     const known = usual.get(name);
-    return known === undefined || known.count < fewest ? null : Math.max(shortestMs, known.p95Ms * factor);
+    return known === undefined || known.count < FEWEST_ATTEMPTS
+      ? null
+      : Math.max(shortestMs, known.p95Ms * factor);
   };
   const suspicious = running
     .filter(({ name, longestSince }) => {

@@ -8,6 +8,7 @@ import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
 import type { Clock } from "../clock.ts";
 import type { EventLogSettings } from "../event-log.ts";
+import { endOverridesOnce } from "../overrides.ts";
 import type { Store } from "../store.ts";
 import { forgetSeriesOnce } from "./forgetter.ts";
 import type { Duty } from "./loop.ts";
@@ -51,8 +52,9 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   ];
 }
 
-/** Sessions that are over, and the news that died with them: ends that somebody waits for, signals, in one look. */
+/** What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while. */
 async function lookAfterTheDead(store: Store): Promise<void> {
   await buryOnce({ store });
   await store.sweepFlows();
+  await endOverridesOnce({ store });
 }

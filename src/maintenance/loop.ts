@@ -23,6 +23,7 @@ export interface MaintenanceDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
+  readonly workerId?: string;
   /** A duty failed; it will run again. */
   readonly onError: (error: unknown, duty: string) => void;
   /** A duty can never work. */
@@ -68,7 +69,8 @@ export class Maintenance {
   async #turn(duty: Duty): Promise<void> {
     try {
       // Asked a little short of the period: this process's own timer must not miss the period by a hair every time.
-      if (await this.#deps.store.duty(duty.name, Math.floor(duty.everyMs * 0.9))) await duty.run();
+      const { store, workerId = null } = this.#deps;
+      if (await store.duty(duty.name, Math.floor(duty.everyMs * 0.9), workerId)) await duty.run();
     } catch (error) {
       if (this.#failed(error, duty)) return;
     }

@@ -1,17 +1,19 @@
 /**
- * Measures the database once a minute: one process does it for all.
+ * Measures the database once a minute, and how far limits over the cluster are used: one process does it for all.
  *
  * Not here: what a worker measures of its own process (worker/recorder.ts), judging the values (cli/doctor).
  */
 import type { Clock } from "../clock.ts";
-import type { Store } from "../store.ts";
+import type { GaugeRow, Store } from "../store.ts";
 
 export interface SamplerDeps {
-  readonly store: Pick<Store, "inspect" | "putGauges">;
+  readonly store: Pick<Store, "inspect" | "putGauges" | "queueUse" | "budgets">;
   readonly clock: Clock;
 }
 
 const minuteMs = 60_000;
+/** As many limits of each kind are followed. */
+const mostLimits = 200;
 const measured = [
   "sizeBytes",
   "walBytes",
@@ -31,10 +33,15 @@ const measured = [
 export async function sampleDatabaseOnce({ store, clock }: SamplerDeps): Promise<void> {
   const inspection = await store.inspect();
   const minute = Math.floor(clock.now() / minuteMs) * minuteMs;
-  await store.putGauges(
-    measured.flatMap((name) => {
-      const value = inspection[name];
-      return value === null ? [] : [{ minute, source: "database", name, value }];
-    }),
-  );
+  const rows: GaugeRow[] = measured.flatMap((name) => {
+    const value = inspection[name];
+    return value === null ? [] : [{ minute, source: "database", name, value }];
+  });
+  for (const { name, running, started } of (await store.queueUse()).slice(0, mostLimits)) {
+    rows.push({ minute, source: `queue:${name}`, name: "running", value: running });
+    if (started !== null) rows.push({ minute, source: `queue:${name}`, name: "started", value: started });
+  }
+  for (const { name, tokens } of (await store.budgets()).slice(0, mostLimits))
+    rows.push({ minute, source: `budget:${name}`, name: "tokens", value: tokens });
+  await store.putGauges(rows);
 }

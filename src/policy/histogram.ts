@@ -12,6 +12,10 @@ const perOctave = 8;
 /** Up to 2^40 µs, which is 12 days; what is longer counts as that. */
 const buckets = 40 * perOctave;
 const logStep = Math.LN2 / perOctave;
+const bracket = 91;
+const comma = 44;
+/** What one list says, before it is known to be whole. */
+const scratch = new Float64Array(4 * buckets);
 
 /**
  * How many durations of which length.
@@ -83,24 +87,48 @@ export class Histogram {
   /** From a text of `encode`; anything else is an empty one. */
   static decode(text: string): Histogram {
     const histogram = new Histogram();
-    let parts: unknown;
-    try {
-      parts = JSON.parse(text);
-    } catch {
-      return histogram;
-    }
-    if (!Array.isArray(parts) || parts.length % 2 === 0) return histogram;
-    const numbers = parts.map(Number);
-    if (numbers.some((part) => !Number.isFinite(part) || part < 0)) return histogram;
-    histogram.#sumMs = numbers[0]!;
-    for (let i = 1; i < numbers.length; i += 2) {
-      const bucket = numbers[i]!;
-      const count = numbers[i + 1]!;
-      if (bucket >= buckets) continue;
-      histogram.#counts[bucket]! += count;
-      histogram.#count += count;
-    }
+    histogram.mergeText(text);
     return histogram;
+  }
+
+  /** Adds what texts of `encode` say, one or several with commas between; a bad one adds nothing. */
+  mergeText(texts: string): void {
+    for (let at = 0; texts.charCodeAt(at) === bracket;) {
+      const end = texts.indexOf("]", at);
+      if (end === -1) return;
+      this.#mergeList(texts, at + 1, end);
+      at = end + 1;
+      if (texts.charCodeAt(at) === comma) at += 1;
+    }
+  }
+
+  /** By hand: a day of minutes has 30,000 lists, and as JSON they took 40 ms of an answer that should take 50. */
+  #mergeList(text: string, from: number, to: number): void {
+    const first = text.indexOf(",", from);
+    const sumEnd = first === -1 || first > to ? to : first;
+    const sumMs = sumEnd === from ? NaN : Number(text.slice(from, sumEnd));
+    if (!Number.isFinite(sumMs) || sumMs < 0) return;
+    let n = 0;
+    for (let at = sumEnd + 1, value = 0, digits = 0; at <= to; at += 1) {
+      const code = at === to ? comma : text.charCodeAt(at);
+      if (code === comma) {
+        if (digits === 0 || n === scratch.length) return;
+        scratch[n] = value;
+        n += 1;
+        value = digits = 0;
+      } else if (code >= 48 && code <= 57) {
+        value = value * 10 + code - 48;
+        digits += 1;
+      } else return;
+    }
+    if (n % 2 === 1) return;
+    this.#sumMs += sumMs;
+    for (let i = 0; i < n; i += 2) {
+      const bucket = scratch[i]!;
+      if (bucket >= buckets) continue;
+      this.#counts[bucket]! += scratch[i + 1]!;
+      this.#count += scratch[i + 1]!;
+    }
   }
 }
 

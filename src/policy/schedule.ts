@@ -142,6 +142,28 @@ function walk(timing: Timing, after: number, now: number, found: number[], most 
   }
 }
 
+/** As many slots of the past are walked through for one backfill. */
+export const MOST_WALKED = 100_000;
+
+/** Slots of a time that have no job, oldest first; `had` of those that were passed have one. Pure. */
+export function slotsWithout(
+  timing: Timing,
+  range: { readonly from: number; readonly to: number; readonly limit: number },
+  made: ReadonlySet<number>,
+): { readonly slots: readonly number[]; readonly had: number; readonly more: boolean } {
+  const slots: number[] = [];
+  let had = 0;
+  let walked = 0;
+  for (let at = timing.next(range.from - 1); at !== null && at < range.to; at = timing.next(at)) {
+    walked += 1;
+    if (made.has(at)) had += 1;
+    else if (slots.length === range.limit) return { slots, had, more: true };
+    else slots.push(at);
+    if (walked >= MOST_WALKED) return { slots, had, more: true };
+  }
+  return { slots, had, more: false };
+}
+
 /**
  * How much later than its slot a job is due: the same for a slot in every process, spread evenly over `jitterMs`.
  *

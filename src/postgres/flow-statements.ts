@@ -40,6 +40,14 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       ${upsert}
       returning s.job, s.name, s.wake_at`,
     findSteps: `select * from ${t.step} where job = :id::uuid order by seq, name`,
+    forkable: `
+      select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
+      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where h.id = :id::uuid`,
+    // As of the fork's first attempt: a failure that the handler answered is not tried again (flow/replay.ts).
+    copySteps: `
+      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label)
+      select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
+    markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
     findStep: `select * from ${t.step} where job = :id::uuid and name = :name`,
     holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share`,
     nameChild: `update ${t.step} set child = :child::uuid where job = :id::uuid and name = :name`,

@@ -359,6 +359,32 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       from ${t.lane} a
       where (:queue::text is null or a.queue = :queue::text) and (:key::text is null or a.key = :key::text) and a.id > :after::int
       order by a.id limit :limit::int`,
+    overrides: `
+      select kind, name, set_at, until_at, back from ${t.override} where not :due::bool or until_at <= ${NOW} order by until_at, kind, name`,
+    lockOverride: `select until_at, back from ${t.override} where kind = :kind and name = :name for update`,
+    putOverride: `
+      insert into ${t.override} (kind, name, set_at, until_at, back) values (:kind, :name, ${NOW}, coalesce(:at::bigint, ${NOW} + :delay::bigint), :back)
+      on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back`,
+    dropOverride: `delete from ${t.override} where kind = :kind and name = :name`,
+    untuneLane: `update ${t.lane} set tuned = false where queue = :queue and key = :key`,
+    queueUse: `
+      select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, ${NOW} as now,
+        coalesce((select sum(r.n) from ${t.refund} r where r.queue = q.name), 0) as back
+      from ${t.queue} q where q.limited order by q.name`,
+    // Those at their limit are looked for, at most 500, and of them those with most jobs are counted again to the full.
+    throttledLanes: `
+      select a.*, ${NOW} as now, ${givenBack} as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a where a.id in (
+        select f.id from (
+          select c.id, (select count(*) from (select 1 from ${t.ready} r where r.lane = c.id and r.token is null limit 100) few) as n
+          from (
+            select l.id from ${t.lane} l
+            where l.paused_at is not null or (l.concurrency is not null and l.running >= l.concurrency) or (l.rate_limit is not null and l.starts is not null)
+            order by l.id limit 500
+          ) c
+        ) f where f.n > 0 order by f.n desc, f.id limit :limit::int
+      )`,
     forgetLanes: `
       with gone as (
         delete from ${t.lane} a where a.id = any(array(

@@ -37,14 +37,15 @@ export const migrations: readonly Migration[] = [
       `create index ready_order on ${t.ready} (line, rank, run_at, id)`,
       `create index ready_lane on ${t.ready} (lane, line, rank, run_at, id) where lane is not null`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
-      `create index ready_troubled on ${t.ready} (id) where error_group is not null`,
+      `create index ready_troubled on ${t.ready} (id) include (line, error_group) where error_group is not null`,
       `create table ${t.history} (
         id uuid primary key, ended_at bigint not null, started_at bigint, run_at bigint not null, session bigint,
         line int not null, rank int not null, attempt smallint not null, crashes smallint not null, throttles smallint not null,
         state text not null check (state in ('done', 'dead', 'cancelled')), output text, errors text, progress text, error_group text
       ) partition by range (id)`,
       `create table ${part(schema, "history_rest")} partition of ${t.history} default`,
-      `create index history_unhappy on ${t.history} (id) where state <> 'done'`,
+      // What failures are counted by is in it; jobs that are done write no entry.
+      `create index history_unhappy on ${t.history} (id) include (state, line, error_group, ended_at) where state <> 'done'`,
       `create sequence ${t.token}`,
       `create table ${t.session} (
         id bigint generated always as identity primary key, lease_until bigint not null, lease_ms bigint not null,
@@ -103,14 +104,19 @@ export const migrations: readonly Migration[] = [
         with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index refund_queue on ${t.refund} (queue)`,
       `create table ${t.ghost} (queue text not null, id uuid not null, token bigint not null, primary key (queue, id, token))`,
+      // Limits that somebody set for a while, and what they go back to (overrides.ts).
+      `create table ${t.override} (
+        kind text not null, name text not null, set_at bigint not null, until_at bigint not null, back text, primary key (kind, name))`,
       `create table ${t.breaker} (
         key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,
-      `create table ${t.duty} (name text primary key, next_at bigint not null)`,
+      `create table ${t.duty} (name text primary key, next_at bigint not null, done_at bigint not null, by text)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
         created_at bigint not null, paused_at bigint, fault text, fault_at bigint, last_run_at bigint, last_job_id uuid, jobs text, recent text,
         fired bigint not null default 0, skipped bigint not null default 0, missed bigint not null default 0)`,
       `create index schedule_due on ${t.schedule} (next_at)`,
+      // Slots that have their job, so that a backfill makes no second one; forgotten 30 days after.
+      `create table ${t.slot} (schedule text not null, at bigint not null, job uuid not null, made_at bigint not null, primary key (schedule, at))`,
       `create table ${t.budget} (
         name text primary key, amount float8 not null, per_ms bigint not null, burst float8 not null, tuned bool not null,
         standard text, tokens float8 not null, filled_at bigint not null, chunks text)`,
@@ -122,6 +128,11 @@ export const migrations: readonly Migration[] = [
         minute bigint not null, queue text not null, name text not null, worker text not null, done int not null, failed int not null,
         dead int not null, cancelled int not null, throttled int not null, released int not null, lost int not null,
         ran text not null, waited text not null, primary key (minute, queue, name, worker))`,
+      // What is over, added up: of everything by the minute (name ''), of each kind by the hour.
+      `create table ${t.metric_sum} (
+        name text not null, minute bigint not null, done bigint not null, failed bigint not null, dead bigint not null,
+        cancelled bigint not null, throttled bigint not null, released bigint not null, lost bigint not null,
+        ran text not null, waited text not null, primary key (name, minute))`,
       `create table ${t.gauge} (
         minute bigint not null, source text not null, name text not null, value float8 not null, primary key (minute, source, name))`,
       `create table ${t.event} (

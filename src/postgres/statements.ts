@@ -573,6 +573,11 @@ export function statements(t: Tables): Statements {
       where name = :name and next_at is not distinct from :expected::bigint returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = ${NOW} where name = :name and fault is null returning name`,
+    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from::bigint and at < :to::bigint order by at`,
+    addSlots: `
+      insert into ${t.slot} (schedule, at, job, made_at)
+      select * from unnest(:rows.name::text[], :rows.at::bigint[], :rows.job::uuid[], :rows.madeAt::bigint[])
+      on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
     liveJobs: `select id from ${t.ready} where id = any(:ids::uuid[])`,
     budgetRows: `select ${budgetColumns}, ${NOW} as now from ${t.budget} order by name`,
@@ -605,6 +610,26 @@ export function statements(t: Tables): Statements {
       where minute >= :since::bigint and minute < :until::bigint
         and (:queues::text[] is null or queue = any(:queues::text[])) and (:names::text[] is null or name = any(:names::text[]))
       order by minute, queue, name, worker`,
+    // Histograms are lists in brackets: with commas between, and brackets around, they are one list (policy/histogram.ts).
+    metricsTogether: `
+      select minute, '' as queue, '' as name, '' as worker, sum(done)::bigint as done, sum(failed)::bigint as failed, sum(dead)::bigint as dead,
+        sum(cancelled)::bigint as cancelled, sum(throttled)::bigint as throttled, sum(released)::bigint as released, sum(lost)::bigint as lost,
+        string_agg(ran, ',') as ran, string_agg(waited, ',') as waited
+      from ${t.metric} where minute >= :since::bigint and minute < :until::bigint group by minute order by minute`,
+    queueMinutes: `
+      select minute, queue, sum(done)::bigint as done, sum(failed)::bigint as failed, sum(dead)::bigint as dead
+      from ${t.metric} where minute >= :since::bigint and minute < :until::bigint group by minute, queue order by minute, queue`,
+    putMetricSums: `
+      insert into ${t.metric_sum} (name, minute, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      select * from unnest(:rows.name::text[], :rows.minute::bigint[], :rows.done::bigint[], :rows.failed::bigint[], :rows.dead::bigint[],
+        :rows.cancelled::bigint[], :rows.throttled::bigint[], :rows.released::bigint[], :rows.lost::bigint[], :rows.ran::text[], :rows.waited::text[])
+      on conflict (name, minute) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metricSums: `
+      select minute, '' as queue, name, '' as worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric_sum}
+      where name = any(:names::text[]) and minute >= :since::bigint and minute < :until::bigint order by name, minute`,
+    summedHours: `
+      select distinct minute - minute % 3600000 as hour from ${t.metric_sum} where name = '' and minute >= :since::bigint and minute < :until::bigint`,
     dropMetrics: `delete from ${t.metric} where minute >= :since::bigint and minute < :until::bigint and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value)
@@ -636,6 +661,8 @@ export function statements(t: Tables): Statements {
       select id, job, at, level, attempt, message, details from ${t.log} where job = :job::uuid order by id desc limit :limit::int`,
     forgetSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
+        s as (delete from ${t.metric_sum} where minute < :metricsBefore::bigint),
+        a as (delete from ${t.slot} where made_at < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
         o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,
@@ -644,8 +671,9 @@ export function statements(t: Tables): Statements {
     ...triageStatements(t, NOW),
 
     duty: `
-      insert into ${t.duty} as d (name, next_at) values (:name, ${NOW} + :every::bigint)
-      on conflict (name) do update set next_at = excluded.next_at where d.next_at <= ${NOW} returning name`,
+      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, ${NOW} + :every::bigint, ${NOW}, :by)
+      on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= ${NOW} returning name`,
+    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
       select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
       where h.id > :after::uuid and h.id < :before::uuid and h.state = any(:states::text[]) and h.ended_at <= ${NOW} - :keep::bigint

@@ -20,7 +20,7 @@ export function triageStatements(t: Tables, NOW: string) {
       where (:ids::text[] is null or g.id = any(:ids::text[])) and (:names::text[] is null or g.name = any(:names::text[]))
       order by g.state <> 'open' desc, greatest(g.last_at, g.state_at, 0) desc limit :limit::int`,
     failureHours: `
-      select f.error_group, f.at - f.at % 3600000 as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent::bigint), 0) as recent
+      select f.error_group, case when f.at >= :fine::bigint then f.at - f.at % 3600000 else :since::bigint end as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent::bigint), 0) as recent
       from ${t.failure} f
       where f.error_group = any(:ids::text[]) and f.at >= :since::bigint and (:queues::text[] is null or f.queue = any(:queues::text[]))
       group by 1, 2 order by 1, 2`,

@@ -330,7 +330,7 @@ function stepRow(step: StepWrite): RowList[number] {
   };
 }
 
-function stepRecord(row: Row): StepRecord {
+export function stepRecord(row: Row): StepRecord {
   return {
     name: text(row, "name"),
     seq: number(row, "seq"),

@@ -6,6 +6,9 @@
  *   dead, cancelled   history_unhappy              other live ones   ready, newest first
  *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
  *
+ * A walk goes in pieces, and ends when it has what was asked for, at its bound, or when its time is up: a page costs
+ * milliseconds whatever the tables hold, and where it stopped is said.
+ *
  * Invariant: a page is in id order over all its walks. A walk that reached its bound may have more behind its lowest
  * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
  */
@@ -46,6 +49,16 @@ export const COUNT_CAP = 10_000;
 /** Index entries that one walk takes at most; fewer where each costs a look at the job's own row. */
 const SCAN = 50_000;
 const DEEP_SCAN = 20_000;
+/** Entries of a piece, and those that are looked at however long it takes; fewer, likewise. */
+const PIECE = 1_000;
+const LEAST = 4_000;
+const DEEP_LEAST = 1_000;
+/** So long an answer walks on. It is asked between pieces, so that it takes a little longer. */
+const PATIENCE_MS = 12;
+/** Entries that failures are grouped over, and that all lines together are counted over (by state). */
+const GROUP_SCAN = 10_000;
+const TROUBLED_SCAN = 4_000;
+const LINES_BUDGET = 40_000;
 const LOWEST = "00000000-0000-0000-0000-000000000000";
 const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 /** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
@@ -97,18 +110,16 @@ export class SqlInsight implements Insight {
   ): Promise<InsightPage> {
     if (filter.ids !== undefined) return this.#byIds(filter.ids, page.limit);
     if (page.order === "due") return this.#due(filter, page);
-    const cursor = page.cursor ?? HIGHEST;
+    const deadline = performance.now() + PATIENCE_MS;
     const walked = await Promise.all(
-      walksOf(filter).map(async ({ source, states }) => {
-        const scan = scanOf(filter);
-        const rows = await this.#driver.read({
-          name: `browse${source}`,
-          params: { ...this.#params(filter, states, cursor), scan, limit: page.limit + 1 },
+      walksOf(filter).map(async (walk) => {
+        const { rows, bottom } = await this.#walk("browse", walk, filter, {
+          cursor: page.cursor ?? HIGHEST,
+          deadline,
+          limit: page.limit + 1,
+          enough: (found) => found.length > page.limit,
         });
-        const ids = rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
-        const last = rows.find((row) => row["id"] === null);
-        const bottom = last === undefined ? null : wasCut(last, number(last, "walked"), scan, filter);
-        return { ids, bottom };
+        return { ids: rows.map((row) => text(row, "id")), bottom };
       }),
     );
     // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
@@ -130,6 +141,41 @@ export class SqlInsight implements Insight {
       cursor: full ? (ids.at(-1) ?? null) : floor,
       cut: !full && floor !== null,
     };
+  }
+
+  /** One walk, piece by piece. `bottom`: where it stopped before the end; null: it saw everything. */
+  async #walk(
+    verb: "browse" | "tally",
+    { source, states }: Walk,
+    filter: InsightFilter,
+    until: {
+      readonly cursor: string;
+      readonly deadline: number;
+      readonly limit?: number;
+      readonly enough: (rows: readonly Row[]) => boolean;
+    },
+  ): Promise<{ rows: Row[]; bottom: string | null }> {
+    const deep = isDeep(filter) || source === "Troubled"; // each entry costs a row of its own
+    const [least, most] = deep ? [DEEP_LEAST, DEEP_SCAN] : [LEAST, SCAN];
+    const found: Row[] = [];
+    let { cursor } = until;
+    for (let walked = 0; ;) {
+      const scan = Math.min(walked === 0 || deep ? PIECE : 3 * PIECE, most - walked);
+      const limit = until.limit === undefined ? {} : { limit: until.limit };
+      const rows = await this.#driver.read({
+        name: `${verb}${source}`,
+        params: { ...this.#params(filter, states, cursor), ...limit, scan },
+      });
+      const isLast = (row: Row): boolean => row[verb === "browse" ? "id" : "state"] === null;
+      const last = rows.find(isLast) as Row;
+      found.push(...rows.filter((row) => !isLast(row)));
+      const taken = number(last, verb === "browse" ? "walked" : "n");
+      walked += taken;
+      const bottom = wasCut(last, taken, scan, filter);
+      if (bottom === null || walked >= most || until.enough(found)) return { rows: found, bottom };
+      if (walked >= least && performance.now() > until.deadline) return { rows: found, bottom };
+      cursor = bottom;
+    }
   }
 
   async #byIds(ids: readonly string[], limit: number): Promise<InsightPage> {
@@ -172,6 +218,7 @@ export class SqlInsight implements Insight {
       const count = (await this.#byIds(filter.ids, COUNT_CAP)).jobs.length;
       return { states: {}, total: { count, more: false } };
     }
+    const deadline = performance.now() + PATIENCE_MS;
     const simple = isSimple(filter);
     const states: Partial<Record<JobState, CappedCount>> = {};
     const wanted = new Set(filter.states ?? JOB_STATES);
@@ -181,7 +228,7 @@ export class SqlInsight implements Insight {
     for (const state of LIVE)
       if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
     const rest = [...wanted].filter((state) => states[state] === undefined);
-    for (const { walk, rows, cut } of await this.#tallyWalks(filter, rest)) {
+    for (const { walk, rows, cut } of await this.#tallyWalks(filter, rest, deadline)) {
       for (const state of walk.states) {
         const ofState = rows.filter((row) => row["state"] === state);
         states[state] = capped(
@@ -205,22 +252,28 @@ export class SqlInsight implements Insight {
   #tallyWalks(
     filter: InsightFilter,
     states: readonly JobState[],
+    deadline: number,
   ): Promise<{ walk: Walk; rows: Row[]; cut: boolean }[]> {
-    const scan = scanOf(filter);
     return Promise.all(
       tallyWalks({ ...filter, states }).map(async (walk) => {
-        const all = await this.#driver.read({
-          name: `tally${walk.source}`,
-          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
+        // No count goes beyond its cap: when each state is there, nothing more is to be learnt.
+        const enough = (rows: readonly Row[]): boolean =>
+          walk.states.every(
+            (state) =>
+              rows.reduce((n, row) => (row["state"] === state ? n + number(row, "n") : n), 0) > COUNT_CAP,
+          );
+        const { rows, bottom } = await this.#walk("tally", walk, filter, {
+          cursor: HIGHEST,
+          deadline,
+          enough,
         });
-        const last = all.find((row) => row["state"] === null) as Row;
-        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
-        return { walk, rows: all.filter((row) => row["state"] !== null), cut };
+        return { walk, rows, cut: bottom !== null };
       }),
     );
   }
 
   async facets(filter: InsightFilter): Promise<JobFacets> {
+    const deadline = performance.now() + PATIENCE_MS;
     const { states: _states, queues: _queues, names: _names, ...others } = filter;
     if (filter.ids !== undefined) {
       const { jobs } = await this.#byIds(filter.ids, COUNT_CAP);
@@ -236,7 +289,7 @@ export class SqlInsight implements Insight {
         for (const state of ["scheduled", "ready", "waiting"] as const)
           cells.push({ state, queue, name, ...counts[state] });
       }
-    const walks = await this.#tallyWalks(others, simple ? ENDED : JOB_STATES);
+    const walks = await this.#tallyWalks(others, simple ? ENDED : JOB_STATES, deadline);
     const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
     for (const { walk, rows, cut } of walks) {
       for (const row of rows) {
@@ -298,7 +351,10 @@ export class SqlInsight implements Insight {
 
   async lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
     const [waiting, running] = await Promise.all([
-      this.#driver.read({ name: "tallyLines", params: { now: this.#driver.now(), cap: COUNT_CAP + 1 } }),
+      this.#driver.read({
+        name: "tallyLines",
+        params: { now: this.#driver.now(), cap: COUNT_CAP + 1, budget: LINES_BUDGET },
+      }),
       this.#driver.read({ name: "tallyRunning", params: {} }),
     ]);
     const held = new Map(running.map((row) => [`${text(row, "queue")}\n${text(row, "name")}`, row]));
@@ -307,9 +363,9 @@ export class SqlInsight implements Insight {
       return {
         queue: text(row, "queue"),
         name: text(row, "name"),
-        ready: capped(number(row, "ready"), false),
-        scheduled: capped(number(row, "scheduled"), false),
-        waiting: capped(number(row, "waiting"), false),
+        ready: capped(number(row, "ready"), number(row, "more_ready") > 0),
+        scheduled: capped(number(row, "scheduled"), number(row, "more_scheduled") > 0),
+        waiting: capped(number(row, "waiting"), number(row, "more_waiting") > 0),
         running: busy === undefined ? 0 : number(busy, "running"),
         oldestAt: maybeNumber(row, "oldest"),
         longestSince: busy === undefined ? null : maybeNumber(busy, "longest"),
@@ -325,14 +381,13 @@ export class SqlInsight implements Insight {
       .filter(({ state }) => filter.states === undefined || filter.states.includes(state))
       .sort(byAttention)
       .slice(0, MOST_GROUPS);
-    const messages = await this.#messages(wanted);
+    const samples = await this.#samples(wanted);
     return {
-      groups: wanted.map(({ week: _week, weekFrom: _from, places: _places, ...group }) => ({
-        ...group,
-        message: messages.get(group.sample ?? "") ?? group.message,
-      })),
+      groups: wanted.map(({ week: _week, weekFrom: _from, places: _places, ...group }) =>
+        withSample(group, samples.get(group.sample ?? "")),
+      ),
       searched,
-      cut: searched >= SCAN,
+      cut: searched >= GROUP_SCAN,
     };
   }
 
@@ -340,16 +395,16 @@ export class SqlInsight implements Insight {
     const { groups } = await this.#errorGroups({}, id);
     const [group] = groups;
     if (group === undefined) return null;
-    return { ...group, message: (await this.#messages([group])).get(group.sample ?? "") ?? group.message };
+    return withSample(group, (await this.#samples([group])).get(group.sample ?? ""));
   }
 
-  /** The messages of those samples that still fail so; a job that was retried may have come good, or to other grief. */
-  async #messages(groups: readonly ErrorGroup[]): Promise<Map<string, string | null>> {
+  /** Those samples that still fail so; a job that was retried may have come good, or to other grief. */
+  async #samples(groups: readonly ErrorGroup[]): Promise<ReadonlyMap<string, JobSummary>> {
     const of = new Set(groups.map(({ group }) => group));
     const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
     return new Map(
-      samples.flatMap(({ id, error, errorGroup: group }) =>
-        group !== null && of.has(group) ? [[id, error]] : [],
+      samples.flatMap((job) =>
+        job.errorGroup !== null && of.has(job.errorGroup) ? [[job.id, job] as const] : [],
       ),
     );
   }
@@ -360,10 +415,10 @@ export class SqlInsight implements Insight {
   ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
     const queues = filter.queues ?? null;
     const names = filter.names ?? null;
-    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, from: LOWEST, scan: SCAN };
+    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, scan: GROUP_SCAN };
     const [dead, troubled, known] = await Promise.all([
       this.#driver.read({ name: "groupDead", params }),
-      this.#driver.read({ name: "groupTroubled", params }),
+      this.#driver.read({ name: "groupTroubled", params: { ...params, scan: TROUBLED_SCAN } }),
       this.#causes.rows({ ids: only === null ? null : [only], names }),
     ]);
     const last = dead.find((row) => row["queue"] === null) as Row;
@@ -381,7 +436,9 @@ export class SqlInsight implements Insight {
         causes.set(cause.group, cause);
     const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
     const counts =
-      ids.length === 0 ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now);
+      ids.length === 0
+        ? new Map<string, CauseCounts>()
+        : await this.#causes.counts(ids, queues, now, only === null ? "day" : "week");
     const groups = ids
       .filter((id) => jobs.has(id) || causes.has(id))
       .map((id) =>
@@ -501,6 +558,16 @@ export class SqlInsight implements Insight {
   }
 }
 
+/** What the sample says: the message, and when it was tried (of a job that will be tried again nobody else may know). */
+function withSample<G extends ErrorGroup>(group: G, sample: JobSummary | undefined): G {
+  if (sample === undefined) return group;
+  return {
+    ...group,
+    message: sample.error ?? group.message,
+    lastAt: group.lastAt ?? sample.startedAt,
+  };
+}
+
 /** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
 function wasCut(row: Row, walked: number, scan: number, filter: InsightFilter): string | null {
   const bottom = maybeText(row, "bottom");
@@ -525,10 +592,6 @@ function isDeep({ lane, key, since, until, search }: InsightFilter): boolean {
 
 function isSimple(filter: InsightFilter): boolean {
   return !isDeep(filter) && filter.errorGroup === undefined && filter.retrying !== true;
-}
-
-function scanOf(filter: InsightFilter): number {
-  return isDeep(filter) ? DEEP_SCAN : SCAN;
 }
 
 /** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */

@@ -91,21 +91,24 @@ export class Jobs {
       });
   }
 
-  delete(ids: readonly string[], ask: (session: number) => void): Promise<Map<string, DeleteOutcome>> {
+  delete(
+    ids: readonly string[],
+    those: "stop" | "leave",
+    ask: (session: number) => void,
+  ): Promise<Map<string, DeleteOutcome>> {
     const now = this.#driver.now();
     const wanted = ids.filter(isId);
     const asked = new Set<number>();
     const script = function* (): Script<Map<string, DeleteOutcome>> {
       const rows = yield { name: "lockQueued", params: { ids: wanted } };
       const running = rows.filter((row) => row["token"] !== null);
-      yield* askHolders(running, "deleted by user", now);
-      for (const row of running) asked.add(maybeNumber(row, "session") as number);
+      if (those === "stop") yield* askHolders(running, "deleted by user", now);
+      if (those === "stop") for (const row of running) asked.add(maybeNumber(row, "session") as number);
       const held = new Set(running.map((row) => text(row, "id")));
       const gone = yield { name: "forget", params: { ids: wanted.filter((id) => !held.has(id)) } };
       const deleted = new Set(gone.map((row) => text(row, "id")));
-      return new Map(
-        ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? "cancel_requested" : "not_found"]),
-      );
+      const left = those === "stop" ? "cancel_requested" : "running";
+      return new Map(ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? left : "not_found"]));
     };
     return this.#driver.transaction(script).then((outcomes) => {
       for (const session of asked) ask(session);

@@ -7,10 +7,10 @@
  */
 import type { NewJob } from "../job.ts";
 import { parseStarts, roomIn } from "../policy/window.ts";
-import type { LaneLimits, LanePage, LaneState } from "../store.ts";
+import type { LaneLimits, LanePage, LaneState, QueueUse } from "../store.ts";
 import type { Call, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
-import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
+import { flag, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 const REMEMBER_MS = 3_600_000;
 const MOST_REMEMBERED = 50_000;
@@ -115,6 +115,36 @@ export class LaneSettings {
       cursor: rows.length < limit || last === undefined ? null : String(number(last, "id")),
     };
   }
+}
+
+/** Lanes with jobs that may start none now; most jobs first. */
+export async function throttledLanes(driver: Driver, limit: number): Promise<LaneState[]> {
+  const rows = await driver.read({ name: "throttledLanes", params: { now: driver.now(), limit } });
+  return rows
+    .map(laneState)
+    .filter(
+      ({ paused, running, concurrency, rateOpensAt }) =>
+        paused || rateOpensAt !== null || (concurrency !== null && running >= concurrency),
+    )
+    .sort((a, b) => b.waiting - a.waiting);
+}
+
+/** What queues with limits use of them. */
+export async function queueUse(driver: Driver): Promise<QueueUse[]> {
+  const rows = await driver.read({ name: "queueUse", params: { now: driver.now() } });
+  return rows.map((row) => {
+    const { concurrency, rate } = queueSettings(row);
+    const window =
+      rate === null ? null : roomIn(parseStarts(maybeText(row, "starts")), rate, number(row, "now"));
+    return {
+      name: text(row, "name"),
+      concurrency,
+      rate,
+      running: Math.max(0, number(row, "running") - number(row, "back")),
+      started: rate === null || window === null ? null : rate.limit - window.room,
+      opensAt: window === null || window.room > 0 ? null : window.opensAt,
+    };
+  });
 }
 
 export function limitsOfLane(row: Row): LaneLimits {

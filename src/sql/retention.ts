@@ -7,9 +7,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { idAt } from "../policy/id.ts";
-import type { PruneReport } from "../store.ts";
+import type { DutyState, PruneReport } from "../store.ts";
 import type { Driver } from "./driver.ts";
-import { queueSettings, text } from "./rows.ts";
+import { maybeText, number, queueSettings, text } from "./rows.ts";
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
@@ -31,11 +31,19 @@ export class Retention {
     this.#clock = clock;
   }
 
-  async duty(name: string, everyMs: number): Promise<boolean> {
-    return (
-      (await this.#driver.write({ name: "duty", params: { now: this.#driver.now(), name, every: everyMs } }))
-        .length > 0
-    );
+  async duty(name: string, everyMs: number, by: string | null): Promise<boolean> {
+    const params = { now: this.#driver.now(), name, every: everyMs, by };
+    return (await this.#driver.write({ name: "duty", params })).length > 0;
+  }
+
+  async duties(): Promise<DutyState[]> {
+    const rows = await this.#driver.read({ name: "duties", params: {} });
+    return rows.map((row) => ({
+      name: text(row, "name"),
+      by: maybeText(row, "by"),
+      doneAt: new Date(number(row, "done_at")),
+      nextAt: new Date(number(row, "next_at")),
+    }));
   }
 
   async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {

@@ -21,9 +21,18 @@ import {
   sameTiming,
   type ScheduleEdits,
   type ScheduleSpec,
+  slotsWithout,
   timingOf,
 } from "../policy/schedule.ts";
-import type { DueSchedules, FiredSlot, ScheduleRow, SlotReport, Triggered } from "../store.ts";
+import type {
+  Backfilled,
+  BackfillRange,
+  DueSchedules,
+  FiredSlot,
+  ScheduleRow,
+  SlotReport,
+  Triggered,
+} from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, type PlacedJob } from "./enqueue.ts";
@@ -146,6 +155,46 @@ export class Schedules {
         },
       };
       return { job, status, id };
+    });
+  }
+
+  /**
+   * Jobs for slots of the past that have none. Under the schedule's lock, so that a slot that fires at this moment and two
+   * backfills at once still make one job each; the schedule itself goes on as it was.
+   */
+  async backfill(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null> {
+    if ((await this.#prepared(name)) === null) return null;
+    const placing = this.#placing;
+    const at = this.#driver.now();
+    return this.#driver.transaction(function* (): Script<Backfilled | null> {
+      const [row] = yield { name: "lockSchedule", params: { now: at, name } };
+      if (row === undefined) return null;
+      const now = number(row, "now");
+      const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
+      // What it has not come to yet is the schedule's own, unless it is paused: then nothing of it will be made.
+      const own = row["paused_at"] === null ? maybeNumber(row, "next_at") : null;
+      const to = Math.min(range.to, now, own ?? now);
+      const rows = yield { name: "slotsMade", params: { name, from: range.from, to } };
+      const made = new Set(rows.map((slot) => number(slot, "at")));
+      const timing = timingOf(spec, number(row, "anchor_at"));
+      const found = slotsWithout(timing, { ...range, to }, made);
+      if (range.dryRun || found.slots.length === 0)
+        return { ...found, slots: found.slots.map((slot) => ({ at: slot, made: null })) };
+      // Due now, not then: they stand behind what is waiting, and are no backlog of weeks.
+      const jobs = found.slots.map((slot) => ({ ...newJob(name, spec, newId(), slot, now), runAt: null }));
+      const outcomes = yield* insert(jobs, placing, at);
+      const slots = found.slots.map((slot, i) => ({
+        at: slot,
+        made: { job: jobs[i] as NewJob, ...(outcomes[i] as Enqueued) },
+      }));
+      yield* remember(
+        name,
+        slots
+          .filter(({ made: { status } }) => status !== "duplicate")
+          .map((one) => ({ at: one.at, job: one.made.id })),
+        now,
+      );
+      return { ...found, slots };
     });
   }
 
@@ -291,9 +340,24 @@ function* act(
       missed: plan.missed,
     },
   };
+  yield* remember(
+    env.name,
+    fired.map(({ slot, id }) => ({ at: slot, job: id })),
+    env.now,
+  );
   // Under the row's lock nobody can have advanced it meanwhile. If somebody has, nothing of this may stand.
   if (advanced.length === 0) throw new Error(`schedule ${env.name} was advanced by somebody else`);
   return { fired, skipped, missed: plan.missed, waiting: waiting !== null, fault: null };
+}
+
+/** These slots have their job. */
+function* remember(
+  name: string,
+  slots: readonly { at: number; job: string }[],
+  madeAt: number,
+): Script<void> {
+  if (slots.length === 0) return;
+  yield { name: "addSlots", params: { rows: slots.map((slot) => ({ name, ...slot, madeAt })) } };
 }
 
 /** Which slots get a job now, and which one waits until the job before it has ended. */

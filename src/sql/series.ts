@@ -14,13 +14,15 @@ import type {
   LogLineRow,
   MetricQuery,
   MetricRow,
+  QueueMinute,
 } from "../store.ts";
-import type { Row, Script } from "./catalogue.ts";
+import type { Row, RowList, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { maybeNumber, maybeText, number, text } from "./rows.ts";
 
-/** Stands for all workers, in minutes that are long over. */
+/** Stands for all workers in minutes that are long over, and for all kinds in sums. */
 const TOGETHER = "";
+const HOUR = 3_600_000;
 
 export class Series {
   readonly #driver: Driver;
@@ -34,9 +36,41 @@ export class Series {
       await this.#driver.write({ name: "putMetrics", params: { rows: rows.map((row) => ({ ...row })) } });
   }
 
-  async metrics({ since, until, queues, names }: MetricQuery): Promise<MetricRow[]> {
+  async metrics(query: MetricQuery): Promise<MetricRow[]> {
+    const { since, until, queues, names, sums } = query;
+    if (sums !== undefined && queues === null) return this.#sums(sums, query);
     const rows = await this.#driver.read({ name: "metrics", params: { since, until, queues, names } });
     return rows.map(metricRow);
+  }
+
+  /** Hours that were added up from there; what is left of the range from the minutes themselves. */
+  async #sums(sums: "all" | "hours", { since, until, names }: MetricQuery): Promise<MetricRow[]> {
+    const range = { since, until };
+    // Every hour that was added up has a minute of everything: an hour without has not been, or nothing happened in it.
+    const hours = await this.#driver.read({ name: "summedHours", params: range });
+    const over = new Set(hours.map((row) => number(row, "hour")));
+    // The last hour may be asked for in part, and a kind's row is of the whole of it.
+    if (sums === "hours") over.delete(until - (until % HOUR));
+    const of = sums === "all" ? [TOGETHER] : names;
+    const read = await this.#driver.read({ name: "metricSums", params: { ...range, names: of } });
+    const rows = read.map(metricRow).filter(({ minute }) => over.has(minute - (minute % HOUR)));
+    const statement = sums === "all" ? "metricsTogether" : "metrics";
+    for (const part of rangesWithout(over, since, until)) {
+      const params = sums === "all" ? part : { ...part, queues: null, names };
+      rows.push(...(await this.#driver.read({ name: statement, params })).map(metricRow));
+    }
+    return rows;
+  }
+
+  async queueMinutes(since: number, until: number): Promise<QueueMinute[]> {
+    const rows = await this.#driver.read({ name: "queueMinutes", params: { since, until } });
+    return rows.map((row) => ({
+      minute: number(row, "minute"),
+      queue: text(row, "queue"),
+      done: number(row, "done"),
+      failed: number(row, "failed"),
+      dead: number(row, "dead"),
+    }));
   }
 
   /** In one transaction: what is read, written and dropped is one state. Answers how many rows went into others. */
@@ -48,6 +82,7 @@ export class Series {
       const single = rows.filter(({ worker }) => worker !== TOGETHER).length;
       if (single === 0) return 0;
       yield { name: "putMetrics", params: { rows: together(rows).map((row) => ({ ...row })) } };
+      yield { name: "putMetricSums", params: { rows: sumsOf(rows) } };
       yield { name: "dropMetrics", params: range };
       return single;
     });
@@ -118,6 +153,35 @@ function metricRow(row: Row): MetricRow {
   };
 }
 
+/** The parts of a time that lie in none of these hours. Pure. */
+export function rangesWithout(
+  hours: ReadonlySet<number>,
+  since: number,
+  until: number,
+): { since: number; until: number }[] {
+  const ranges: { since: number; until: number }[] = [];
+  for (let from = since; from < until;) {
+    const hour = from - (from % HOUR);
+    const to = Math.min(hour + HOUR, until);
+    const last = ranges.at(-1);
+    if (!hours.has(hour)) {
+      if (last?.until === from) last.until = to;
+      else ranges.push({ since: from, until: to });
+    }
+    from = to;
+  }
+  return ranges;
+}
+
+/** What an hour comes to: of everything by the minute, of each kind as a whole. Pure. */
+function sumsOf(rows: readonly MetricRow[]): RowList {
+  const minutes = together(rows.map((row) => ({ ...row, queue: TOGETHER, name: TOGETHER })));
+  const kinds = together(
+    rows.map((row) => ({ ...row, queue: TOGETHER, minute: row.minute - (row.minute % HOUR) })),
+  );
+  return [...minutes, ...kinds].map(({ queue: _queue, worker: _worker, ...row }) => row);
+}
+
 /** One row for each (minute, queue, kind). Pure. */
 function together(rows: readonly MetricRow[]): MetricRow[] {
   const groups = Map.groupBy(rows, ({ minute, queue, name }) => JSON.stringify([minute, queue, name]));
@@ -126,8 +190,8 @@ function together(rows: readonly MetricRow[]): MetricRow[] {
     const ran = new Histogram();
     const waited = new Histogram();
     for (const row of group) {
-      ran.merge(Histogram.decode(row.ran));
-      waited.merge(Histogram.decode(row.waited));
+      ran.mergeText(row.ran);
+      waited.mergeText(row.waited);
     }
     const sum = (count: (row: MetricRow) => number): number =>
       group.reduce((total, row) => total + count(row), 0);

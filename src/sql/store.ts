@@ -37,8 +37,10 @@ import { Jobs } from "./jobs.ts";
 import { Passes } from "./passes.ts";
 import { Series } from "./series.ts";
 import { Causes } from "./triage.ts";
-import { Schedules } from "./schedules.ts";
-import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes } from "./lanes.ts";
+import { Forks } from "./forks.ts";
+import { type Placing, Schedules } from "./schedules.ts";
+import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes, queueUse, throttledLanes } from "./lanes.ts";
+import { SqlOverrides } from "./overrides.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
@@ -63,6 +65,8 @@ export class SqlStore implements Store {
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #lanes: LaneSettings;
+  readonly #forks: Forks;
+  readonly #overrides: SqlOverrides;
   readonly #breakers: Breakers;
   readonly #flows: Flows;
   readonly #claims: Claims;
@@ -77,17 +81,20 @@ export class SqlStore implements Store {
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver, clock);
-    this.#schedules = new Schedules(driver, {
+    const placing: Placing = {
       known: (of) =>
         this.#lines.id(of) !== undefined &&
         (of.lane === null || this.#laneNumbers.id(of.queue, of.lane) !== undefined),
       learn: (of) => this.#learnPlace(of),
       place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
-    });
+    };
+    this.#schedules = new Schedules(driver, placing);
+    this.#forks = new Forks(driver, placing);
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
     this.#series = new Series(driver);
     this.#lanes = new LaneSettings(driver);
+    this.#overrides = new SqlOverrides(driver);
     this.#breakers = new Breakers(driver);
     this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
     this.#settles = new Settles({
@@ -318,8 +325,8 @@ export class SqlStore implements Store {
     await this.#settles.tellEnds(ended);
     return outcomes;
   };
-  delete: Store["delete"] = (wanted) =>
-    this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
+  delete: Store["delete"] = (wanted, running = "stop") =>
+    this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
   retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
   async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
@@ -381,6 +388,13 @@ export class SqlStore implements Store {
   setLane: Store["setLane"] = (queue, key, change) =>
     this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
   lanes: Store["lanes"] = (query) => this.#lanes.list(query);
+  queueUse: Store["queueUse"] = () => queueUse(this.#driver);
+  throttledLanes: Store["throttledLanes"] = (limit) => throttledLanes(this.#driver, limit);
+  overrides: Store["overrides"] = (which) => this.#overrides.list(which);
+  beginOverride: Store["beginOverride"] = (target, back, until) => this.#overrides.begin(target, back, until);
+  forgetOverride: Store["forgetOverride"] = (target, keys, untilAt) =>
+    this.#overrides.forget(target, keys, untilAt);
+  untuneLane: Store["untuneLane"] = (queue, key) => this.#overrides.untuneLane(queue, key);
   place: Store["place"] = async (id) => {
     const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
     return row === undefined ? null : placeOf(row);
@@ -425,6 +439,9 @@ export class SqlStore implements Store {
   pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
   removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
   triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
+  fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
+  backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
+    this.#schedules.backfill(name, range, newId);
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
@@ -450,6 +467,7 @@ export class SqlStore implements Store {
 
   putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
   metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  queueMinutes: Store["queueMinutes"] = (since, until) => this.#series.queueMinutes(since, until);
   compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
@@ -467,7 +485,8 @@ export class SqlStore implements Store {
 
   // Upkeep (retention.ts)
 
-  duty: Store["duty"] = (name, everyMs) => this.#retention.duty(name, everyMs);
+  duty: Store["duty"] = (name, everyMs, by = null) => this.#retention.duty(name, everyMs, by);
+  duties: Store["duties"] = () => this.#retention.duties();
   prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
 
   async tidy(): Promise<void> {

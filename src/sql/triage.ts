@@ -86,15 +86,21 @@ export class Causes {
     };
   }
 
+  /** By the hour: of the week, or of the last day with all before it counted in the first hour. */
   async counts(
     ids: readonly string[],
     queues: readonly string[] | null,
     now: number,
+    detail: "day" | "week",
   ): Promise<ReadonlyMap<string, CauseCounts>> {
     const last = Math.floor(now / HOUR) * HOUR;
     const first = last - (HOURS_SHOWN - 1) * HOUR;
+    const fine = detail === "week" ? first : last - 23 * HOUR;
     const [hours, places] = await Promise.all([
-      this.#driver.read({ name: "failureHours", params: { ids, queues, since: first, recent: now - HOUR } }),
+      this.#driver.read({
+        name: "failureHours",
+        params: { ids, queues, since: first, fine, recent: now - HOUR },
+      }),
       this.#driver.read({ name: "failurePlaces", params: { ids } }),
     ]);
     const counts = new Map<

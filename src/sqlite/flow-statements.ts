@@ -28,6 +28,14 @@ export function flowStatements(t: Tables, alive: string) {
       ${upsert}
       returning job, name, wake_at`,
     findSteps: `select * from ${t.step} where job = :id order by seq, name`,
+    forkable: `
+      select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
+      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where h.id = :id`,
+    // As of the fork's first attempt: a failure that the handler answered is not tried again (flow/replay.ts).
+    copySteps: `
+      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label)
+      select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, output, error, label from ${t.step} where job = :id and seq < :before`,
+    markBegun: `update ${t.ready} set begun = 1 where id = :id`,
     findStep: `select * from ${t.step} where job = :id and name = :name`,
     holdRow: `select r.id from ${t.ready} r where r.id = :id and r.token = :token and ${alive}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,

@@ -17,30 +17,31 @@ interface Shared {
 export function insightStatements(t: Tables, { state, live, ended, levels }: Shared) {
   const linesIn = `select l.id from ${t.line} l
           where (:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
-  const walk = (taken: string) => `
+  const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
+  const walk = (taken: string, table: string) => `
       with walked as materialized (${taken}),
       found as (
         select w.id, w.state, w.line from walked w
         where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
-          and ((:queues is null and :names is null) or w.line in (${linesIn}))
+          and ${among("w")}
           and (:group is null or w.error_group = :group)
           and (not :deep or exists (
             select 1 from ${t.job} j where j.id = w.id
               and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
               and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
-              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(w.errors), :search) > 0)))
+              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :search) > 0))))
       )`;
-  const browse = (taken: string) => `${walk(taken)}
+  const browse = (taken: string, table: string) => `${walk(taken, table)}
       select * from (select f.id, null as bottom, null as walked from found f order by f.id desc limit :limit)
       union all
       select null, (select min(id) from walked), (select count(*) from walked)`;
-  const tally = (taken: string) => `${walk(taken)}
+  const tally = (taken: string, table: string) => `${walk(taken, table)}
       select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
       union all select null, null, (select count(*) from walked), (select min(id) from walked)`;
   const range = (row: string) => `${row}.id < :cursor`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan`;
-  const columns = `r.id, r.line, ${state} as state, r.error_group, r.errors`;
-  const endedColumns = `h.id, h.line, h.state, h.error_group, h.errors`;
+  const columns = `r.id, r.line, ${state} as state, r.error_group`;
+  const endedColumns = `h.id, h.line, h.state, h.error_group`;
   const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
   const takenHeld = `
         select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.id = o.value and r.token = c.token
@@ -49,7 +50,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
   const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
   const count = (where: string) =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit :cap) x)`;
+    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit (select n from cap)) x)`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
@@ -58,16 +59,16 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
 
   return {
-    browseLive: browse(takenLive),
-    browseHeld: browse(takenHeld),
-    browseTroubled: browse(takenTroubled),
-    browseEnded: browse(takenEnded),
-    browseUnhappy: browse(takenUnhappy),
-    tallyLive: tally(takenLive),
-    tallyHeld: tally(takenHeld),
-    tallyTroubled: tally(takenTroubled),
-    tallyEnded: tally(takenEnded),
-    tallyUnhappy: tally(takenUnhappy),
+    browseLive: browse(takenLive, t.ready),
+    browseHeld: browse(takenHeld, t.ready),
+    browseTroubled: browse(takenTroubled, t.ready),
+    browseEnded: browse(takenEnded, t.history),
+    browseUnhappy: browse(takenUnhappy, t.history),
+    tallyLive: tally(takenLive, t.ready),
+    tallyHeld: tally(takenHeld, t.ready),
+    tallyTroubled: tally(takenTroubled, t.ready),
+    tallyEnded: tally(takenEnded, t.history),
+    tallyUnhappy: tally(takenUnhappy, t.history),
     lineUp: `
       with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
       select r.id, r.run_at from level_of lv cross join ${t.ready} r
@@ -82,10 +83,9 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     inspect: `
       select * from (${detailed.live} where r.id = :id union all ${detailed.ended} where h.id = :id) one limit 1`,
     tallyLines: `
-      with recursive scope as (select l.id as line from ${t.line} l),${levels}
-      select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
-        coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest
-      from ${t.line} l left join (
+      with recursive scope as (select l.id as line from ${t.line} l),${levels},
+      cap (n) as materialized (select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from level_of lv where lv.rank is not null),
+      counted as materialized (
         select lv.line,
           ${count(`r.token is null and r.run_at <= :now`)} as ready,
           ${count(`r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}`)} as scheduled,
@@ -93,25 +93,36 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
           (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= :now
             order by r.run_at, r.id limit 1) as oldest
         from level_of lv where lv.rank is not null
-      ) c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
+      )
+      select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
+        coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, coalesce(max(c.ready >= (select n from cap)), 0) as more_ready,
+        coalesce(max(c.scheduled >= (select n from cap)), 0) as more_scheduled, coalesce(max(c.waiting >= (select n from cap)), 0) as more_waiting
+      from ${t.line} l left join counted c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, count(*) as running, min(r.started_at) as longest
       from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.id = o.value and r.token = c.token
       join ${t.line} l on l.id = r.line group by l.queue, l.name`,
+    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
     groupDead: `
       with walked as materialized (
         select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
+      ),
+      counted as (
+        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id) as sample,
+          count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
+          count(*) filter (where w.ended_at > :now - 604800000) as week
+        from walked w where w.state = 'dead' and w.error_group is not null and ${among("w")} group by w.line, w.error_group
       )
-      select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id) as sample,
-        count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
-        count(*) filter (where w.ended_at > :now - 604800000) as week
-      from walked w join ${t.line} l on l.id = w.line
-      where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group
+      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
+      from counted c join ${t.line} l on l.id = c.line
       union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
     groupTroubled: `
-      select l.queue, l.name, w.error_group, count(*) as n, max(w.id) as sample, null as first_at, max(w.started_at) as last_at
-      from (select r.id, r.line, r.error_group, r.started_at from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w join ${t.line} l on l.id = w.line
-      where w.line in (${linesIn}) group by l.queue, l.name, w.error_group`,
+      with counted as (
+        select w.line, w.error_group, count(*) as n, max(w.id) as sample
+        from (select r.id, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w
+        where ${among("w")} group by w.line, w.error_group
+      )
+      select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details) values (:now, :actor, :action, :target, :outcome, :details)`,
     dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,

@@ -268,6 +268,32 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       from ${t.lane} a
       where (:queue is null or a.queue = :queue) and (:key is null or a.key = :key) and a.id > :after
       order by a.id limit :limit`,
+    overrides: `
+      select kind, name, set_at, until_at, back from ${t.override} where not :due or until_at <= :now order by until_at, kind, name`,
+    lockOverride: `select until_at, back from ${t.override} where kind = :kind and name = :name`,
+    putOverride: `
+      insert into ${t.override} (kind, name, set_at, until_at, back) values (:kind, :name, :now, coalesce(:at, :now + :delay), :back)
+      on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back`,
+    dropOverride: `delete from ${t.override} where kind = :kind and name = :name`,
+    untuneLane: `update ${t.lane} set tuned = false where queue = :queue and key = :key`,
+    queueUse: `
+      select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, :now as now,
+        coalesce((select r.n from ${t.refund} r where r.queue = q.name), 0) as back
+      from ${t.queue} q where q.limited order by q.name`,
+    // Those at their limit are looked for, at most 500, and of them those with most jobs are counted again to the full.
+    throttledLanes: `
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a where a.id in (
+        select f.id from (
+          select c.id, (select count(*) from (select 1 from ${t.ready} r where r.lane = c.id and r.token is null limit 100) few) as n
+          from (
+            select l.id from ${t.lane} l
+            where l.paused_at is not null or (l.concurrency is not null and l.running >= l.concurrency) or (l.rate_limit is not null and l.starts is not null)
+            order by l.id limit 500
+          ) c
+        ) f where f.n > 0 order by f.n desc, f.id limit :limit
+      )`,
     forgetLanes: [
       `delete from ${t.lane} where id in (
         select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < :now - ${FORGET_AFTER_MS}

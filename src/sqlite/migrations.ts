@@ -24,20 +24,23 @@ export const migrations: readonly Migration[] = [
       `create table ${t.ready} (
         id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, errors text, progress text, note text,
-        error_group text, pending integer, due_at integer, waits text,
+        lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, error_group text, errors text, progress text, note text,
+        pending integer, due_at integer, waits text,
         constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
-      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id) where token is null`,
+      // The token, always null here, lets the index answer alone: `token is null` in a query asks for the column, and SQLite
+      // would fetch each row for it (counting 330,000 jobs: 880 ms; this way 42).
+      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id, token) where token is null`,
       `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, id) where lane is not null and token is null`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
-      `create index "${schema}_ready_troubled" on ${t.ready} (id) where error_group is not null`,
+      `create index "${schema}_ready_troubled" on ${t.ready} (id, line, error_group) where error_group is not null`,
       `create table ${t.history} (
         id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
-        ended_at integer not null, session integer, output text, errors text, progress text, error_group text)`,
-      `create index "${schema}_history_unhappy" on ${t.history} (id) where state <> 'done'`,
+        ended_at integer not null, session integer, error_group text, output text, errors text, progress text)`,
+      // What failures are counted by is in it; jobs that are done write no entry.
+      `create index "${schema}_history_unhappy" on ${t.history} (id, state, line, error_group, ended_at) where state <> 'done'`,
       `create table ${t.session} (
         id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
         started_at integer not null, stop_requested_at integer, closed_at integer, pid integer not null,
@@ -84,14 +87,19 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_bell_back" on ${t.bell} (line) where back > 0`,
       `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
       `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
+      // Limits that somebody set for a while, and what they go back to (overrides.ts).
+      `create table ${t.override} (
+        kind text not null, name text not null, set_at integer not null, until_at integer not null, back text, primary key (kind, name)) without rowid`,
       `create table ${t.breaker} (
         key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,
-      `create table ${t.duty} (name text primary key not null, next_at integer not null) without rowid`,
+      `create table ${t.duty} (name text primary key not null, next_at integer not null, done_at integer not null, by text) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
         created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,
         fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
       `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
+      // Slots that have their job, so that a backfill makes no second one; forgotten 30 days after.
+      `create table ${t.slot} (schedule text not null, at integer not null, job text not null, made_at integer not null, primary key (schedule, at)) without rowid`,
       `create table ${t.budget} (
         name text primary key not null, amount real not null, per_ms integer not null, burst real not null, tuned integer not null,
         standard text, tokens real not null, filled_at integer not null, chunks text) without rowid`,
@@ -103,6 +111,11 @@ export const migrations: readonly Migration[] = [
         minute integer not null, queue text not null, name text not null, worker text not null, done integer not null, failed integer not null,
         dead integer not null, cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
         ran text not null, waited text not null, primary key (minute, queue, name, worker)) without rowid`,
+      // What is over, added up: of everything by the minute (name ''), of each kind by the hour.
+      `create table ${t.metric_sum} (
+        name text not null, minute integer not null, done integer not null, failed integer not null, dead integer not null,
+        cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
+        ran text not null, waited text not null, primary key (name, minute)) without rowid`,
       `create table ${t.gauge} (
         minute integer not null, source text not null, name text not null, value real not null, primary key (minute, source, name)) without rowid`,
       `create table ${t.event} (

@@ -451,6 +451,10 @@ export function statements(t: Tables): Statements {
       where name = :name and next_at is :expected returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = :now where name = :name and fault is null returning name`,
+    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from and at < :to order by at`,
+    addSlots: `
+      insert into ${t.slot} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
+      on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
     liveJobs: `select id from ${t.ready} where id in (select value from json_each(:ids))`,
     budgetRows: `select ${budgetColumns}, :now as now from ${t.budget} order by name`,
@@ -481,6 +485,24 @@ export function statements(t: Tables): Statements {
       where minute >= :since and minute < :until
         and (:queues is null or queue in (select value from json_each(:queues))) and (:names is null or name in (select value from json_each(:names)))
       order by minute, queue, name, worker`,
+    // Histograms are lists in brackets: with commas between, and brackets around, they are one list (policy/histogram.ts).
+    metricsTogether: `
+      select minute, '' as queue, '' as name, '' as worker, sum(done) as done, sum(failed) as failed, sum(dead) as dead, sum(cancelled) as cancelled,
+        sum(throttled) as throttled, sum(released) as released, sum(lost) as lost, group_concat(ran, ',') as ran, group_concat(waited, ',') as waited
+      from ${t.metric} where minute >= :since and minute < :until group by minute order by minute`,
+    queueMinutes: `
+      select minute, queue, sum(done) as done, sum(failed) as failed, sum(dead) as dead
+      from ${t.metric} where minute >= :since and minute < :until group by minute, queue order by minute, queue`,
+    putMetricSums: `
+      insert into ${t.metric_sum} (name, minute, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      values (:rows.name, :rows.minute, :rows.done, :rows.failed, :rows.dead, :rows.cancelled, :rows.throttled, :rows.released, :rows.lost, :rows.ran, :rows.waited)
+      on conflict (name, minute) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+    metricSums: `
+      select minute, '' as queue, name, '' as worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric_sum}
+      where name in (select value from json_each(:names)) and minute >= :since and minute < :until order by name, minute`,
+    summedHours: `
+      select distinct minute - minute % 3600000 as hour from ${t.metric_sum} where name = '' and minute >= :since and minute < :until`,
     dropMetrics: `delete from ${t.metric} where minute >= :since and minute < :until and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value) values (:rows.minute, :rows.source, :rows.name, :rows.value)
@@ -511,6 +533,8 @@ export function statements(t: Tables): Statements {
       select id, job, at, level, attempt, message, details from ${t.log} where job = :job order by id desc limit :limit`,
     forgetSeries: [
       `delete from ${t.metric} where minute < :metricsBefore`,
+      `delete from ${t.metric_sum} where minute < :metricsBefore`,
+      `delete from ${t.slot} where made_at < :metricsBefore`,
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
       `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
@@ -520,8 +544,9 @@ export function statements(t: Tables): Statements {
     ...triageStatements(t),
 
     duty: `
-      insert into ${t.duty} as d (name, next_at) values (:name, :now + :every)
-      on conflict (name) do update set next_at = excluded.next_at where d.next_at <= :now returning name`,
+      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, :now + :every, :now, :by)
+      on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= :now returning name`,
+    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
       select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
       where h.id > :after and h.id < :before and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep

@@ -20,7 +20,7 @@ export function triageStatements(t: Tables) {
       where (:ids is null or g.id in (select value from json_each(:ids))) and (:names is null or g.name in (select value from json_each(:names)))
       order by g.state <> 'open' desc, max(coalesce(g.last_at, 0), coalesce(g.state_at, 0)) desc limit :limit`,
     failureHours: `
-      select f.error_group, f.at - f.at % 3600000 as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent), 0) as recent
+      select f.error_group, case when f.at >= :fine then f.at - f.at % 3600000 else :since end as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent), 0) as recent
       from ${t.failure} f
       where f.error_group in (select value from json_each(:ids)) and f.at >= :since and (:queues is null or f.queue in (select value from json_each(:queues)))
       group by 1, 2 order by 1, 2`,

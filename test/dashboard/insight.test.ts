@@ -72,6 +72,41 @@ onEveryStore((target) => {
       });
     });
 
+    test("[K2] a walk goes in pieces: what is rare is found behind the cursor of a page that stopped", async () => {
+      const { hf } = await fresh(target);
+      const { insight } = hf.internals.store;
+      const { id } = await hf.enqueue(mail, { note: "the needle" });
+      for (let i = 0; i < 4; i += 1)
+        await hf.enqueueMany(Array.from({ length: 1_500 }, (_, n) => ({ job: plain, input: n })));
+      const found: string[] = [];
+      const cursors: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page = await insight.browse({ search: "the needle" }, { limit: 10, cursor });
+        found.push(...page.jobs.map((job) => job.id));
+        expect(page.cut).toBe(page.cursor !== null);
+        cursor = page.cursor;
+        if (cursor !== null) cursors.push(cursor);
+      } while (cursor !== null);
+      expect(found).toEqual([id]);
+      expect(cursors).toEqual([...new Set(cursors)].sort().reverse());
+      // Six pieces at most, and at least one thousand in each.
+      expect(cursors.length).toBeLessThanOrEqual(6);
+    });
+
+    test("[K2] with very many queues each is counted to a lower cap, and says that there are more", async () => {
+      const { hf } = await fresh(target);
+      const queues = Array.from({ length: 500 }, (_, n) => `queue-${n}`);
+      await hf.enqueueMany(queues.map((queue) => ({ job: plain, input: null, queue })));
+      await hf.enqueueMany(
+        Array.from({ length: 150 }, () => ({ job: plain, input: null, queue: "queue-7" })),
+      );
+      const { lines } = await hf.internals.store.insight.lines();
+      const of = (name: string) => lines.find(({ queue }) => queue === name)?.ready;
+      expect(of("queue-7")).toEqual({ count: 100, more: true });
+      expect(of("queue-8")).toEqual({ count: 1, more: false });
+    });
+
     test("time filters hold, and start the walk where the time is", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });

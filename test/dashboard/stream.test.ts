@@ -55,6 +55,18 @@ onEveryStore((target) => {
       await stream.return();
     });
 
+    test("[J6] GET /overview with the last answer's ETag is 304 and empty until something changes", async () => {
+      const { hf, get } = await api(target);
+      const first = await get<Overview>("/overview");
+      const etag = first.headers.get("etag")!;
+      // Ages make it new every 5 s: asked at once, so that at most one of three can fall on that.
+      const asked = await Promise.all([1, 2, 3].map(() => get("/overview", { "if-none-match": etag })));
+      expect(asked.filter(({ status, body }) => status === 304 && body === null).length).toBeGreaterThan(0);
+      expect(asked[0]!.headers.get("content-security-policy")).toContain("default-src 'none'");
+      await hf.enqueue(plain, 1);
+      expect((await get<Overview>("/overview", { "if-none-match": etag })).body.totals.ready.count).toBe(1);
+    });
+
     test("[J6] stays when the database goes away, says so, and goes on when it is back", async () => {
       const { hf, handler } = await api(target);
       const { insight } = hf.internals.store;
@@ -113,6 +125,69 @@ describe("the sampler", () => {
     });
     return { clock, state, stream };
   }
+
+  test("[J6] who comes back with the id of its last event gets what it missed, and no snapshot", async () => {
+    const { clock, state, stream } = sampler();
+    const ids = (response: Response) => {
+      const reader = response.body!.getReader();
+      const decoder = new TextDecoder();
+      let text = "";
+      return async (): Promise<{ id: string | undefined; event: string | undefined; ready: number }> => {
+        for (;;) {
+          const end = text.indexOf("\n\n");
+          const block = end === -1 ? null : text.slice(0, end);
+          if (block !== null) text = text.slice(end + 2);
+          const data = block === null ? undefined : /^data: (.*)$/m.exec(block)?.[1];
+          if (block !== null && data !== undefined)
+            return {
+              id: /^id: (.*)$/m.exec(block)?.[1],
+              event: /^event: (.*)$/m.exec(block)?.[1],
+              ready: (JSON.parse(data) as Event["data"]).overview.totals.ready.count,
+            };
+          if (block === null) text += decoder.decode((await reader.read()).value, { stream: true });
+        }
+      };
+    };
+    const [first, second] = [new AbortController(), new AbortController()];
+    const keeps = ids(stream.open(second.signal)); // somebody else goes on watching
+    await keeps();
+    const next = ids(stream.open(first.signal));
+    const snapshot = await next();
+    expect(snapshot).toMatchObject({ event: "snapshot", ready: 1 });
+    first.abort();
+    // Points are a second apart by the database's clock, which is the count here.
+    for (const ready of [1_001, 2_001, 3_001]) {
+      state.ready = ready;
+      await clock.advance("1s");
+    }
+    const third = new AbortController();
+    const again = ids(stream.open(third.signal, snapshot.id));
+    const missed = [await again(), await again(), await again()];
+    expect(missed.map(({ event, ready }) => [event, ready])).toEqual([
+      ["change", 1_001],
+      ["change", 2_001],
+      ["change", 3_001],
+    ]);
+    expect(new Set([snapshot, ...missed].map(({ id }) => id)).size).toBe(4);
+    third.abort();
+    for (const unknown of ["", "other.3", `${snapshot.id!.split(".")[0]}.999`, "nonsense"]) {
+      const fresh = new AbortController();
+      expect((await ids(stream.open(fresh.signal, unknown))()).event).toBe("snapshot");
+      fresh.abort();
+    }
+    second.abort();
+  });
+
+  test("[J6] who asks again and again is told when something has changed, and every 5 s", async () => {
+    const { state, stream } = sampler();
+    const { etag, overview: first } = await stream.poll(null);
+    expect(first?.totals.ready.count).toBe(1);
+    expect(await stream.poll(etag)).toEqual({ overview: null, etag });
+    state.ready = 2;
+    const changed = await stream.poll(etag);
+    expect([changed.overview?.totals.ready.count, changed.etag === etag]).toEqual([2, false]);
+    expect((await stream.poll(changed.etag)).overview).toBeNull();
+  });
 
   test("one look a tick for all viewers, none without; a change is told, sameness only every 5 s", async () => {
     const { clock, state, stream } = sampler();

@@ -114,7 +114,10 @@ onEveryStore((target) => {
     await hf.enqueueMany(Array.from({ length: 60 }, () => ({ job: quick, input: null })));
     await world.advance("20s");
     const since = world.clock.now() - 60_000;
+    const day = { since, step: "1d", name: [quick.name], by: "name" } as const;
     const before = await hf.metrics.series({ since, step: "10m" });
+    const dayBefore = await hf.metrics.series(day);
+    expect(dayBefore[0]?.points.reduce((sum, { done }) => sum + done, 0)).toBe(60);
     const rowsBefore = await metricRows(world.fresh);
     world.clock.set(world.clock.now() + 3 * 3_600_000);
     await hf.prune();
@@ -122,6 +125,13 @@ onEveryStore((target) => {
     expect(new Set(rowsBefore.map((row) => row["worker"])).size).toBeGreaterThan(0);
     expect(rows.every((row) => row["worker"] === "")).toBe(true);
     expect(await hf.metrics.series({ since, step: "10m" })).toEqual(before);
+    expect(await hf.metrics.series(day)).toEqual(dayBefore);
+    // From the sums: the minutes themselves are not asked for where an hour is over.
+    await world.fresh.query(`update ${world.fresh.table("metric")} set done = 0`);
+    expect(await hf.metrics.series({ since, step: "10m" })).toEqual(before);
+    expect(await hf.metrics.series(day)).toEqual(dayBefore);
+    expect((await hf.metrics.series({ since, step: "10m", by: "queue" }))[0]?.points[0]?.done).toBe(0);
+    for (const row of rows) row["done"] = 0;
     await hf.prune();
     expect(await metricRows(world.fresh)).toEqual(rows);
   });

@@ -35,8 +35,25 @@ test("merging is counting together, in any order, and survives its text", () => 
       for (const share of [0, 0.5, 0.95, 0.99, 1])
         expect(merged.percentile(share)).toBe(together.percentile(share));
       expect(merged.sumMs).toBeCloseTo(together.sumMs, 1);
+      const texts = new Histogram();
+      texts.mergeText(`${of(a).encode()},${of(b).encode()}`);
+      const counts = (text: string): unknown[] => (JSON.parse(text) as unknown[]).slice(1);
+      expect(counts(texts.encode())).toEqual(counts(together.encode()));
+      expect(texts.sumMs).toBeCloseTo(together.sumMs, 1);
     }),
   );
+});
+
+test("a text that is no histogram adds nothing, and spoils none beside it", () => {
+  const good = of([1, 20, 300]).encode();
+  for (const bad of ["[]", "[1,2]", "[-1,3,4]", "[1,x,4]", "[1,2,3", "[1,,2]", '["a",1,2]', "[1,2.5,3]"]) {
+    expect(Histogram.decode(bad).count).toBe(0);
+    const beside = new Histogram();
+    beside.mergeText(`${good},${bad}`);
+    expect(beside.encode()).toBe(good);
+  }
+  for (const bad of ["", "null", "{}", '{"a":[1,2,3]}', "nonsense"])
+    expect(Histogram.decode(bad).count).toBe(0);
 });
 
 test("nothing counted has no percentile, and negative durations count as none", () => {

@@ -19,6 +19,8 @@ interface ActOptions {
   readonly quiet?: boolean;
   readonly primary?: boolean;
   readonly title?: string;
+  /** Its icon alone; the word is for those who listen, and in its title. */
+  readonly bare?: boolean;
 }
 
 /** A button in a row; whoever may not press it does not see it. */
@@ -32,6 +34,7 @@ export function Act({
   quiet,
   primary,
   title,
+  bare,
   press,
 }: ActOptions & { press: () => void }) {
   if (!may(needs)) return null;
@@ -47,10 +50,11 @@ export function Act({
         type="button"
         class={`button ${looks.filter((one) => one !== "").join(" ")}`.trim()}
         aria-label={`${verb} ${on}`.trim()}
-        title={title}
+        title={title ?? (bare === true ? verb : undefined)}
         onClick={press}
       >
-        {icon !== undefined && <Icon name={icon} size={13} />} {verb}
+        {icon !== undefined && <Icon name={icon} size={13} />}{" "}
+        {bare !== true && <span class={icon === undefined ? "" : "verb"}>{verb}</span>}
       </button>{" "}
     </>
   );

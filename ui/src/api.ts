@@ -63,7 +63,12 @@ export function query(params: Params): string {
 
 export async function call(
   path: string,
-  init: { method?: string; body?: unknown; signal?: AbortSignal } = {},
+  init: {
+    method?: string;
+    body?: unknown;
+    signal?: AbortSignal;
+    headers?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<Response> {
   const response = await fetch(`${page.basePath}/api/v1${path}`, {
     method: init.method ?? "GET",
@@ -71,13 +76,14 @@ export async function call(
       ...(token.value === null ? {} : { authorization: `Bearer ${token.value}` }),
       ...(init.body === undefined ? {} : { "content-type": "application/json" }),
       "x-holdfast": "1",
+      ...init.headers,
     },
     ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
     ...(init.signal === undefined ? {} : { signal: init.signal }),
     cache: "no-store",
     redirect: "manual",
   });
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   if (response.status === 401 && page.auth === "token") locked.value = true;
   let body: ErrorBody | null = null;
   try {

@@ -9,15 +9,18 @@ interface BarsOptions {
   readonly looks?: string;
   /** How much of each is bad news. */
   readonly bad?: readonly number[];
+  /** What a bar of the whole height stands for; default the largest. */
+  readonly most?: number;
 }
 
-export function Bars({ of, label, height, name, looks = "", bad }: BarsOptions) {
-  const most = Math.max(1, ...of);
+export function Bars({ of, label, height, name, looks = "", bad, most: whole }: BarsOptions) {
+  const most = whole ?? Math.max(1, ...of);
   const sum = of.reduce((total, n) => total + n, 0);
   const step = 10;
-  const peak = sum === 0 || name === undefined ? "" : `, most ${most} (${name(of.indexOf(most))})`;
+  const peak =
+    sum === 0 || name === undefined ? "" : `, most ${Math.max(...of)} (${name(of.indexOf(Math.max(...of)))})`;
   // What is not nothing can be seen.
-  const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, (n / most) * height));
+  const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, Math.min(1, n / most) * height));
   const bar = (n: number, i: number, kind: string) => (
     <rect class={kind} x={i * step + 1} y={height - tall(n)} width={step - 2} height={tall(n)} />
   );

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type {
   BulkAction,
+  BulkVerb,
   DryRun,
   EditJson,
   FilterJson,
@@ -27,18 +28,23 @@ export const actions: Readonly<
   delete: { verb: "Delete", done: "deleted", permission: "jobs:delete", danger: true, key: "#" },
 };
 
-export function mayDo(action: BulkAction): boolean {
-  return may(actions[action].permission);
+const verbs: Readonly<Record<BulkVerb, (typeof actions)[BulkAction]>> = {
+  ...actions,
+  purge: { verb: "Purge", done: "deleted", permission: "jobs:delete", danger: true, key: "" },
+};
+
+export function mayDo(action: BulkVerb): boolean {
+  return may(verbs[action].permission);
 }
 
 /** Opens the dialog: a dry run, then the confirmation. */
-export function startBulk(action: BulkAction, filter: FilterJson, done: () => void): void {
+export function startBulk(action: BulkVerb, filter: FilterJson, done: () => void): void {
   if (!mayDo(action)) {
-    toast(`You may not ${actions[action].verb.toLowerCase()} jobs here.`, "bad");
+    toast(`You may not ${verbs[action].verb.toLowerCase()} jobs here.`, "bad");
     return;
   }
   const show = (change: EditJson | null): void =>
-    showDialog(`${actions[action].verb} jobs`, (close) => (
+    showDialog(`${verbs[action].verb} jobs`, (close) => (
       <Bulk action={action} filter={filter} change={change} close={close} done={done} />
     ));
   if (action === "edit") askEdit(`Edit ${inWords(filter)}`, show);
@@ -68,7 +74,7 @@ function Bulk({
   close,
   done,
 }: {
-  action: BulkAction;
+  action: BulkVerb;
   filter: FilterJson;
   change: EditJson | null;
   close: () => void;
@@ -78,7 +84,7 @@ function Bulk({
   const running = useSignal<Operation | null>(null);
   const error = useSignal<Error | null>(null);
   const input = useRef<HTMLInputElement>(null);
-  const { verb, danger, done: did } = actions[action];
+  const { verb, danger, done: did } = verbs[action];
   const edit = change === null ? {} : { change };
 
   const look = (): void => {
@@ -111,7 +117,10 @@ function Bulk({
 
   const matched = dry.value?.matched;
   const typed =
-    matched !== undefined && (action === "delete" || matched.more || matched.count > 1_000) ? action : null;
+    matched !== undefined &&
+    (action === "delete" || action === "purge" || matched.more || matched.count > 1_000)
+      ? action
+      : null;
   const start = (): void => {
     if (dry.value === null || running.value !== null) return;
     if (typed !== null && input.current?.value !== typed) {

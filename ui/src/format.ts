@@ -35,6 +35,14 @@ export function rate({ limit, perMs }: { limit: number; perMs: number }): string
   return `${number(limit)} per ${unit.replace(/^1 (?=\S+$)/, "")}`;
 }
 
+/** What somebody wrote as a rate: "100 per 1m". @throws Error that says how. */
+export function rateOf(text: string | undefined): { limit: number; per: string } | null {
+  if (text === undefined) return null;
+  const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*(\w+)$/.exec(text) ?? [];
+  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
+  return { limit: Number(limit), per };
+}
+
 function pad(n: number): string {
   return String(n).padStart(2, "0");
 }
@@ -59,6 +67,11 @@ export function instant(at: number | null): string {
   const date = new Date(at);
   if (clock.value === "utc") return `${date.toISOString().replace("T", " ").slice(0, 19)} UTC`;
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+/** Hour and minute. */
+export function clockTime(at: number): string {
+  return instant(at).slice(11, 16);
 }
 
 export function bytes(n: number | null): string {

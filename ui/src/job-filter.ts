@@ -1,5 +1,5 @@
 // Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
-import type { BulkAction, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
+import type { BulkVerb, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
 import type { Params } from "./api.ts";
 
 /** The filter as the address has it: each part by its parameter. */
@@ -100,7 +100,7 @@ export function filterJson(asked: Params): FilterJson {
 
 /** The same in the terminal. */
 export function commandOf(
-  verb: "list" | BulkAction,
+  verb: "list" | BulkVerb,
   filter: FilterJson,
   change: EditJson | null = null,
 ): string {
@@ -117,7 +117,8 @@ function editParts({ delay, at, queue, priority }: EditJson): string[] {
   return given.flatMap(([option, value]) => (value === undefined ? [] : [`--${option}`, String(value)]));
 }
 
-function partsOf(verb: "list" | BulkAction, filter: FilterJson): string[] {
+function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
+  if (verb === "purge") return ["holdfast", "queues", "purge", filter.queue?.[0] ?? ""];
   const parts = ["holdfast", "jobs", verb === "run-now" ? "run" : verb];
   if (filter.ids !== undefined) {
     if (verb === "list") return ["holdfast", "jobs", "show", filter.ids[0] ?? ""];

@@ -8,6 +8,7 @@ import { live, version } from "./live.ts";
 
 const pageSize = 50;
 const soonestMs = 1_900;
+const mostOnward = 10;
 
 export interface JobPages {
   readonly jobs: ReadonlySignal<readonly JobLine[]>;
@@ -29,7 +30,7 @@ export function useJobPages(asked: Params, busy: () => boolean): JobPages {
   const stale = useSignal(false);
   const loadedAt = useRef(Date.now());
 
-  const load = (cursor: string | null): void => {
+  const load = (cursor: string | null, onward = mostOnward): void => {
     loading.value = true;
     get<JobList>("/jobs", { ...asked, limit: pageSize, cursor }).then(
       (page) => {
@@ -38,6 +39,8 @@ export function useJobPages(asked: Params, busy: () => boolean): JobPages {
         error.value = null;
         loading.value = false;
         if (cursor === null) stale.value = false;
+        // A search that stopped on the way goes on by itself until there is something to look at.
+        if (page.cut && onward > 0 && jobs.peek().length < pageSize) load(page.cursor, onward - 1);
       },
       (failure: unknown) => {
         error.value = failure as Error;

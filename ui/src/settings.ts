@@ -67,6 +67,8 @@ export const themes = [
   ["contrast", "High contrast"],
 ] as const;
 export const clock = kept("clock", "local", ["local", "utc"]);
+/** Queues that share what is before the first dot or colon, together. */
+export const grouping = kept("grouping", "on", ["on", "off"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
 const moreContrast = matchMedia("(prefers-contrast: more)");

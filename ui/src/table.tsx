@@ -124,6 +124,7 @@ export function Listing<D, T>({
   rows: (data: D) => readonly T[];
   rowKey: (row: T, index: number) => string;
   columns: readonly Column<T>[];
+  row?: (row: T, index: number) => HTMLAttributes<HTMLTableRowElement>;
   empty: { icon: IconName; title: string; text: ComponentChildren };
   foot?: (data: D) => ComponentChildren;
 }) {

@@ -305,10 +305,26 @@ const edit: Command = {
   },
 };
 
+const fork: Command = {
+  name: "fork",
+  summary: "run a workflow again from one of its steps, as a new job",
+  args: "<id>",
+  maxArgs: 1,
+  options: { from: { type: "string", value: "step", help: "The first step that is done again" } },
+  details: "It must have ended. What it did before that step is taken over; the first run stays as it is.",
+  json: "{ status, id }",
+  examples: [{ line: "jobs fork 0199… --from send-invoice", says: "A new run, from there on" }],
+  run: async (ctx) => {
+    const id = ctx.argument(0, "the id of a job");
+    const made = await (await ctx.client()).jobs.fork(id, { from: ctx.string("from") ?? "" });
+    ctx.result(made, () => `${made.status} ${made.id}`);
+  },
+};
+
 export const jobs: Command = {
   name: "jobs",
-  summary: "list, errors, show, retry, cancel, delete, run, edit",
-  subcommands: [list, jobsErrors, show, jobHistory, jobLogs, retry, cancel, remove, runNow, edit],
+  summary: "list, errors, show, retry, cancel, delete, run, edit, fork",
+  subcommands: [list, jobsErrors, show, jobHistory, jobLogs, retry, cancel, remove, runNow, edit, fork],
   fallback: "list",
 };
 

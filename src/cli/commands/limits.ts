@@ -5,6 +5,7 @@ import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../context.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { oneLine, relative, table } from "../text.ts";
+import { WHILE, whileOf } from "../while.ts";
 
 // --- budgets ------------------------------------------------------------------------------------------------
 
@@ -40,6 +41,7 @@ const budgetSet: Command = {
   options: {
     rate: { type: "string", value: "n/time", help: "50/1m" },
     burst: { type: "string", value: "n", help: "Default the rate's number" },
+    ...WHILE,
   },
   details: "It outlives restarts, and the code's numbers, until: holdfast budgets reset <name>.",
   json: "{ set: name }",
@@ -48,7 +50,9 @@ const budgetSet: Command = {
     const which = ctx.argument(0, "the name of a budget");
     const burst = ctx.integer("burst");
     const rate = rateOf(ctx.string("rate") ?? "");
-    await (await ctx.client()).budgets.set(which, { ...rate, ...(burst === undefined ? {} : { burst }) });
+    await (
+      await ctx.client()
+    ).budgets.set(which, { ...rate, ...(burst === undefined ? {} : { burst }) }, whileOf(ctx));
     ctx.result({ set: which }, () => `${oneLine(which)}: set.`);
   },
 };
@@ -168,17 +172,21 @@ const laneSet: Command = {
     concurrency: { type: "string", value: "n", help: "How many may run at once over the cluster; none" },
     rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
     weight: { type: "string", value: "n", help: "Its share beside other lanes, 1 to 1,000; none" },
+    ...WHILE,
   },
   details: 'What is not given stays; the word "none" takes a limit away.',
   json: "The lane",
-  examples: [{ line: "lanes set mail tenant-7 --concurrency 5 --weight 3", says: "More for this tenant" }],
+  examples: [
+    { line: "lanes set mail tenant-7 --concurrency 5 --weight 3", says: "More for this tenant" },
+    { line: "lanes set mail tenant-7 --concurrency 1 --for 30m", says: "Then back to what it was" },
+  ],
   run: async (ctx) => {
     const [queue, key] = laneOf(ctx);
     const change = limitsOf(ctx);
     if (Object.keys(change).length === 0)
       throw new UsageError("BAD_OPTION", "lanes set needs something to set: holdfast help lanes set");
     const hf = await ctx.client();
-    await hf.lanes.set(queue, key, change);
+    await hf.lanes.set(queue, key, change, whileOf(ctx));
     const { lanes: found } = await hf.lanes.list({ queue, key });
     ctx.result(found[0] ?? null, () => laneTable(found));
   },

@@ -4,6 +4,7 @@ import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { rateOf } from "../rate.ts";
+import { WHILE, whileOf } from "../while.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
 /** Queues as a table for people. */
@@ -118,6 +119,7 @@ const set: Command = {
       value: "base[,max]",
       help: "Throttled cools the whole queue down: 5s,5m; none",
     },
+    ...WHILE,
   },
   details: 'The word "none" brings a setting back to its default.',
   json: "The queue",
@@ -127,6 +129,7 @@ const set: Command = {
       says: "Ten at once, fifty a minute, over the cluster",
     },
     { line: "queues set mail --concurrency none", says: "No limit again" },
+    { line: "queues set mail --concurrency 2 --for 1h", says: "Then back to what it was" },
   ],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a queue");
@@ -134,11 +137,46 @@ const set: Command = {
     if (Object.keys(change).length === 0)
       throw new UsageError("BAD_OPTION", "queues set needs something to set: holdfast help queues set");
     const hf = await ctx.client();
-    await hf.queues.set(name, change);
+    await hf.queues.set(name, change, whileOf(ctx));
     const queue = (await hf.queues.list()).find((one) => one.name === name);
     ctx.result(queue ?? { name }, () =>
       queue === undefined ? "Set." : queueTable(ctx, [queue], Date.now()),
     );
+  },
+};
+
+const purge: Command = {
+  name: "purge",
+  summary: "delete every job of a queue that has not started",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    "dry-run": { type: "boolean", help: "Say how many, and do nothing" },
+    force: { type: "boolean", help: "Do not ask" },
+  },
+  details:
+    "Ready, scheduled and waiting jobs. What runs goes on, what has ended stays. Pause the queue first if nothing more of it is to start.",
+  json: "{ matched, deleted, running }; with --dry-run { dryRun, matched }",
+  examples: [
+    { line: "queues purge mail --dry-run", says: "How many jobs that would be" },
+    { line: "queues purge mail --force", says: "Without asking" },
+  ],
+  run: async (ctx) => {
+    const name = ctx.argument(0, "the name of a queue");
+    const hf = await ctx.client();
+    const { matched } = await hf.queues.purge(name, { dryRun: true });
+    const those = `${matched} ${matched === 1 ? "job" : "jobs"} of ${oneLine(name)} that ${matched === 1 ? "has" : "have"} not started`;
+    if (ctx.flag("dry-run")) {
+      ctx.result({ dryRun: true, matched }, () => `Would delete ${those}.`);
+      return 0;
+    }
+    if (matched > 0 && !(await ctx.confirm(`Delete ${those}?`))) return 1;
+    const result = await hf.queues.purge(name);
+    ctx.result(
+      result,
+      () => `Deleted ${result.deleted}${result.running > 0 ? `; ${result.running} had begun to run` : ""}.`,
+    );
+    return 0;
   },
 };
 
@@ -182,8 +220,8 @@ function keepOf(value: string | undefined): string | number | undefined {
 
 export const queues: Command = {
   name: "queues",
-  summary: "list, pause, resume, set",
-  subcommands: [list, pause, resume, set],
+  summary: "list, pause, resume, set, purge",
+  subcommands: [list, pause, resume, set, purge],
   fallback: "list",
 };
 

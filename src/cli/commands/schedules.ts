@@ -145,6 +145,50 @@ const trigger: Command = {
   },
 };
 
+const backfill: Command = {
+  name: "backfill",
+  summary: "jobs for slots that passed without one",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    from: { type: "string", value: "date", help: "The first instant that counts" },
+    to: { type: "string", value: "date", help: "Slots before it; default now" },
+    limit: { type: "string", value: "n", help: "At most so many at a time, up to 1,000; default 100" },
+    "dry-run": { type: "boolean", help: "List the slots, and make nothing" },
+    ...FORCE,
+  },
+  details:
+    "Each slot gets one job, however often this is run: those that fired are passed over. The jobs are due now; ctx.schedule.at says which slot each is for.",
+  json: "{ slots: [{ at, jobId, status }], had, more }",
+  examples: [
+    { line: "schedules backfill nightly --from 2026-11-01 --dry-run", says: "Which slots have no job" },
+    { line: "schedules backfill nightly --from 2026-11-01 --to 2026-11-08 --force", says: "Without asking" },
+  ],
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    const [from, to, limit] = [ctx.string("from"), ctx.string("to"), ctx.integer("limit")];
+    if (from === undefined) throw new UsageError("BAD_OPTION", "schedules backfill needs --from, a date.");
+    const range = {
+      from: new Date(from),
+      ...(to === undefined ? {} : { to: new Date(to) }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    const { schedules: of } = await ctx.client();
+    const dry = await of.backfill(which, { ...range, dryRun: true });
+    const n = dry.slots.length;
+    const jobs = `${n}${dry.more ? " (and more)" : ""} ${n === 1 ? "slot" : "slots"} of ${oneLine(which)}`;
+    if (ctx.flag("dry-run")) {
+      const listed = dry.slots.map(({ at }) => at.toISOString());
+      ctx.result(dry, () => [`${jobs} without a job; ${dry.had} have one.`, ...listed].join("\n"));
+      return 0;
+    }
+    if (n > 0 && !(await ctx.confirm(`Make the jobs of ${jobs}?`))) return 1;
+    const done = await of.backfill(which, range);
+    ctx.result(done, () => `Made ${done.slots.length}${done.more ? "; there are more, run it again" : ""}.`);
+    return 0;
+  },
+};
+
 const preview: Command = {
   name: "preview",
   summary: "its next instants",
@@ -181,7 +225,7 @@ const remove: Command = {
 
 export const schedules: Command = {
   name: "schedules",
-  summary: "list, preview, pause, resume, edit, reset, trigger, remove",
+  summary: "list, preview, pause, resume, edit, reset, trigger, backfill, remove",
   subcommands: [
     list,
     preview,
@@ -190,6 +234,7 @@ export const schedules: Command = {
     edit,
     changing("reset", "give up what was edited", "And a fault: it is as the code says.", "as the code says"),
     trigger,
+    backfill,
     remove,
   ],
   fallback: "list",

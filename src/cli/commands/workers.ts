@@ -52,6 +52,31 @@ const list: Command = {
   },
 };
 
+const duties: Command = {
+  name: "duties",
+  summary: "who did each duty last",
+  details: "One worker does them for all, whoever asks first: there is no leader.",
+  json: "An array of { name, by, doneAt, nextAt }",
+  examples: [{ line: "workers duties", says: "Who prunes, who looks after the dead" }],
+  run: async (ctx) => {
+    const found = await (await ctx.client()).workers.duties();
+    const now = Date.now();
+    ctx.result(found, () =>
+      found.length === 0
+        ? "No duty was done yet."
+        : table(
+            [
+              { title: "duty", cell: ({ name }) => name },
+              { title: "done", cell: ({ doneAt }) => relative(doneAt, now) },
+              { title: "next from", cell: ({ nextAt }) => relative(nextAt, now) },
+              { title: "by", cell: ({ by }) => by ?? "–" },
+            ],
+            found,
+          ),
+    );
+  },
+};
+
 const stop: Command = {
   name: "stop",
   summary: "ask workers to stop",
@@ -108,7 +133,7 @@ const drained: Command = {
 
 export const workers: Command = {
   name: "workers",
-  summary: "list, stop, drained",
-  subcommands: [list, stop, drained],
+  summary: "list, duties, stop, drained",
+  subcommands: [list, duties, stop, drained],
   fallback: "list",
 };

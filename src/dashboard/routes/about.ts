@@ -1,7 +1,7 @@
 /** Who and what answers here, and the live stream. */
 import { VERSION } from "../../version.ts";
 import type { About, Me, Permission } from "../contract.ts";
-import { json } from "../http.ts";
+import { json, SECURITY_HEADERS } from "../http.ts";
 import type { Route } from "./route.ts";
 
 export const aboutRoutes: readonly Route[] = [
@@ -55,10 +55,16 @@ export const aboutRoutes: readonly Route[] = [
     method: "GET",
     path: "/overview",
     id: "overview",
-    summary: "The state of everything, in one answer.",
+    summary:
+      "The state of everything, in one answer. With `If-None-Match` and the `ETag` of the last one: 304 while nothing has changed.",
     permission: "view",
     answer: "Overview",
-    run: ({ stream }) => stream.overview(),
+    run: async ({ stream, request }) => {
+      const { overview, etag } = await stream.poll(request.headers.get("if-none-match"));
+      if (overview === null)
+        return new Response(null, { status: 304, headers: { ...SECURITY_HEADERS, etag } });
+      return json(overview, 200, { etag });
+    },
   },
   {
     method: "GET",
@@ -74,9 +80,9 @@ export const aboutRoutes: readonly Route[] = [
     path: "/stream",
     id: "stream",
     summary:
-      "Server-sent events: `snapshot`, then `change` (at least every 5 s), `trouble` while the database is away.",
+      "Server-sent events: `snapshot`, then `change` (at least every 5 s), `trouble` while the database is away. With `Last-Event-ID` it begins with what was missed, if that is not too long ago.",
     permission: "view",
     answer: "Stream",
-    run: ({ stream, request }) => stream.open(request.signal),
+    run: ({ stream, request }) => stream.open(request.signal, request.headers.get("last-event-id")),
   },
 ];

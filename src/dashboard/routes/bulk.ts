@@ -1,6 +1,6 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
-import type { BulkAction, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
+import type { BulkVerb, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
 import type { InsightFilter } from "../../insight.ts";
 import { checkEdit } from "../../jobs.ts";
 import { actionFilter, editOf, jobEdit, STATES_OF } from "../operations.ts";
@@ -56,11 +56,12 @@ export const bulkRoutes: readonly Route[] = [
   },
 ];
 
-const permissionOf: Readonly<Record<BulkAction, Permission>> = {
+const permissionOf: Readonly<Record<BulkVerb, Permission>> = {
   retry: "jobs:retry",
   "run-now": "jobs:run",
   cancel: "jobs:cancel",
   delete: "jobs:delete",
+  purge: "jobs:delete",
   edit: "jobs:edit",
 };
 
@@ -73,7 +74,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   if (typeof action !== "string" || !Object.hasOwn(STATES_OF, action))
     throw bad("action", `must be one of ${Object.keys(STATES_OF).join(", ")}.`);
   if (typeof dryRun !== "boolean") throw bad("dryRun", "must be true or false.");
-  const verb = action as BulkAction;
+  const verb = action as BulkVerb;
   await context.need(permissionOf[verb]);
   const change = changeOf(verb, body["change"]);
   const given = filterOfBody(body["filter"]);
@@ -114,7 +115,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
 }
 
 /** @throws ApiError 400, UsageError */
-function changeOf(action: BulkAction, value: unknown): EditJson | null {
+function changeOf(action: BulkVerb, value: unknown): EditJson | null {
   if (action !== "edit") {
     if (value !== undefined) throw bad("change", "goes with the action edit alone.");
     return null;

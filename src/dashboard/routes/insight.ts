@@ -1,8 +1,11 @@
 /** How things go: minute roll-ups, jobs that run unusually long, the database, the audit trail. */
 import { bad, integer } from "../query.ts";
-import type { StuckList } from "../contract.ts";
+import type { QueueMinute } from "../../store.ts";
+import type { QueueTrends, StuckList } from "../contract.ts";
 import { readStuck } from "../stuck.ts";
 import type { Route } from "./route.ts";
+
+const minuteMs = 60_000;
 
 export const insightRoutes: readonly Route[] = [
   {
@@ -19,6 +22,21 @@ export const insightRoutes: readonly Route[] = [
       const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
       if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
       return adapters.series({ queue: query.get("queue"), name: query.get("name"), from, to });
+    },
+  },
+  {
+    method: "GET",
+    path: "/series/queues",
+    id: "queueTrends",
+    summary: "What every queue's workers did in the last 5 to 60 minutes, by the minute.",
+    permission: "view",
+    query: ["minutes"],
+    answer: "QueueTrends",
+    run: async ({ store, hf, query }): Promise<QueueTrends> => {
+      const minutes = integer(query, "minutes", { min: 5, max: 60, or: 30 });
+      const now = hf.internals.env.clock.now();
+      const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
+      return trendsOf(await store.queueMinutes(from, from + minutes * minuteMs), from, minutes);
     },
   },
   {
@@ -59,3 +77,16 @@ export const insightRoutes: readonly Route[] = [
     },
   },
 ];
+
+/** Pure. */
+function trendsOf(rows: readonly QueueMinute[], from: number, minutes: number): QueueTrends {
+  const queues = Object.create(null) as Record<string, { done: number[]; failed: number[] }>;
+  const none = (): number[] => Array.from({ length: minutes }, () => 0);
+  for (const { minute, queue, done, failed, dead } of rows) {
+    const one = (queues[queue] ??= { done: none(), failed: none() });
+    const at = (minute - from) / minuteMs;
+    one.done[at] = done;
+    one.failed[at] = failed + dead;
+  }
+  return { from, stepMs: minuteMs, queues };
+}

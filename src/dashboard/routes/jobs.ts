@@ -34,7 +34,8 @@ export const jobsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs/count",
     id: "countJobs",
-    summary: "How many jobs match, in all and by state: exact up to 10,000, then `more`.",
+    summary:
+      "How many jobs match, in all and by state: exact up to 10,000 and as far as was looked, then `more`.",
     permission: "view",
     query: FILTER_PARAMS,
     answer: "JobCount",
@@ -56,7 +57,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs/facets",
     id: "jobFacets",
     summary:
-      "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, among the newest 20,000 to 50,000 that ended.",
+      "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, and of ended jobs among as many of the newest as a few milliseconds suffice for (`cut`).",
     permission: "view",
     query: FILTER_PARAMS,
     answer: "JobFacets",

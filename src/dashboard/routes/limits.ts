@@ -1,7 +1,7 @@
 /** What keeps jobs from running on purpose: holds, breakers, budgets, lanes. */
 import { integer } from "../query.ts";
 import { holdLine } from "../shapes.ts";
-import { change, pageParams, type Route } from "./route.ts";
+import { change, pageParams, type Route, WHILE, whileOf } from "./route.ts";
 
 export const limitsRoutes: readonly Route[] = [
   {
@@ -59,10 +59,68 @@ export const limitsRoutes: readonly Route[] = [
       id: "setLane",
       summary: "Changes a lane's limits, or pauses it.",
       permission: "limits:set",
-      body: ["concurrency", "rate", "weight", "paused"],
+      body: ["concurrency", "rate", "weight", "paused", ...WHILE],
     },
     ["lanes.set", "set"],
-    ({ adapters, body, path }) => adapters.lanes.set(path["queue"] ?? "", path["lane"] ?? "", body),
+    ({ adapters, body, path }) => {
+      const [change, when] = whileOf(body);
+      return adapters.lanes.set(path["queue"] ?? "", path["lane"] ?? "", change, when);
+    },
+  ),
+  {
+    method: "GET",
+    path: "/lanes/throttled",
+    id: "throttledLanes",
+    summary:
+      "Lanes with jobs that may start none now, among 500 that are at a limit or paused; most jobs first.",
+    permission: "view",
+    answer: "ThrottledLanes",
+    run: async ({ adapters }) => ({ lanes: await adapters.lanes.throttled(20) }),
+  },
+  {
+    method: "GET",
+    path: "/limits/use",
+    id: "limitUse",
+    summary: "How far queues' limits and budgets are used, now and by the minute (5 to 60, default 15).",
+    permission: "view",
+    query: ["minutes"],
+    answer: "LimitUse",
+    run: ({ adapters, query }) => adapters.use(integer(query, "minutes", { min: 5, max: 60, or: 15 })),
+  },
+  {
+    method: "GET",
+    path: "/overrides",
+    id: "listOverrides",
+    summary: "Limits that hold for a while, the next end first.",
+    permission: "view",
+    answer: "OverrideList",
+    run: async ({ adapters }) => ({ overrides: await adapters.overrides.list() }),
+  },
+  ...(["queue", "budget"] as const).map((kind) =>
+    change(
+      {
+        method: "DELETE",
+        path: `/overrides/${kind}/:name`,
+        id: kind === "queue" ? "endQueueOverride" : "endBudgetOverride",
+        summary: `Goes back at once to what a ${kind} had before.`,
+        permission: kind === "queue" ? "queues:set" : "limits:set",
+      },
+      [`overrides.end`, "back"],
+      ({ adapters }, name) => adapters.overrides.end(kind, name, null),
+      "Nothing holds for a while there.",
+    ),
+  ),
+  change(
+    {
+      method: "DELETE",
+      path: "/overrides/lane/:queue/:lane",
+      id: "endLaneOverride",
+      summary: "Goes back at once to what a lane had before.",
+      permission: "limits:set",
+    },
+    ["overrides.end", "back"],
+    ({ adapters, path }) => adapters.overrides.end("lane", path["queue"] ?? "", path["lane"] ?? ""),
+    "Nothing holds for a while there.",
   ),
   {
     method: "GET",
@@ -80,11 +138,13 @@ export const limitsRoutes: readonly Route[] = [
       id: "setBudget",
       summary: "Sets a budget.",
       permission: "limits:set",
-      body: ["limit", "per", "burst"],
+      body: ["limit", "per", "burst", ...WHILE],
     },
     ["budgets.set", "set"],
-    ({ adapters, body }, name) =>
-      adapters.budgets.set(name, body as { limit: number; per: string; burst?: number }),
+    ({ adapters, body }, name) => {
+      const [budget, when] = whileOf(body);
+      return adapters.budgets.set(name, budget as { limit: number; per: string; burst?: number }, when);
+    },
   ),
   change(
     {

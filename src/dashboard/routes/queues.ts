@@ -1,7 +1,7 @@
 /** Queues: counts, settings, pause and resume. */
 import { ApiError } from "../http.ts";
 import { queueDetail, queueLines, readCluster } from "../overview.ts";
-import { change, type Route } from "./route.ts";
+import { change, type Route, WHILE, whileOf } from "./route.ts";
 
 export const queuesRoutes: readonly Route[] = [
   {
@@ -68,10 +68,11 @@ export const queuesRoutes: readonly Route[] = [
         "total",
         "breaker",
         "cooldown",
+        ...WHILE,
       ],
     },
     ["queues.set", "set"],
-    ({ hf, body }, name) => hf.queues.set(name, body),
+    ({ hf, body }, name) => hf.queues.set(name, ...whileOf(body)),
   ),
 ];
 

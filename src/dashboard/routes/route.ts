@@ -4,7 +4,7 @@
  * Invariants: a route that changes something says so (`write`), names its permission, and leaves a line on the audit
  * trail; GET changes nothing.
  */
-import type { Holdfast } from "../../index.ts";
+import type { Holdfast, OverrideOptions } from "../../index.ts";
 import type { Insight, InsightFilter } from "../../insight.ts";
 import type { Store } from "../../store.ts";
 import type { Adapters } from "../adapters.ts";
@@ -88,6 +88,18 @@ export function change(
       return { ok: true };
     },
   };
+}
+
+/** Fields that say how long a change holds: `for` ("1h"), or `until` an instant. */
+export const WHILE = ["for", "until"] as const;
+
+/** A change, and how long it holds. */
+export function whileOf(
+  body: Readonly<Record<string, unknown>>,
+): [change: Readonly<Record<string, unknown>>, when: OverrideOptions] {
+  const { for: delay, until, ...rest } = body;
+  const when = { ...(delay === undefined ? {} : { for: delay }), ...(until === undefined ? {} : { until }) };
+  return [rest, when as OverrideOptions];
 }
 
 /** A filter, and the right to use its search: who may search can test for values that are not shown. */

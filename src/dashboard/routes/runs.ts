@@ -19,6 +19,24 @@ const mostSteps = 1_000;
 
 export const runsRoutes: readonly Route[] = [
   {
+    method: "POST",
+    path: "/jobs/:id/fork",
+    id: "forkJob",
+    summary:
+      "Runs an ended workflow again from one of its steps, as a new job that takes over what was done before it.",
+    permission: "jobs:retry",
+    write: true,
+    body: ["from"],
+    answer: "Enqueued",
+    run: async ({ hf, path, body, audit }) => {
+      const { from } = body;
+      if (typeof from !== "string") throw bad("from", "must be the name of a step.");
+      const { id, status } = await hf.jobs.fork(idOf(path), { from });
+      await audit("jobs.fork", idOf(path), "forked", { from, job: id });
+      return { status, id };
+    },
+  },
+  {
     method: "GET",
     path: "/jobs/:id/history",
     id: "jobHistory",

@@ -1,7 +1,7 @@
 /** Schedules: what fires when, and changes by hand that outlive restarts. */
 import type { JobSummary } from "../../insight.ts";
 import type { Calendar, ScheduleRuns } from "../contract.ts";
-import { integer } from "../query.ts";
+import { bad, integer } from "../query.ts";
 import { change, type Route } from "./route.ts";
 
 const mostSchedules = 200;
@@ -118,6 +118,33 @@ export const schedulesRoutes: readonly Route[] = [
       const id = await adapters.schedules.trigger(path["name"] ?? "");
       await audit("schedules.trigger", path["name"] ?? "", "triggered", { job: id });
       return { id };
+    },
+  },
+  {
+    method: "POST",
+    path: "/schedules/:name/backfill",
+    id: "backfillSchedule",
+    summary:
+      "Makes the jobs of slots that passed without one, oldest first, at most `limit`. With `dryRun: true` it lists them, and makes nothing.",
+    permission: "schedules:trigger",
+    write: true,
+    body: ["from", "to", "limit", "dryRun"],
+    answer: "Backfill",
+    run: async ({ adapters, path, body, audit }) => {
+      const { from, to, limit, dryRun = false } = body;
+      if (!Number.isSafeInteger(from)) throw bad("from", "must be an instant in epoch milliseconds.");
+      if (to !== undefined && !Number.isSafeInteger(to))
+        throw bad("to", "must be an instant in epoch milliseconds.");
+      if (typeof dryRun !== "boolean") throw bad("dryRun", "must be true or false.");
+      const answer = await adapters.schedules.backfill(path["name"] ?? "", {
+        from: from as number,
+        dryRun,
+        ...(to === undefined ? {} : { to: to as number }),
+        ...(limit === undefined ? {} : { limit: limit as number }),
+      });
+      if (!dryRun)
+        await audit("schedules.backfill", path["name"] ?? "", `${answer.slots.length} made`, { from, to });
+      return answer;
     },
   },
   change(

@@ -8,10 +8,34 @@ export const workersRoutes: readonly Route[] = [
     method: "GET",
     path: "/workers",
     id: "listWorkers",
-    summary: "Every live worker, and every holder of leases.",
+    summary: "Every live worker, and every holder of leases; and who did each duty last.",
     permission: "view",
     answer: "WorkerList",
-    run: async ({ store }) => ({ workers: (await store.workers()).map(workerLine) }),
+    run: async ({ store, hf }) => {
+      const since = hf.internals.env.clock.now() - 3 * 60_000;
+      const [workers, duties, gauges] = await Promise.all([
+        store.workers(),
+        store.duties(),
+        hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since }),
+      ]);
+      const latest = (id: string, name: string): number | null =>
+        gauges.find((one) => one.source === id && one.name === name)?.points.at(-1)?.value ?? null;
+      return {
+        workers: workers.map((worker) =>
+          workerLine(worker, {
+            duties: duties.filter(({ by }) => by === worker.id).map(({ name }) => name),
+            rssBytes: latest(worker.id, "rss"),
+            loopDelayMs: latest(worker.id, "loopDelayMs"),
+          }),
+        ),
+        duties: duties.map(({ name, by, doneAt, nextAt }) => ({
+          name,
+          by,
+          doneAt: doneAt.getTime(),
+          nextAt: nextAt.getTime(),
+        })),
+      };
+    },
   },
   change(
     {

@@ -30,6 +30,7 @@ import {
   State,
 } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
+import { stepActions } from "../step-actions.tsx";
 import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 import { Waterfall } from "../waterfall-view.tsx";
@@ -512,7 +513,7 @@ function Flow({ job, history, again }: { job: JobDetail; history: FlowHistory; a
             label="Table of steps"
             rows={steps.slice(-500)}
             rowKey={({ name }, i) => `${name} ${i}`}
-            columns={stepColumns}
+            columns={[...stepColumns, stepActions(job, again)]}
           />
         </Panel>
       )}

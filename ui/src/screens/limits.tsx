@@ -1,16 +1,21 @@
 // Holds, breakers, budgets, lanes: what keeps jobs from running on purpose.
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type {
   BreakerLine,
   BudgetLine,
   HoldLine,
+  JobLine,
+  JobList,
   LaneLine,
   LaneList,
+  LimitUse,
+  OverrideLine,
 } from "../../../src/dashboard/contract.ts";
-import { Act, Do, Field, openForm } from "../actions.tsx";
+import { Act, Do, Field, type Fields, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { number, rate } from "../format.ts";
-import { Ago, Count, Gauge, Head, State } from "../parts.tsx";
+import { Bars } from "../bars.tsx";
+import { clockTime, number, rate, rateOf, shortId } from "../format.ts";
+import { Ago, Count, Gauge, Head, now, showDialog, State } from "../parts.tsx";
 import { href } from "../router.ts";
 import { actionsColumn, Listing, Panel } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
@@ -19,15 +24,303 @@ export function Limits() {
   return (
     <>
       <Head title="Limits" note="What keeps jobs from running on purpose." />
+      <Overrides />
       <Holds />
       <Breakers />
+      <QueueLimits />
       <Budgets />
+      <Throttled />
       <Lanes />
     </>
   );
 }
 
+type QueueUse = LimitUse["queues"][number];
+
 const none = <span class="muted">—</span>;
+
+/** What holds for a while is asked for by several panels: one question, and all are told. */
+const changed = signal(0);
+
+function told(again: () => void): () => void {
+  return () => {
+    changed.value += 1;
+    again();
+  };
+}
+
+/** Limits that go back by themselves. Nothing is shown where there are none. */
+function Overrides() {
+  const query = useQuery(
+    `overrides ${changed.value}`,
+    (signal) => get<{ overrides: OverrideLine[] }>("/overrides", {}, signal),
+    { live: true },
+  );
+  if (query.data === null || query.data.overrides.length === 0) return null;
+  return (
+    <Panel title="For a while" note="these go back by themselves">
+      <Listing
+        query={query}
+        rows={({ overrides }) => overrides}
+        rowKey={({ kind, name, lane }: OverrideLine) => `${kind} ${name} ${lane ?? ""}`}
+        empty={{ icon: "check", title: "", text: null }}
+        columns={[
+          {
+            head: "Limit",
+            cell: ({ kind, name, lane }) => (
+              <>
+                <b>{lane ?? name}</b> <span class="tag">{kind}</span>
+                {lane !== null && <span class="sub">{name}</span>}
+              </>
+            ),
+          },
+          {
+            head: "Goes back to",
+            class: "mono",
+            style: { maxWidth: "420px" },
+            cell: ({ back }) => (back === null ? "not there" : backInWords(back)),
+          },
+          { head: "Ends", num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
+          actionsColumn(({ kind, name, lane }: OverrideLine) => (
+            <Do
+              verb="End now"
+              on={lane ?? name}
+              needs={kind === "queue" ? "queues:set" : "limits:set"}
+              run={() =>
+                send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
+              }
+              done="Back to what was there before."
+              then={told(query.again)}
+            />
+          )),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function backInWords(back: Readonly<Record<string, unknown>>): string {
+  return Object.entries(back)
+    .filter(([key]) => key !== "tuned" && key !== "perMs")
+    .map(([key, value]) => `${key} ${shownLimit(key, value, back)}`)
+    .join(", ");
+}
+
+function shownLimit(key: string, value: unknown, back: Readonly<Record<string, unknown>>): string {
+  if (value === null) return "none";
+  if (typeof value === "object" && "perMs" in value) return rate(value as { limit: number; perMs: number });
+  if (key === "limit" && typeof back["perMs"] === "number")
+    return rate({ limit: value as number, perMs: back["perMs"] });
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** The fields that say how long a change holds. */
+function WhileField() {
+  return <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />;
+}
+
+function whileOf(fields: Fields): { for?: string } {
+  const delay = fields.text("for");
+  return delay === undefined ? {} : { for: delay };
+}
+
+/** Queues with a limit over the cluster: how far it is used, and who uses it. */
+function QueueLimits() {
+  const query = useQuery(
+    `use ${changed.value}`,
+    (signal) => get<LimitUse>("/limits/use", { minutes: 15 }, signal),
+    { live: true },
+  );
+  return (
+    <Panel title="Queue limits" note="over the whole cluster; the last 15 minutes by the minute">
+      <Listing
+        query={query}
+        rows={({ queues }) => queues}
+        rowKey={({ name }: QueueUse) => name}
+        empty={{
+          icon: "limits",
+          title: "No queue has a limit",
+          text: <p>Give one a concurrency or a rate in its settings: it holds over all processes.</p>,
+        }}
+        columns={[
+          {
+            head: "Queue",
+            cell: ({ name }) => (
+              <a class="main-link" href={href(`/queues/${name}`)}>
+                {name}
+              </a>
+            ),
+          },
+          {
+            head: "Running",
+            num: true,
+            class: "nowrap",
+            cell: ({ running, concurrency }) =>
+              concurrency === null ? (
+                number(running)
+              ) : (
+                <>
+                  {number(running)} of {number(concurrency)}{" "}
+                  <Gauge used={running} of={concurrency} label="Concurrency" />
+                </>
+              ),
+          },
+          {
+            head: "Rate",
+            num: true,
+            class: "nowrap",
+            cell: (queue) => {
+              if (queue.rate === null) return none;
+              return (
+                <>
+                  {number(queue.started ?? 0)} of {rate(queue.rate)}
+                  {queue.opensAt !== null && (
+                    <span class="sub">
+                      next <Ago at={queue.opensAt} />
+                    </span>
+                  )}
+                </>
+              );
+            },
+          },
+          {
+            head: "Used",
+            from: "medium",
+            cell: (queue) => <UseBars queue={queue} at={query.data?.at ?? []} />,
+          },
+          actionsColumn((queue: QueueUse) => (
+            <>
+              {queue.running > 0 && (
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Holders of ${queue.name}`}
+                  onClick={() => showHolders(queue.name, null)}
+                >
+                  Holders
+                </button>
+              )}{" "}
+              <Act
+                verb="Change"
+                on={queue.name}
+                needs="queues:set"
+                press={() => queueForm(queue, told(query.again))}
+              />
+            </>
+          )),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** By the minute, of what there was to be used; a minute that nobody measured is empty. */
+function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
+  const [then, of, label] =
+    queue.concurrency === null
+      ? [queue.startedThen, queue.rate?.limit ?? 1, "Starts in the window"]
+      : [queue.runningThen, queue.concurrency, "Running"];
+  if (then.every((n) => n === null)) return none;
+  return (
+    <Bars
+      of={then.map((n) => n ?? 0)}
+      most={of}
+      label={label}
+      height={20}
+      looks="spark"
+      name={(i) => clockTime(at[i] ?? 0)}
+      bad={then.map((n) => (n !== null && n >= of ? n : 0))}
+    />
+  );
+}
+
+function queueForm(queue: QueueUse, again: () => void): void {
+  openForm({
+    title: `Limits of ${queue.name}`,
+    verb: "Save",
+    then: again,
+    body: (
+      <>
+        <p class="muted">Empty is no limit. It takes effect in every process within seconds.</p>
+        <div class="grid two">
+          <Field
+            label="Concurrency over the cluster"
+            name="concurrency"
+            inputMode="numeric"
+            defaultValue={queue.concurrency ?? ""}
+            placeholder="unlimited"
+          />
+          <Field
+            label="Rate"
+            name="rate"
+            defaultValue={queue.rate === null ? "" : `${queue.rate.limit} per ${queue.rate.perMs / 1_000}s`}
+            placeholder="100 per 1m"
+          />
+          <WhileField />
+        </div>
+      </>
+    ),
+    run: async (fields) => {
+      await send("PATCH", `/queues/${seg(queue.name)}`, {
+        concurrency: fields.number("concurrency") ?? null,
+        rate: rateOf(fields.text("rate")),
+        ...whileOf(fields),
+      });
+      return "The limits hold in every process.";
+    },
+  });
+}
+
+/** The jobs that run under a limit now. */
+function showHolders(queue: string, lane: string | null): void {
+  showDialog(`Holders of ${lane ?? queue}`, (close) => <Holders queue={queue} lane={lane} close={close} />);
+}
+
+function Holders({ queue, lane, close }: { queue: string; lane: string | null; close: () => void }) {
+  const query = useQuery(
+    `holders ${queue} ${lane ?? ""}`,
+    (signal) => get<JobList>("/jobs", { state: "running", queue, lane, limit: 100 }, signal),
+    { live: true },
+  );
+  return (
+    <>
+      <header>
+        <h2>Holders of {lane ?? queue}</h2>
+      </header>
+      <div class="content">
+        <Listing
+          query={query}
+          rows={({ jobs }) => jobs}
+          rowKey={({ id }: JobLine) => id}
+          empty={{ icon: "check", title: "Nobody holds it", text: <p>No job of it runs now.</p> }}
+          columns={[
+            {
+              head: "Job",
+              cell: ({ id, name }) => (
+                <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
+                  {name} <span class="mono muted">{shortId(id)}</span>
+                </a>
+              ),
+            },
+            { head: "Lane", from: "medium", cell: ({ lane: of }) => of ?? none },
+            {
+              head: "Worker",
+              class: "mono muted",
+              from: "medium",
+              cell: ({ workerId }) => shortId(workerId ?? "—"),
+            },
+            { head: "Running for", num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
+          ]}
+        />
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Close
+        </button>
+      </footer>
+    </>
+  );
+}
 
 function Holds() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
@@ -177,6 +470,10 @@ function Breakers() {
 }
 
 function Budgets() {
+  const tick = Math.floor(now.value / 30_000);
+  const use = useQuery(`budget use ${tick}`, (signal) =>
+    get<LimitUse>("/limits/use", { minutes: 15 }, signal),
+  );
   const query = useQuery("budgets", (signal) => get<{ budgets: BudgetLine[] }>("/budgets", {}, signal), {
     live: true,
   });
@@ -233,14 +530,34 @@ function Budgets() {
             class: "nowrap",
             cell: (budget) => rate(budget),
           },
-          { head: "Burst", num: true, cell: ({ burst }) => number(burst) },
+          { head: "Burst", num: true, from: "medium", cell: ({ burst }) => number(burst) },
+          {
+            head: "Last 15 min",
+            from: "medium",
+            cell: ({ name, burst }) => {
+              const then = use.data?.budgets[name];
+              if (then === undefined || then.every((n) => n === null)) return none;
+              const used = then.map((n) => (n === null ? 0 : Math.max(0, burst - n)));
+              return (
+                <Bars
+                  of={used}
+                  most={burst}
+                  label="Used of the burst"
+                  height={20}
+                  looks="spark"
+                  name={(i) => clockTime(use.data?.at[i] ?? 0)}
+                  bad={used.map((n) => (n >= burst - 1 ? n : 0))}
+                />
+              );
+            },
+          },
           actionsColumn((budget: BudgetLine) => (
             <>
               <Act
                 verb="Change"
                 on={budget.name}
                 needs="limits:set"
-                press={() => budgetForm(budget, query.again)}
+                press={() => budgetForm(budget, told(query.again))}
               />
               <Do
                 verb="Drain"
@@ -283,6 +600,7 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
           placeholder="the limit"
           defaultValue={budget?.burst ?? ""}
         />
+        {budget !== null && <WhileField />}
       </div>
     ),
     run: async (fields) => {
@@ -291,10 +609,125 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
         limit: fields.number("limit"),
         per: fields.text("per"),
         ...(burst === undefined ? {} : { burst }),
+        ...whileOf(fields),
       });
       return "The budget holds in every process.";
     },
   });
+}
+
+function LaneActions({ lane: line, again }: { lane: LaneLine; again: () => void }) {
+  const { queue, lane, paused, running } = line;
+  return (
+    <>
+      {running > 0 && (
+        <button
+          type="button"
+          class="button small"
+          aria-label={`Holders of ${lane}`}
+          onClick={() => showHolders(queue, lane)}
+        >
+          Holders
+        </button>
+      )}{" "}
+      <Act verb="Change" on={lane} needs="limits:set" press={() => laneForm(line, told(again))} />
+      <Do
+        verb={paused ? "Resume" : "Pause"}
+        on={lane}
+        needs="limits:set"
+        icon={paused ? "play" : "pause"}
+        run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
+        done={`${lane} is ${paused ? "resumed" : "paused"}.`}
+        then={again}
+      />
+    </>
+  );
+}
+
+function laneForm(lane: LaneLine, again: () => void): void {
+  openForm({
+    title: `Limits of ${lane.lane}`,
+    verb: "Save",
+    then: again,
+    body: (
+      <>
+        <p class="muted">Empty is no limit. They hold for this lane of {lane.queue}, in every process.</p>
+        <div class="grid two">
+          <Field
+            label="Concurrency"
+            name="concurrency"
+            inputMode="numeric"
+            defaultValue={lane.concurrency ?? ""}
+            placeholder="unlimited"
+          />
+          <Field
+            label="Rate"
+            name="rate"
+            defaultValue={lane.rate === null ? "" : `${lane.rate.limit} per ${lane.rate.perMs / 1_000}s`}
+            placeholder="100 per 1m"
+          />
+          <Field label="Weight" name="weight" inputMode="numeric" defaultValue={lane.weight} />
+          <WhileField />
+        </div>
+      </>
+    ),
+    run: async (fields) => {
+      await send("PATCH", `/lanes/${seg(lane.queue)}/${seg(lane.lane)}`, {
+        concurrency: fields.number("concurrency") ?? null,
+        rate: rateOf(fields.text("rate")),
+        weight: fields.number("weight") ?? null,
+        ...whileOf(fields),
+      });
+      return "The limits hold in every process.";
+    },
+  });
+}
+
+/** Who waits because of a limit. */
+function Throttled() {
+  const query = useQuery(
+    "throttled",
+    (signal) => get<{ lanes: LaneLine[] }>("/lanes/throttled", {}, signal),
+    { live: true },
+  );
+  if (query.data === null || query.data.lanes.length === 0) return null;
+  return (
+    <Panel title="Most throttled lanes" note="they have jobs, and may start none now">
+      <Listing
+        query={query}
+        rows={({ lanes }) => lanes}
+        rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        empty={{ icon: "check", title: "", text: null }}
+        columns={[
+          {
+            head: "Lane",
+            cell: ({ queue, lane }) => (
+              <>
+                <a class="main-link" href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
+                  {lane}
+                </a>
+                <span class="sub">{queue}</span>
+              </>
+            ),
+          },
+          { head: "Waiting", num: true, cell: ({ waiting }) => <Count of={waiting} /> },
+          { head: "Why", cell: (lane) => whyThrottled(lane) },
+          actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function whyThrottled({ paused, running, concurrency, rate: limit, rateOpensAt }: LaneLine) {
+  if (paused) return <State state="paused" />;
+  if (concurrency !== null && running >= concurrency) return `${running} of ${concurrency} run`;
+  if (limit === null || rateOpensAt === null) return none;
+  return (
+    <>
+      {rate(limit)} is used; next <Ago at={rateOpensAt} />
+    </>
+  );
 }
 
 function Lanes() {
@@ -354,16 +787,7 @@ function Lanes() {
             cell: (lane) => (lane.rate === null ? none : rate(lane.rate)),
           },
           { head: "Weight", num: true, from: "medium", cell: ({ weight }) => weight },
-          actionsColumn(({ queue, lane, paused }: LaneLine) => (
-            <Do
-              verb={paused ? "Resume" : "Pause"}
-              on={lane}
-              needs="limits:set"
-              run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
-              done={`${lane} is ${paused ? "resumed" : "paused"}.`}
-              then={query.again}
-            />
-          )),
+          actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
         ]}
         foot={({ cursor: next }) =>
           (next !== null || cursor.value !== null) && (

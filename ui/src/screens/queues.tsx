@@ -1,12 +1,15 @@
 // Queues, and one queue: what is in it, what keeps it from being claimed from, and its settings.
-import type { QueueDetail, QueueLine } from "../../../src/dashboard/contract.ts";
+import type { QueueDetail, QueueLine, QueueTrends } from "../../../src/dashboard/contract.ts";
 import { Act, Do, Field, openForm } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
+import { Bars } from "../bars.tsx";
 import { startBulk } from "../bulk.tsx";
-import { duration, instant, number, plural, rate } from "../format.ts";
+import { clockTime, duration, instant, number, plural, rate, rateOf } from "../format.ts";
 import { Icon } from "../icons.tsx";
-import { Count, Empty, Gauge, Head, Loaded, State } from "../parts.tsx";
+import { Count, Empty, Gauge, Head, Loaded, now, State } from "../parts.tsx";
+import { groupedQueues, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
 import { href } from "../router.ts";
+import { grouping, keptList } from "../settings.ts";
 import { actionsColumn, type Column, Facts, Listing, Panel, Table, Tile } from "../table.tsx";
 import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
@@ -35,18 +38,57 @@ function PauseButton({
   );
 }
 
+const waitingColumn: Column<QueueRow> = {
+  head: "Waiting",
+  num: true,
+  from: "wide",
+  cell: ({ queue }) => <Count of={queue.waiting} />,
+};
+
+/** Groups that are folded, in this browser. */
+const folded = keptList("folded-queues", (value): value is string => typeof value === "string");
+
+function fold(prefix: string): void {
+  const known = folded.value;
+  folded.value = known.includes(prefix) ? known.filter((one) => one !== prefix) : [...known, prefix];
+}
+
+const trendMinutes = 30;
+
 export function Queues() {
   const query = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal), {
     live: true,
   });
+  // A minute changes by the minute: it need not be asked for with every change.
+  const tick = Math.floor(now.value / 15_000);
+  const trends = useQuery(`trends ${tick}`, (signal) =>
+    get<QueueTrends>("/series/queues", { minutes: trendMinutes }, signal),
+  );
+  const groups = query.data === null ? 0 : prefixesOf(query.data.queues).size;
   return (
     <>
-      <Head title="Queues" note="Every queue that has jobs or settings." />
+      <Head title="Queues" note="Every queue that has jobs or settings.">
+        {groups > 0 && (
+          <button
+            type="button"
+            class="button"
+            aria-pressed={grouping.value === "on"}
+            onClick={() => (grouping.value = grouping.value === "on" ? "off" : "on")}
+          >
+            <Icon name="queues" size={14} /> Group by prefix
+          </button>
+        )}
+      </Head>
       <section class="panel" aria-label="Queues">
         <Listing
           query={query}
-          rows={({ queues }) => queues}
-          rowKey={({ name }: QueueLine) => name}
+          rows={({ queues }) =>
+            grouping.value === "on" ? groupedQueues(queues, folded.value) : queues.map(queueRow)
+          }
+          rowKey={({ key }: QueueRow) => key}
+          row={({ group, within }) => ({
+            class: group !== null ? "group-row" : within ? "in-group" : "",
+          })}
           empty={{
             icon: "queues",
             title: "No queue yet",
@@ -55,44 +97,157 @@ export function Queues() {
           columns={[
             {
               head: "Queue",
-              cell: ({ name }) => (
-                <a class="main-link" href={href(`/queues/${name}`)}>
-                  {name}
-                </a>
-              ),
+              class: "nowrap",
+              cell: ({ queue: { name }, group }) =>
+                group === null ? (
+                  <a class="main-link" href={href(`/queues/${name}`)}>
+                    {name}
+                  </a>
+                ) : (
+                  <button
+                    type="button"
+                    class="fold"
+                    aria-expanded={group.open}
+                    onClick={() => fold(group.prefix)}
+                  >
+                    <Icon name="next" size={13} />
+                    <b>{group.prefix}*</b>
+                    <span class="muted small">{plural(group.count, "queue")}</span>
+                  </button>
+                ),
             },
-            { head: "State", cell: (queue) => <QueueState queue={queue} /> },
-            { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
+            {
+              head: "State",
+              cell: ({ queue, group }) => (group === null ? <QueueState queue={queue} /> : group.notes),
+            },
+            { head: "Ready", num: true, cell: ({ queue }) => <Count of={queue.ready} /> },
             {
               head: "Oldest",
               num: true,
               from: "medium",
               class: "muted nowrap",
-              cell: ({ oldestMs }) => duration(oldestMs),
+              cell: ({ queue }) => duration(queue.oldestMs),
             },
             {
               head: "Running",
               num: true,
+              from: "medium",
               class: "nowrap",
-              cell: ({ running, slots }) => (
+              cell: ({ queue: { running, slots } }) => (
                 <>
                   {number(running)} <Gauge used={running} of={slots} label="Slots" />
                 </>
               ),
             },
             {
+              head: `Last ${trendMinutes} min`,
+              from: "medium",
+              class: "nowrap",
+              cell: ({ members }) => (
+                <span class="trend">
+                  <Spark of={members} trends={trends.data} />
+                  <FailedShare of={members} trends={trends.data} />
+                </span>
+              ),
+            },
+            {
               head: "Scheduled",
               num: true,
               from: "medium",
-              cell: ({ scheduled }) => <Count of={scheduled} />,
+              cell: ({ queue }) => <Count of={queue.scheduled} />,
             },
-            { head: "Waiting", num: true, from: "wide", cell: ({ waiting }) => <Count of={waiting} /> },
-            { head: "Workers", num: true, from: "wide", cell: ({ workers }) => <Count of={workers} /> },
-            actionsColumn((queue: QueueLine) => <PauseButton queue={queue} again={query.again} />),
+            ...(query.data?.queues.some(({ waiting: { count, more } }) => count > 0 || more) === true
+              ? [waitingColumn]
+              : []),
+            { head: "Workers", num: true, from: "wide", cell: ({ queue }) => <Count of={queue.workers} /> },
+            actionsColumn(({ queue, group }: QueueRow) =>
+              group === null ? (
+                <>
+                  <PurgeButton queue={queue} again={query.again} />
+                  <PauseButton queue={queue} again={query.again} />
+                </>
+              ) : null,
+            ),
           ]}
         />
       </section>
     </>
+  );
+}
+
+function PurgeButton({
+  queue,
+  again,
+  large = false,
+}: {
+  queue: QueueLine;
+  again: () => void;
+  large?: boolean;
+}) {
+  const some = [queue.ready, queue.scheduled, queue.waiting].some(({ count, more }) => count > 0 || more);
+  if (!some) return null;
+  return (
+    <Act
+      verb="Purge"
+      on={queue.name}
+      needs="jobs:delete"
+      danger
+      large={large}
+      quiet={!large}
+      bare={!large}
+      icon="trash"
+      title="Delete what has not started"
+      press={() =>
+        startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again)
+      }
+    />
+  );
+}
+
+/** What these queues' workers did, added up. */
+function summed(of: readonly string[], trends: QueueTrends): { done: number[]; failed: number[] } | null {
+  const known = of.flatMap((name) => trends.queues[name] ?? []);
+  const [first] = known;
+  if (first === undefined) return null;
+  const add = (kind: "done" | "failed") =>
+    first[kind].map((_, i) => known.reduce((sum, one) => sum + (one[kind][i] ?? 0), 0));
+  return { done: add("done"), failed: add("failed") };
+}
+
+function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | null }) {
+  if (trends === null) return null;
+  const sums = summed(of, trends);
+  if (sums === null) return <span class="muted">—</span>;
+  const all = sums.done.map((n, i) => n + (sums.failed[i] ?? 0));
+  return (
+    <Bars
+      of={all}
+      bad={sums.failed}
+      label="Attempts that ended, by the minute"
+      height={20}
+      looks="spark"
+      name={(i) => clockTime(trends.from + i * trends.stepMs)}
+    />
+  );
+}
+
+/** Absent is not zero: where nothing ended, nothing is said. */
+function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrends | null }) {
+  const sums = trends === null ? null : summed(of, trends);
+  if (sums === null) return null;
+  const failed = sums.failed.reduce((sum, n) => sum + n, 0);
+  const all = sums.done.reduce((sum, n) => sum + n, failed);
+  if (all === 0) return null;
+  const percent = (failed / all) * 100;
+  if (failed === 0) return null;
+  const text = percent < 1 ? "< 1 %" : `${Math.round(percent)} %`;
+  return (
+    <span
+      class={`small ${percent >= 5 ? "bad-text" : "muted"}`}
+      title={`${number(failed)} of ${number(all)} attempts failed`}
+    >
+      {text} failed
+    </span>
   );
 }
 
@@ -147,6 +302,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           large
           press={() => settingsForm(queue, again)}
         />
+        <PurgeButton queue={queue} again={again} large />
         <PauseButton queue={queue} again={again} large />
       </Head>
       {queue.obstacles.length > 0 && (
@@ -274,7 +430,7 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
             defaultValue={known === null ? "" : `${known.limit} per ${known.perMs / 1_000}s`}
             placeholder="100 per 1m"
           />
-          <span />
+          <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />
           <Field
             label="Keep done jobs"
             name="done"
@@ -293,7 +449,9 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
     run: async (fields) => {
       const done = fields.text("done");
       const dead = fields.text("dead");
+      const delay = fields.text("for");
       await send("PATCH", `/queues/${seg(queue.name)}`, {
+        ...(delay === undefined ? {} : { for: delay }),
         slots: fields.number("slots") ?? null,
         concurrency: fields.number("concurrency") ?? null,
         rate: rateOf(fields.text("rate")),
@@ -305,11 +463,4 @@ function settingsForm(queue: QueueDetail, again: () => void): void {
       return "The settings hold in every process.";
     },
   });
-}
-
-function rateOf(text: string | undefined): { limit: number; per: string } | null {
-  if (text === undefined) return null;
-  const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*(\w+)$/.exec(text) ?? [];
-  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
-  return { limit: Number(limit), per };
 }

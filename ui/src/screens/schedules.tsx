@@ -1,10 +1,18 @@
 // Schedules: what fires when, and changes by hand that outlive restarts.
-import type { Calendar, ScheduleLine, ScheduleRuns } from "../../../src/dashboard/contract.ts";
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import type {
+  BackfillAnswer,
+  Calendar,
+  ScheduleLine,
+  ScheduleRuns,
+} from "../../../src/dashboard/contract.ts";
 import { Act, Choice, Do, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { duration, instant, number, plural } from "../format.ts";
-import { Ago, Head, JobLink, Loaded, now, showDialog, State } from "../parts.tsx";
+import { Ago, Head, JobLink, Loaded, now, showDialog, State, toast } from "../parts.tsx";
 import { go, href } from "../router.ts";
+import { clock } from "../settings.ts";
 import { actionsColumn, type Column, Listing, Panel } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
@@ -132,6 +140,18 @@ function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => voi
         run={() => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`))}
         done="Its job is made."
       />
+      <Act
+        verb="Backfill"
+        on={name}
+        needs="schedules:trigger"
+        quiet
+        title="Jobs for slots that passed without one"
+        press={() =>
+          showDialog(`Backfill ${name}`, (close) => (
+            <Backfill schedule={schedule} close={close} again={again} />
+          ))
+        }
+      />
       <Act verb="Edit" on={name} needs="schedules:set" press={() => edit(schedule, again)} />
       <Do
         {...change}
@@ -152,12 +172,127 @@ function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => voi
         {...change}
         verb="Remove"
         danger
+        icon="trash"
+        bare
         ask="A worker that defines it brings it back when it starts."
         run={() => send("DELETE", path)}
         done="Removed."
       />
     </>
   );
+}
+
+/** First which slots it would be, then their jobs. */
+function Backfill({
+  schedule: { name },
+  close,
+  again,
+}: {
+  schedule: ScheduleLine;
+  close: () => void;
+  again: () => void;
+}) {
+  const form = useRef<HTMLFormElement>(null);
+  const found = useSignal<(BackfillAnswer & { readonly range: object }) | null>(null);
+  const wrong = useSignal<string | null>(null);
+  const busy = useSignal(false);
+  const ask = async (): Promise<void> => {
+    if (busy.value) return;
+    busy.value = true;
+    wrong.value = null;
+    const path = `/schedules/${seg(name)}/backfill`;
+    try {
+      if (found.value === null) {
+        const fields = new FormData(form.current ?? undefined);
+        const range = { from: instantOf(fields.get("from")), to: instantOf(fields.get("to")) };
+        found.value = { ...(await send<BackfillAnswer>("POST", path, { ...range, dryRun: true })), range };
+      } else {
+        const made = await send<BackfillAnswer>("POST", path, found.value.range);
+        toast(
+          `${plural(made.slots.length, "job")} made.${made.more ? " There are more: do it again." : ""}`,
+          "good",
+        );
+        close();
+        again();
+      }
+    } catch (error) {
+      wrong.value = error instanceof Error ? error.message : String(error);
+    }
+    busy.value = false;
+  };
+  const n = found.value?.slots.length ?? 0;
+  return (
+    <form
+      ref={form}
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void ask();
+      }}
+    >
+      <header>
+        <h2>Backfill {name}</h2>
+      </header>
+      <div class="content">
+        {wrong.value !== null && (
+          <div class="banner bad" role="alert">
+            {wrong.value}
+          </div>
+        )}
+        <p class="muted">
+          Slots of the past that have no job get one, once, however often this is done. The jobs are due now;
+          the schedule goes on as it would.
+        </p>
+        <div class="grid two">
+          {(["from", "to"] as const).map((field) => (
+            <label key={field} class="field">
+              <span>{field === "from" ? "From" : "To (empty: now)"}</span>
+              <input
+                class="input"
+                type="datetime-local"
+                name={field}
+                required={field === "from"}
+                onInput={() => (found.value = null)}
+              />
+            </label>
+          ))}
+        </div>
+        {found.value !== null && (
+          <div role="status">
+            <h3>
+              {n === 0 ? "No slot of this time is without a job" : plural(n, "slot")}
+              {found.value.more && " and more"}
+              {found.value.had > 0 && `; ${number(found.value.had)} have their job`}
+            </h3>
+            <ol class="samples">
+              {found.value.slots.slice(0, 100).map(({ at }) => (
+                <li key={at}>
+                  <span class="nowrap">{instant(at)}</span>
+                  <span class="muted spread">
+                    <Ago at={at} />
+                  </span>
+                </li>
+              ))}
+            </ol>
+          </div>
+        )}
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Not now
+        </button>
+        <button type="submit" class="button primary" disabled={found.value !== null && n === 0}>
+          {found.value === null ? "Show slots" : `Make ${plural(n, "job")}`}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+/** What was put into a field, in this browser's time (or UTC, as the page is set); undefined: nothing. */
+function instantOf(value: FormDataEntryValue | null): number | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  return new Date(clock.value === "utc" ? `${value}Z` : value).getTime();
 }
 
 function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {

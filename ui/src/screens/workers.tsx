@@ -1,15 +1,31 @@
 // Live workers, what they run, and stopping one.
-import type { WorkerLine } from "../../../src/dashboard/contract.ts";
+import type { DutyLine, WorkerLine } from "../../../src/dashboard/contract.ts";
 import { Do } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { instant, number, plural, shortId } from "../format.ts";
+import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
+import { Icon } from "../icons.tsx";
 import { Ago, Gauge, Head, JobLink, State } from "../parts.tsx";
 import { href } from "../router.ts";
-import { actionsColumn, type Column, Listing } from "../table.tsx";
+import { actionsColumn, type Column, Listing, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
+interface WorkerAnswer {
+  readonly workers: readonly WorkerLine[];
+  readonly duties: readonly DutyLine[];
+}
+
+/** What each duty is for, in a few words. */
+const dutyWords: Readonly<Record<string, string>> = {
+  bury: "looks after workers that died, and limits whose time is over",
+  forget: "adds up and forgets old minutes",
+  prune: "deletes jobs whose retention has passed",
+  sample: "measures the database",
+  tidy: "keeps the tables in shape",
+  unserved: "reports queues that nobody serves",
+};
+
 export function Workers() {
-  const query = useQuery("workers", (signal) => get<{ workers: WorkerLine[] }>("/workers", {}, signal), {
+  const query = useQuery("workers", (signal) => get<WorkerAnswer>("/workers", {}, signal), {
     live: true,
   });
   return (
@@ -36,6 +52,47 @@ export function Workers() {
           columns={columnsOf(query.again)}
         />
       </section>
+      {query.data !== null && query.data.duties.length > 0 && (
+        <Panel
+          title="Duties"
+          note="done by one worker for all; whoever asks first, so there is no leader to lose"
+        >
+          <Table
+            rows={query.data.duties}
+            rowKey={({ name }) => name}
+            columns={[
+              {
+                head: "Duty",
+                cell: ({ name }) => (
+                  <>
+                    <b>{name}</b>
+                    <span class="sub">{dutyWords[name] ?? ""}</span>
+                  </>
+                ),
+              },
+              {
+                head: "Last done by",
+                cell: ({ by }) => {
+                  const worker = query.data?.workers.find(({ id }) => id === by);
+                  return worker === undefined ? (
+                    <span class="muted">{by === null ? "—" : `${shortId(by)}, gone`}</span>
+                  ) : (
+                    worker.name
+                  );
+                },
+              },
+              { head: "Done", num: true, class: "muted nowrap", cell: ({ doneAt }) => <Ago at={doneAt} /> },
+              {
+                head: "Next from",
+                num: true,
+                from: "medium",
+                class: "muted nowrap",
+                cell: ({ nextAt }) => <Ago at={nextAt} />,
+              },
+            ]}
+          />
+        </Panel>
+      )}
     </>
   );
 }
@@ -45,9 +102,14 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
     {
       head: "Worker",
       style: { maxWidth: "300px" },
-      cell: ({ name, host, pid, version }) => (
+      cell: ({ name, host, pid, version, duties }) => (
         <>
-          <b>{name}</b>
+          <b>{name}</b>{" "}
+          {duties.length > 0 && (
+            <span class="tag" title={`Did these duties last: ${duties.join(", ")}`}>
+              <Icon name="star" size={11} /> {plural(duties.length, "duty").replace("dutys", "duties")}
+            </span>
+          )}
           <span class="sub clip">
             {host} · pid {pid} · v{version}
           </span>
@@ -93,6 +155,23 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       from: "medium",
       class: "muted",
       cell: ({ beatAt }) => <Ago at={beatAt} />,
+    },
+    {
+      head: "Memory",
+      num: true,
+      from: "wide",
+      class: "muted nowrap",
+      cell: ({ rssBytes }) => bytes(rssBytes),
+    },
+    {
+      head: "Loop delay",
+      num: true,
+      from: "wide",
+      class: "nowrap",
+      title: () => "The event loop's longest delay in its latest minute",
+      cell: ({ loopDelayMs }) => (
+        <span class={(loopDelayMs ?? 0) > 200 ? "bad-text" : "muted"}>{duration(loopDelayMs)}</span>
+      ),
     },
     {
       head: "Started",

@@ -1,0 +1,71 @@
+/** `holdfast overrides`: limits that were set for a while, and ending one before its time. */
+import { UsageError } from "../../errors.ts";
+import type { Override } from "../../index.ts";
+import type { Command } from "../command.ts";
+import { oneLine, relative, table } from "../text.ts";
+
+const list: Command = {
+  name: "list",
+  summary: "limits that hold for a while",
+  json: "An array of { kind, name, key, setAt, untilAt, back }",
+  examples: [{ line: "overrides", says: "What goes back when, and to what" }],
+  run: async (ctx) => {
+    const found = await (await ctx.client()).overrides.list();
+    const now = Date.now();
+    ctx.result(found, () =>
+      found.length === 0
+        ? "Nothing holds for a while only."
+        : table(
+            [
+              { title: "of", cell: ({ kind }) => kind },
+              {
+                title: "name",
+                cell: ({ name, key }) => oneLine(key === null ? name : `${name} ${key}`),
+                most: 60,
+              },
+              { title: "ends", cell: ({ untilAt }) => relative(untilAt, now) },
+              {
+                title: "then",
+                cell: ({ back }) => (back === null ? "removed" : oneLine(JSON.stringify(back))),
+                most: 80,
+              },
+            ],
+            found,
+          ),
+    );
+  },
+};
+
+const end: Command = {
+  name: "end",
+  summary: "go back at once",
+  args: "<queue|lane|budget> <name> [<lane>]",
+  maxArgs: 3,
+  json: "{ ended: boolean }",
+  examples: [
+    { line: "overrides end queue mail", says: "What was there before is back" },
+    { line: "overrides end lane mail tenant-7", says: "Of a lane: its queue and its key" },
+  ],
+  run: async (ctx) => {
+    const kind = ctx.argument(0, "queue, lane or budget");
+    if (kind !== "queue" && kind !== "lane" && kind !== "budget")
+      throw new UsageError("BAD_OPTION", `overrides end takes queue, lane or budget; got ${oneLine(kind)}.`);
+    const of: { kind: Override["kind"]; name: string; key?: string } = {
+      kind,
+      name: ctx.argument(1, "a name"),
+    };
+    if (kind === "lane") of.key = ctx.argument(2, "a lane");
+    const ended = await (await ctx.client()).overrides.end(of);
+    ctx.result({ ended }, () =>
+      ended ? "Back to what was there before." : "Nothing holds for a while there.",
+    );
+    return ended ? 0 : 1;
+  },
+};
+
+export const overrides: Command = {
+  name: "overrides",
+  summary: "list, end limits that hold for a while",
+  subcommands: [list, end],
+  fallback: "list",
+};

@@ -1,0 +1,192 @@
+// Steering in a real browser: queues that fold and are purged, limits for a while and who holds them, slots that passed, a workflow
+// again from a step, and one live stream for several tabs.
+import { beforeAll, expect, test } from "vitest";
+import { defineJob } from "../../src/index.ts";
+import { accessible, busySite, closeSites, fits, type Site, site, TOKEN, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+let home: Site;
+let flow: Readonly<Record<"waiting" | "done" | "dead", string>>;
+beforeAll(async () => {
+  const busy = await busySite();
+  home = busy.home;
+  ({ flow } = busy.features);
+}, 120_000);
+
+test("[K2] queues of a prefix fold; what has not started is purged after the word is typed, and nothing else", async () => {
+  const send = (queue: string) => defineJob({ name: "send", queue, run: async (_input: unknown) => {} });
+  for (const queue of ["emails.welcome", "emails.digest"])
+    await home.hf.enqueueMany(Array.from({ length: 4 }, (_, n) => ({ job: send(queue), input: n })));
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  const row = {
+    name: "send",
+    worker: "w",
+    cancelled: 0,
+    throttled: 0,
+    released: 0,
+    lost: 0,
+    ran: "[0]",
+    waited: "[0]",
+  };
+  await home.hf.internals.store.putMetrics([
+    { ...row, minute: minute - 60_000, queue: "emails.welcome", done: 30, failed: 4, dead: 0 },
+  ]);
+  const page = await home.open("/queues");
+  const group = page.getByRole("button", { name: /emails\.\* 2 queues/ });
+  await group.waitFor();
+  const welcome = page.getByRole("link", { name: "emails.welcome" });
+  await welcome.waitFor();
+  await page
+    .getByRole("row", { name: /emails\.welcome/ })
+    .getByText("12 % failed")
+    .waitFor();
+  await accessible(page);
+  await group.click();
+  await welcome.waitFor({ state: "detached" });
+  await page
+    .getByRole("row", { name: /emails\.\*/ })
+    .getByText("8", { exact: true })
+    .waitFor();
+  await page.reload();
+  await group.waitFor();
+  expect(await welcome.count()).toBe(0);
+  await group.click();
+  await page.getByRole("button", { name: "Purge emails.welcome" }).click();
+  await page.getByRole("heading", { name: "Purge 4 jobs?" }).waitFor();
+  await page.getByRole("button", { name: "Purge 4" }).click();
+  expect(await home.hf.jobs.count({ queue: "emails.welcome" })).toBe(4);
+  await page.getByLabel(/to confirm/).fill("purge");
+  await page.getByRole("button", { name: "Purge 4" }).click();
+  await page.getByText("Purge: 4 deleted.").waitFor();
+  expect(await home.hf.jobs.count({ queue: "emails.welcome" })).toBe(0);
+  expect(await home.hf.jobs.count({ queue: "emails.digest" })).toBe(4);
+  const narrow = await home.open("/queues", { width: 390, height: 844 });
+  await narrow.getByRole("button", { name: "Pause emails.digest" }).waitFor();
+  await fits(narrow);
+});
+
+test("[K2] a lane's limit for a while is listed until it is ended; its holders are a click away; slots that passed get their jobs", async () => {
+  const [lease] = await home.hf.lease({ queues: ["tenants"], limit: 1, for: "10m" });
+  const page = await home.open("/limits");
+  const lanes = page.getByRole("region", { name: "Lanes", exact: true });
+  await lanes.getByRole("button", { name: "Change acme/eu" }).click();
+  await page.getByRole("textbox", { name: "Concurrency" }).fill("1");
+  await page.getByLabel("For how long").fill("2h");
+  await page.getByRole("button", { name: "Save" }).click();
+  const forNow = page.getByRole("region", { name: "For a while" });
+  await forNow
+    .getByRole("row", { name: /acme\/eu/ })
+    .getByText("concurrency 2")
+    .waitFor();
+  expect((await home.hf.lanes.list({ key: "acme/eu" })).lanes[0]?.concurrency).toBe(1);
+  await accessible(page);
+  const job = (await home.hf.jobs.get(lease!.id))!;
+  await lanes.getByRole("button", { name: `Holders of ${job.lane}` }).click();
+  await page
+    .getByRole("dialog")
+    .getByRole("link", { name: job.id.slice(-12) })
+    .waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await forNow.getByRole("button", { name: "End now acme/eu" }).click();
+  await forNow.waitFor({ state: "detached" });
+  expect((await home.hf.lanes.list({ key: "acme/eu" })).lanes[0]?.concurrency).toBe(2);
+  await lease!.release();
+
+  const minutely = {
+    name: "minutely",
+    cron: "* * * * *",
+    job: "weekly-digest",
+    input: { week: 1 },
+    queue: "mail",
+  };
+  await home.hf.schedules.put(minutely);
+  await home.hf.schedules.pause("minutely");
+  await page.goto(`${home.url}/schedules`);
+  await page.getByRole("button", { name: "Backfill minutely" }).click();
+  const ago = (minutes: number): string =>
+    // The browser's time is Berlin's.
+    new Date(Date.now() - minutes * 60_000)
+      .toLocaleString("sv-SE", { timeZone: "Europe/Berlin" })
+      .slice(0, 16)
+      .replace(" ", "T");
+  await page.getByLabel("From").fill(ago(5));
+  await page.getByLabel(/^To/).fill(ago(2));
+  await page.getByRole("button", { name: "Show slots" }).click();
+  await page.getByRole("heading", { name: "3 slots" }).waitFor();
+  await accessible(page);
+  const before = await home.hf.jobs.count({ name: "weekly-digest" });
+  await page.getByRole("button", { name: "Make 3 jobs" }).click();
+  await page.getByText("3 jobs made.").waitFor();
+  expect(await home.hf.jobs.count({ name: "weekly-digest" })).toBe(before + 3);
+});
+
+test("[K2] a workflow is run again from a step, and a sleep is skipped", async () => {
+  const page = await home.open(`/jobs/${flow.done}`);
+  await page.getByRole("button", { name: "Rerun from here tell" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rerun from here" }).click();
+  await page.getByText("This is the new run.").waitFor();
+  const id = new URL(page.url()).pathname.split("/").at(-1)!;
+  expect(id).not.toBe(flow.done);
+  await page.getByText(`fork of ${flow.done}, from tell`).first().waitFor();
+  await expect
+    .poll(async () => (await home.hf.jobs.history(id))?.steps.map(({ name }) => name), { timeout: 20_000 })
+    .toContain("tell");
+
+  const nap = defineJob({
+    name: "nap",
+    queue: "naps",
+    run: async (_input: unknown, ctx) => {
+      await ctx.sleep("a-month", "30d");
+      return "awake";
+    },
+  });
+  const worker = home.hf.work([nap], { queues: { naps: 1 } });
+  const { id: sleeper } = await home.hf.enqueue(nap, null);
+  await expect.poll(async () => (await home.hf.jobs.why(sleeper)).reason, { timeout: 20_000 }).toBe("asleep");
+  await page.goto(`${home.url}/jobs/${sleeper}`);
+  await page.getByRole("button", { name: "Skip a-month" }).click();
+  await page.getByText("It goes on now.").waitFor();
+  expect(await home.hf.result(sleeper, { timeout: "20s" })).toBe("awake");
+  await worker.stop();
+});
+
+test("[J6] tabs share one stream, and another reads on when the reader closes; where no byte comes, the page asks instead", async () => {
+  const some = await site();
+  const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
+  const first = await some.open("/");
+  const streams: string[] = [];
+  const context = first.context();
+  context.on("request", (request) => {
+    if (request.url().endsWith("/stream")) streams.push(request.headers()["last-event-id"] ?? "none");
+  });
+  await first.getByText("Live", { exact: true }).first().waitFor();
+  const second = await context.newPage();
+  await second.goto(`${some.url}/#token=${TOKEN}`);
+  await second.getByText("Live", { exact: true }).first().waitFor();
+  const ready = second.getByRole("link", { name: /^Ready/ });
+  await some.hf.enqueue(plain, 1);
+  await ready.getByText("1", { exact: true }).waitFor();
+  // It never opened one of its own.
+  expect(streams).toEqual([]);
+  await first.close();
+  await expect.poll(() => streams.length, { timeout: 20_000 }).toBe(1);
+  await some.hf.enqueue(plain, 2);
+  await ready.getByText("2", { exact: true }).waitFor();
+
+  const held = await some.open("/", { noisy: true });
+  await held.context().route("**/api/v1/stream", () => {}); // something on the way keeps it all back
+  const polled: number[] = [];
+  held.on("response", (response) => {
+    if (response.url().endsWith("/overview")) polled.push(response.status());
+  });
+  await held.reload();
+  await expect.poll(() => polled, { timeout: 30_000 }).toContain(304);
+  await held.getByText("Live", { exact: true }).first().waitFor();
+  await some.hf.enqueue(plain, 3);
+  await held
+    .getByRole("link", { name: /^Ready/ })
+    .getByText("3", { exact: true })
+    .waitFor();
+});
