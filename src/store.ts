@@ -314,6 +314,15 @@ export type Wake =
   /** Something changed, no telling what: look at everything. */
   | { readonly kind: "any" };
 
+/** A value of the state table, with the database's clock. */
+export interface StateRow {
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly setAt: number;
+  readonly now: number;
+}
+
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
   /** How a thread can open the same database to renew a session; null: renew on the main thread. */
@@ -464,6 +473,11 @@ export interface Store {
   getState(key: string): Promise<string | null>;
   setState(key: string, value: string): Promise<void>;
   deleteState(key: string): Promise<boolean>;
+  stateRow(key: string): Promise<StateRow | null>;
+  /** Those whose key is the prefix and a hexadecimal digit on, the highest first. */
+  stateRows(prefix: string, limit: number): Promise<StateRow[]>;
+  /** Sets it unless somebody else has since it was `was`. */
+  swapState(key: string, was: string, value: string): Promise<boolean>;
 
   schedules(name: string | null): Promise<ScheduleRow[]>;
   /** Adds a schedule, or changes its definition; an operator's edits and the slots that are due stay. */

@@ -1,12 +1,24 @@
 /**
  * The filter options that commands on jobs share, turned into the filter of `hf.jobs`; and acting on what it finds.
  */
+import { userInfo } from "node:os";
 import { UsageError } from "../errors.ts";
 import type { Holdfast, Job, JobQuery, JobState } from "../index.ts";
 import type { CappedCount, InsightFilter } from "../insight.ts";
+import {
+  actionFilter,
+  actOn,
+  type BulkAction,
+  checkRate,
+  type Driven,
+  type KeptEdit,
+  Operations,
+  type Task,
+} from "../operations.ts";
 import { durationMs } from "../policy/duration.ts";
 import type { Option } from "./command.ts";
 import type { Context } from "./context.ts";
+import { rateOf, rateText } from "./rate.ts";
 import { grouped, oneLine, relative, shownValue, table } from "./text.ts";
 
 export const FILTER: Readonly<Record<string, Option>> = {
@@ -85,10 +97,7 @@ export class Search {
     const { error, retrying, ...query } = wanted;
     this.#hf = hf;
     this.#wanted = query;
-    this.#look =
-      error === undefined && retrying === undefined
-        ? null
-        : { ...lookOf(query), ...troubled(error, retrying) };
+    this.#look = error === undefined && retrying === undefined ? null : lookOf(wanted);
   }
 
   async count(): Promise<CappedCount> {
@@ -105,14 +114,19 @@ export class Search {
   }
 }
 
-function troubled(error: string | undefined, retrying: true | undefined): InsightFilter {
-  return {
-    ...(error === undefined ? {} : { errorGroup: error }),
-    ...(retrying === undefined ? {} : { retrying }),
-  };
-}
-
-function lookOf({ state, queue, name, since, until, lane, key, search }: JobQuery): InsightFilter {
+/** The same as the dashboard's looks take it. */
+function lookOf({
+  state,
+  queue,
+  name,
+  since,
+  until,
+  lane,
+  key,
+  search,
+  error,
+  retrying,
+}: Wanted): InsightFilter {
   const list = <T extends string>(value: T | readonly T[]): readonly T[] =>
     typeof value === "string" ? [value] : value;
   return {
@@ -124,6 +138,8 @@ function lookOf({ state, queue, name, since, until, lane, key, search }: JobQuer
     ...(search === undefined ? {} : { search }),
     ...(since === undefined ? {} : { since: Number(since) }),
     ...(until === undefined ? {} : { until: Number(until) }),
+    ...(error === undefined ? {} : { errorGroup: error }),
+    ...(retrying === undefined ? {} : { retrying }),
   };
 }
 
@@ -176,47 +192,56 @@ function about(job: Job, now: number): string {
   return shownValue(job.input);
 }
 
-/** What an action does to ids in batches; gives how many became what. */
-export type Act = (hf: Holdfast, ids: readonly string[]) => Promise<Readonly<Record<string, number>>>;
-
 const batch = 500;
 const samples = 5;
 
+/** What is done to jobs, by ids or by a filter. */
+export interface BulkCommand extends Pick<Task, "action"> {
+  readonly change?: KeptEdit;
+  /** Asks first even where ids are given. */
+  readonly destructive?: boolean;
+}
+
+/** For commands that act on many jobs. */
+export const RATE: Readonly<Record<"rate", Option>> = {
+  rate: { type: "string", value: "n/time", help: "At most so many: 50/s, 600/1m; with a filter" },
+};
+
 /**
- * Acts on ids, or on all jobs that the filter finds: says how many first, asks, shows progress, says what became of them.
+ * Acts on ids, or on all jobs that the filter finds: says how many first, asks, shows progress, says what became of them. By
+ * filter it is an operation, which every dashboard and `holdfast operations` can see, pause, go on with and stop.
  */
-export async function bulk(
-  ctx: Context,
-  verb: string,
-  act: Act,
-  defaults: { readonly states?: readonly JobState[]; readonly destructive?: boolean },
-): Promise<number> {
+export async function bulk(ctx: Context, command: BulkCommand): Promise<number> {
+  const verb = verbOf(command.action);
   const hf = await ctx.client();
   const filter = filterOf(ctx);
+  const rate = ctx.string("rate");
+  const perRate = rate === undefined ? null : checkRate(rateOf(rate));
   if (ctx.args.length > 0) {
-    if (Object.keys(filter).length > 0)
-      throw new UsageError("BAD_OPTION", `${verb} takes ids or a filter, not both.`);
-    return byIds(ctx, hf, verb, act, defaults.destructive === true);
+    if (Object.keys(filter).length > 0 || perRate !== null)
+      throw new UsageError("BAD_OPTION", `${verb} takes ids or a filter (with --rate), not both.`);
+    return byIds(ctx, hf, command);
   }
   if (Object.keys(filter).length === 0)
     throw new UsageError(
       "BAD_OPTION",
       `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. With a filter, --dry-run tells how many.`,
     );
+  const look = actionFilter(command.action, lookOf(filter));
+  const until = filter.until ?? new Date(Date.now() + 1_000);
   const search = new Search(hf, {
-    ...(filter.state === undefined && filter.retrying === undefined && defaults.states !== undefined
-      ? { state: defaults.states }
-      : {}),
     ...filter,
-    until: filter.until ?? new Date(Date.now() + 1_000),
+    ...(look.states === undefined ? {} : { state: look.states }),
+    until,
   });
   const total = await search.count();
   const matched = total.count;
   const none = matched === 0 && !total.more;
   const first = none ? [] : (await search.page(samples, null)).jobs;
-  const told = { matched, ...(total.more ? { more: true } : {}) };
   if (ctx.flag("dry-run")) {
-    ctx.result({ dryRun: true, ...told, samples: first }, () => dryRunText(ctx, verb, total, first));
+    ctx.result({ dryRun: true, matched, ...(total.more ? { more: true } : {}), samples: first }, () =>
+      dryRunText(ctx, verb, total, first),
+    );
     return 0;
   }
   if (none) {
@@ -225,43 +250,72 @@ export async function bulk(
   }
   if (!(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`)))
     return 1;
-  const counts = await inBatches(ctx, hf, search, matched, verb, act);
-  ctx.result({ ...told, ...counts }, () => countsText(counts));
-  return 0;
+  const task: Task = {
+    action: command.action,
+    filter: { ...look, until: Number(until) },
+    change: command.change ?? null,
+    rate: perRate,
+  };
+  const operations = new Operations(hf);
+  return follow(ctx, operations, await operations.start(task, ACTOR));
 }
 
-async function inBatches(
-  ctx: Context,
-  hf: Holdfast,
-  search: Search,
-  matched: number,
-  verb: string,
-  act: Act,
-): Promise<Record<string, number>> {
-  const show = ctx.progress(verb);
-  const counts: Record<string, number> = {};
-  let seen = 0;
-  let cursor: string | null = null;
-  do {
-    // Newest first and by id, so that what an action does to a job does not move the page.
-    const page: Page = await search.page(batch, cursor);
-    const ids = page.jobs.map(({ id }) => id);
-    if (ids.length > 0) add(counts, await act(hf, ids));
-    seen += ids.length;
-    show(seen, Math.max(seen, matched));
-    cursor = page.cursor;
-  } while (cursor !== null && !ctx.io.signal.aborted);
-  return counts;
+/** Shows how far it is until it is over, or somebody else has it; what is broken off here is paused. */
+export async function follow(ctx: Context, operations: Operations, driven: Driven): Promise<number> {
+  const { action, rate, total } = driven.now();
+  const show = ctx.progress(verbOf(action));
+  const { signal } = ctx.io;
+  const breakOff = (): void => void operations.pause(driven.id, ACTOR).catch(() => {});
+  signal.addEventListener("abort", breakOff, { once: true });
+  if (signal.aborted) breakOff();
+  if (rate !== null && !ctx.json)
+    ctx.note(
+      ctx.paintError(
+        "dim",
+        `${rateText(rate.limit, rate.perMs)}; from elsewhere: holdfast operations pause ${driven.id}`,
+      ),
+    );
+  const ticking = setInterval(() => {
+    const { matched } = driven.now();
+    if (matched < total.count) show(matched, total.count);
+  }, 250);
+  const last = await driven.left;
+  clearInterval(ticking);
+  signal.removeEventListener("abort", breakOff);
+  show(last.matched, Math.max(last.matched, last.state === "done" ? last.matched : total.count));
+  const { matched, state } = last;
+  const whole = state === "done";
+  ctx.result(
+    { matched, ...last.outcomes, ...(whole && rate === null ? {} : { operation: last.id, state }) },
+    () =>
+      whole
+        ? countsText(last.outcomes)
+        : `${countsText(last.outcomes)}; ${state}. Go on: holdfast operations resume ${last.id}`,
+  );
+  return whole ? 0 : 1;
+}
+
+export const ACTOR = `cli: ${userName()}`;
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return "somebody"; // a container's user may have no name
+  }
+}
+
+function verbOf(action: BulkAction): string {
+  return action === "run-now" ? "run" : action;
 }
 
 async function byIds(
   ctx: Context,
   hf: Holdfast,
-  verb: string,
-  act: Act,
-  destructive: boolean,
+  { action, change, destructive }: BulkCommand,
 ): Promise<number> {
   const { args } = ctx;
+  const verb = verbOf(action);
   const noun = args.length === 1 ? "job" : "jobs";
   if (ctx.flag("dry-run")) {
     const { jobs } = await hf.jobs.list({ ids: args, limit: Math.min(1_000, Math.max(1, args.length)) });
@@ -270,9 +324,10 @@ async function byIds(
     );
     return 0;
   }
-  if (destructive && !(await ctx.confirm(`${capital(verb)} ${args.length} ${noun}?`))) return 1;
+  if (destructive === true && !(await ctx.confirm(`${capital(verb)} ${args.length} ${noun}?`))) return 1;
   const counts: Record<string, number> = {};
-  for (let i = 0; i < args.length; i += batch) add(counts, await act(hf, args.slice(i, i + batch)));
+  for (let i = 0; i < args.length; i += batch)
+    add(counts, await actOn(hf, { action, change: change ?? null }, args.slice(i, i + batch)));
   const acted = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const missing = args.length - acted;
   if (missing > 0) counts["not_found"] = (counts["not_found"] ?? 0) + missing;

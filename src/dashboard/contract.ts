@@ -23,10 +23,12 @@ import type {
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
 import type { TriageState } from "../policy/triage.ts";
+import type { BulkAction, KeptEdit, Operation as KeptOperation } from "../operations.ts";
 import type { BreakerState, Hold, WorkerState } from "../store.ts";
 
 export type {
   AuditLine,
+  BulkAction,
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
@@ -210,16 +212,8 @@ export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "n
   readonly name?: readonly string[];
 }
 
-export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
-
-/** What a bulk edit changes: at least one; `delay` or `at`, not both. */
-export interface EditJson {
-  /** "5m", or milliseconds. */
-  readonly delay?: string | number;
-  readonly at?: number;
-  readonly queue?: string;
-  readonly priority?: number;
-}
+/** What a bulk edit changes: at least one; `delay` or `at`, not both. `delay`: "5m", or milliseconds. */
+export type EditJson = KeptEdit;
 
 /** What a bulk action would do. Nothing was changed. */
 export interface DryRun {
@@ -236,19 +230,9 @@ export interface DryRun {
   readonly change: EditJson | null;
 }
 
-export interface Operation {
-  readonly id: string;
-  readonly action: BulkAction;
-  /** Of an edit. */
-  readonly change: EditJson | null;
+/** A bulk action that is under way or over; the same for every dashboard and terminal on the database. */
+export interface Operation extends Omit<KeptOperation, "filter"> {
   readonly filter: FilterJson;
-  readonly actor: string;
-  readonly state: "running" | "done" | "stopped" | "failed";
-  readonly startedAt: number;
-  readonly endedAt: number | null;
-  readonly matched: number;
-  readonly outcomes: Readonly<Record<string, number>>;
-  readonly error: string | null;
 }
 
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------

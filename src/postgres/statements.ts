@@ -537,6 +537,10 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+    stateRow: `select key, value, set_at, ${NOW} as now from ${t.state} where key = :key`,
+    stateRows: `
+      select key, value, set_at, ${NOW} as now from ${t.state} where key >= :from and key < :until order by key desc limit :limit::int`,
+    swapState: `update ${t.state} set value = :value, set_at = ${NOW} where key = :key and value = :was returning key`,
 
     scheduleRows: `
       select ${scheduleColumns}, ${NOW} as now from ${t.schedule} where :name::text is null or name = :name order by name`,

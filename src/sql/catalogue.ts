@@ -185,6 +185,9 @@ export const STATEMENTS = [
   "getState",
   "setState",
   "deleteState",
+  "stateRow",
+  "stateRows",
+  "swapState",
   // schedules, budgets, passes
   "scheduleRows",
   "dueSchedules",

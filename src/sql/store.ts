@@ -400,6 +400,9 @@ export class SqlStore implements Store {
   getState: Store["getState"] = (key) => this.#cluster.getState(key);
   setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
   deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
+  stateRow: Store["stateRow"] = (key) => this.#cluster.stateRow(key);
+  stateRows: Store["stateRows"] = (prefix, limit) => this.#cluster.stateRows(prefix, limit);
+  swapState: Store["swapState"] = (key, was, value) => this.#cluster.swapState(key, was, value);
 
   // Schedules, budgets, passes (a file each)
 

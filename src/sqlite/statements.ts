@@ -425,6 +425,10 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+    stateRow: `select key, value, set_at, :now as now from ${t.state} where key = :key`,
+    stateRows: `
+      select key, value, set_at, :now as now from ${t.state} where key >= :from and key < :until order by key desc limit :limit`,
+    swapState: `update ${t.state} set value = :value, set_at = :now where key = :key and value = :was returning key`,
 
     scheduleRows: `
       select ${scheduleColumns}, :now as now from ${t.schedule} where :name is null or name = :name order by name`,

@@ -103,8 +103,17 @@ export function commandOf(
   verb: "list" | BulkAction,
   filter: FilterJson,
   change: EditJson | null = null,
+  rate: { readonly limit: number } | null | "wrong" = null,
 ): string {
-  return [...partsOf(verb, filter), ...editParts(change ?? {})].map(quoted).join(" ");
+  // By ids a terminal knows no rate: they are few.
+  const asFastAsItGoes = rate === null || rate === "wrong" || filter.ids !== undefined;
+  return [
+    ...partsOf(verb, filter),
+    ...editParts(change ?? {}),
+    ...(asFastAsItGoes ? [] : ["--rate", `${rate.limit}/s`]),
+  ]
+    .map(quoted)
+    .join(" ");
 }
 
 function editParts({ delay, at, queue, priority }: EditJson): string[] {

@@ -18,6 +18,7 @@ import { Errors } from "./screens/errors.tsx";
 import { Job } from "./screens/job.tsx";
 import { Jobs } from "./screens/jobs.tsx";
 import { Limits } from "./screens/limits.tsx";
+import { OperationsScreen } from "./screens/operations.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { Queues, QueueScreen } from "./screens/queues.tsx";
 import { Schedules } from "./screens/schedules.tsx";
@@ -77,6 +78,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         tail: () => tail(overview.value?.holds || undefined),
       },
       { path: "/database", name: "Database", icon: "database", key: "b" },
+      { path: "/operations", name: "Operations", icon: "step", key: "p" },
       { path: "/audit", name: "Audit", icon: "audit", key: "a", shown: () => may("audit:view") },
     ],
   },
@@ -116,6 +118,8 @@ function Screen() {
       return <Limits />;
     case "database":
       return <Database />;
+    case "operations":
+      return <OperationsScreen />;
     case "audit":
       return <Audit />;
     default:
@@ -448,8 +452,8 @@ function Palette({ close }: { close: () => void }) {
 const keys: readonly [string, string][] = [
   ["Ctrl K", "Go to a screen, a saved view, a queue or a job"],
   [
-    "g then o j s r d q c w l b a",
-    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, audit",
+    "g then o j s r d q c w l b p a",
+    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, operations, audit",
   ],
   ["/", "Find jobs"],
   ["j k Enter", "Next, previous, open"],

@@ -5,13 +5,16 @@ import { type Command, FORCE, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { checkEdit } from "../../jobs.ts";
 import { jobsErrors } from "./errors.ts";
-import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
+import { jobEdit, type KeptEdit } from "../../operations.ts";
+import { instantMs } from "../../policy/duration.ts";
+import { bulk, FILTER, filterOf, jobTable, RATE, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 import { jobHistory } from "./job-history.ts";
 import { jobLogs } from "./job-logs.ts";
 
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
+  ...RATE,
   "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
   ...FORCE,
 };
@@ -219,12 +222,13 @@ const retry: Command = {
   options: acting,
   details:
     "Ids, or a filter. A filter without --state means dead jobs. Of several jobs with one unique key only the newest comes back.",
-  json: "{ matched, retried, superseded, not_ended, not_found }; with --dry-run { dryRun, matched, samples }",
+  json: "{ matched, retried, superseded, not_ended, not_found }, with --rate or where it was broken off also { operation, state }; with --dry-run { dryRun, matched, samples }",
   examples: [
     { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "How many would come back" },
     { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Bring them back" },
+    { line: "jobs retry --error 3f0c… --rate 50/s", says: "No faster than the other side can take it" },
   ],
-  run: (ctx) => bulk(ctx, "retry", (hf, ids) => hf.jobs.retry({ ids }), { states: ["dead"] }),
+  run: (ctx) => bulk(ctx, { action: "retry" }),
 };
 
 const cancel: Command = {
@@ -236,10 +240,7 @@ const cancel: Command = {
   details: "A running job is asked to stop; it ends when its handler has heard.",
   json: "{ matched, cancelled, cancel_requested, ended, not_found }",
   examples: [{ line: "jobs cancel --queue imports --state ready,scheduled --force", says: "Empty a queue" }],
-  run: (ctx) =>
-    bulk(ctx, "cancel", (hf, ids) => hf.jobs.cancel({ ids }), {
-      states: ["scheduled", "ready", "running", "waiting"],
-    }),
+  run: (ctx) => bulk(ctx, { action: "cancel" }),
 };
 
 const remove: Command = {
@@ -253,7 +254,7 @@ const remove: Command = {
   examples: [
     { line: "jobs delete --state dead --until 30d --force", says: "Dead jobs that are older than 30 days" },
   ],
-  run: (ctx) => bulk(ctx, "delete", (hf, ids) => hf.jobs.delete({ ids }), { destructive: true }),
+  run: (ctx) => bulk(ctx, { action: "delete", destructive: true }),
 };
 
 const runNow: Command = {
@@ -264,7 +265,7 @@ const runNow: Command = {
   options: acting,
   json: "{ matched, due, not_scheduled }",
   examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
-  run: (ctx) => bulk(ctx, "run", (hf, ids) => hf.jobs.runNow({ ids }), { states: ["scheduled"] }),
+  run: (ctx) => bulk(ctx, { action: "run-now" }),
 };
 
 const edit: Command = {
@@ -292,16 +293,17 @@ const edit: Command = {
   ],
   run: (ctx) => {
     const at = ctx.string("at");
-    const change = {
-      delay: ctx.string("delay"),
-      at: at === undefined ? undefined : new Date(at),
-      queue: ctx.string("to"),
-      priority: ctx.integer("priority"),
+    const delay = ctx.string("delay");
+    const queue = ctx.string("to");
+    const priority = ctx.integer("priority");
+    const change: KeptEdit = {
+      ...(delay === undefined ? {} : { delay }),
+      ...(at === undefined ? {} : { at: instantMs(new Date(at), "at") }),
+      ...(queue === undefined ? {} : { queue }),
+      ...(priority === undefined ? {} : { priority }),
     };
-    checkEdit(change); // before anything is counted or asked
-    return bulk(ctx, "edit", (hf, ids) => hf.jobs.edit({ ids }, change), {
-      states: ["scheduled", "ready", "waiting"],
-    });
+    checkEdit(jobEdit(change)); // before anything is counted or asked
+    return bulk(ctx, { action: "edit", change });
   },
 };
 

@@ -1,9 +1,10 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
-import type { BulkAction, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
+import type { BulkAction, DryRun, EditJson, FilterJson, Permission } from "../contract.ts";
 import type { InsightFilter } from "../../insight.ts";
 import { checkEdit } from "../../jobs.ts";
-import { actionFilter, editOf, jobEdit, STATES_OF } from "../operations.ts";
+import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operations.ts";
+import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
 import { jobLine } from "../shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
@@ -14,10 +15,10 @@ export const bulkRoutes: readonly Route[] = [
     path: "/jobs/bulk",
     id: "bulk",
     summary:
-      "Acts on every job that matches. With `dryRun: true` it says how many and shows some, and changes nothing.",
+      "Acts on every job that matches, at a `rate` if one is given. With `dryRun: true` it says how many and shows some, and changes nothing.",
     permission: "view",
     write: true,
-    body: ["action", "filter", "dryRun", "change"],
+    body: ["action", "filter", "dryRun", "change", "rate"],
     answer: "BulkAnswer",
     run: bulk,
   },
@@ -25,10 +26,10 @@ export const bulkRoutes: readonly Route[] = [
     method: "GET",
     path: "/operations",
     id: "listOperations",
-    summary: "Bulk actions of this server, newest first.",
+    summary: "Bulk actions on this database, whoever drives them, newest first: at most 100.",
     permission: "view",
     answer: "OperationList",
-    run: ({ operations }) => ({ operations: operations.list() }),
+    run: async ({ operations }) => ({ operations: (await operations.list()).map(operationJson) }),
   },
   {
     method: "GET",
@@ -37,24 +38,55 @@ export const bulkRoutes: readonly Route[] = [
     summary: "How far a bulk action has got.",
     permission: "view",
     answer: "Operation",
-    run: ({ operations, path }) => found(operations.get(path["id"] ?? "")),
+    run: async ({ operations, path }) => operationJson(found(await operations.get(path["id"] ?? ""))),
   },
-  {
+  steer("pause", "Pauses a bulk action after the chunk at hand, whoever drives it.", async (context, id) =>
+    found(await context.operations.pause(id, context.user.name)),
+  ),
+  steer(
+    "resume",
+    "Goes on with a bulk action that is paused, has failed or stands still; this server drives it then.",
+    async (context, id) => {
+      if (context.operations.driven >= MOST_RUNNING) throw busy();
+      const resumed = found(await context.operations.resume(id, context.user.name));
+      return "now" in resumed ? resumed.now() : resumed;
+    },
+  ),
+  steer("stop", "Stops a bulk action after the chunk at hand; what it did stands.", async (context, id) =>
+    found(await context.operations.stop(id, context.user.name)),
+  ),
+];
+
+/** Whoever started it may pause and stop it; to go on with it is to act. */
+function steer(
+  verb: "pause" | "resume" | "stop",
+  summary: string,
+  run: (context: RouteContext, id: string) => Promise<Kept>,
+): Route {
+  return {
     method: "POST",
-    path: "/operations/:id/stop",
-    id: "stopOperation",
-    summary: "Stops a bulk action after the batch at hand; what it did stands.",
+    path: `/operations/:id/${verb}`,
+    id: `${verb}Operation`,
+    summary,
     permission: "view",
     write: true,
     answer: "Operation",
-    run: async ({ operations, path, user, need, audit }) => {
-      const operation = found(operations.get(path["id"] ?? ""));
-      if (operation.actor !== user.name) await need(permissionOf[operation.action]);
-      await audit("operations.stop", operation.id, "asked");
-      return found(operations.stop(operation.id));
+    run: async (context) => {
+      const { operations, path, user, need } = context;
+      const operation = found(await operations.get(path["id"] ?? ""));
+      if (verb === "resume" || operation.actor !== user.name) await need(permissionOf[operation.action]);
+      return operationJson(await run(context, operation.id));
     },
-  },
-];
+  };
+}
+
+function busy(): ApiError {
+  return new ApiError(
+    "TOO_MANY_REQUESTS",
+    `At most ${MOST_RUNNING} bulk actions at once. Wait for one to end, or stop one.`,
+    { headers: { "retry-after": "5" } },
+  );
+}
 
 const permissionOf: Readonly<Record<BulkAction, Permission>> = {
   retry: "jobs:retry",
@@ -76,6 +108,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   const verb = action as BulkAction;
   await context.need(permissionOf[verb]);
   const change = changeOf(verb, body["change"]);
+  const rate = rateOf(body["rate"]);
   const given = filterOfBody(body["filter"]);
   if (Object.keys(given).length === 0)
     throw bad(
@@ -104,13 +137,13 @@ async function bulk(context: RouteContext): Promise<Response | object> {
     return answer;
   }
   const filter = actionFilter(verb, insightFilter(shown));
-  const running = operations.start({ action: verb, filter, shown, change }, user.name);
+  if (operations.driven >= MOST_RUNNING) throw busy();
+  const { now, left } = await operations.start({ action: verb, filter, change, rate }, user.name);
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = hf.internals.env.clock.after(patienceMs, resolve, { unref: true });
-  await Promise.race([running.finished, promise]);
+  await Promise.race([left, promise]);
   timer.cancel();
-  const { operation }: { operation: Operation } = running;
-  return json(operation, operation.state === "running" ? 202 : 200);
+  return json(operationJson(now()), now().state === "running" ? 202 : 200);
 }
 
 /** @throws ApiError 400, UsageError */

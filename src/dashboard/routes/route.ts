@@ -10,7 +10,7 @@ import type { Store } from "../../store.ts";
 import type { Adapters } from "../adapters.ts";
 import type { DatabaseLine, FilterJson, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
-import type { Operations } from "../operations.ts";
+import type { Operations } from "../../operations.ts";
 import { insightFilter } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import type { Identity } from "../security.ts";

@@ -5,7 +5,6 @@ import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/
 import { Act, openForm } from "../actions.tsx";
 import { ApiFailure, call, get, seg, send } from "../api.ts";
 import { editJob } from "../bulk-edit.tsx";
-import { actions } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
 import { download } from "../download.ts";
@@ -32,6 +31,7 @@ import {
 import { go, href, params } from "../router.ts";
 import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { actions } from "../verbs.ts";
 import { Waterfall } from "../waterfall-view.tsx";
 
 export function Job({ id }: { id: string }) {

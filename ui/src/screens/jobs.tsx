@@ -9,7 +9,7 @@ import type {
   JobState,
 } from "../../../src/dashboard/contract.ts";
 import { get, type Params } from "../api.ts";
-import { actions, inWords, mayDo, startBulk } from "../bulk.tsx";
+import { inWords, mayDo, startBulk } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { count, plural } from "../format.ts";
 import { Icon } from "../icons.tsx";
@@ -24,6 +24,7 @@ import { copy, Empty, Failure, Head } from "../parts.tsx";
 import { go, href, params, setParams } from "../router.ts";
 import { Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { actions } from "../verbs.ts";
 import { SavedViews } from "../views.tsx";
 
 const states: readonly JobState[] = ["running", "ready", "scheduled", "waiting", "dead", "cancelled", "done"];

@@ -1,0 +1,113 @@
+// Working with many jobs in a real browser: actions at a rate, words in the search, windows of time, failures from other sides.
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
+import { Operations } from "../../src/operations.ts";
+import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+const charge = defineJob({
+  name: "charge-card",
+  queue: "billing",
+  retry: { attempts: 1 },
+  run: ({ n }: { n: number; user: { id: number; plan: string } }) => {
+    if (n >= 0) throw new Dead(`the bank refused charge ${n}`);
+  },
+});
+const mail = defineJob({ name: "send-mail", queue: "mail", run: async (_input: { to: string }) => {} });
+
+async function fill(hf: Holdfast): Promise<void> {
+  await hf.enqueueMany(
+    Array.from({ length: 40 }, (_, n) => ({
+      job: charge,
+      input: { n, user: { id: n % 7, plan: n % 2 === 0 ? "free" : "pro" } },
+    })),
+  );
+  const worker = hf.work([charge, mail], { queues: ["billing", "mail"], name: "web-1" });
+  await worker.ready;
+  await hf.enqueueMany(Array.from({ length: 12 }, (_, n) => ({ job: mail, input: { to: `user-${n}` } })));
+  await worker.idle();
+  await worker.stop();
+}
+
+const shots = process.env["HOLDFAST_SHOTS"];
+async function shot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });
+}
+
+const dialog = (page: Page) => page.getByRole("dialog");
+const row = (page: Page, name: RegExp) => page.getByRole("row", { name });
+
+let home: Site;
+beforeAll(async () => {
+  home = await site();
+  await fill(home.hf);
+}, 60_000);
+
+describe("[K3] operations", () => {
+  test("a cause's dead jobs are retried at a rate: watched, paused, left, gone on with from the list, and stopped", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const page = await own.open("/errors");
+    await row(page, /the bank refused/)
+      .getByRole("button", { name: "Retry all" })
+      .click();
+    await dialog(page).getByRole("heading", { name: "Retry 40 jobs?" }).waitFor();
+    const rate = dialog(page).getByLabel("At most so many jobs a second");
+    await rate.fill("many");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page).getByText("A rate is a whole number").waitFor();
+    await rate.fill("1");
+    await accessible(page);
+    await shot(page, "operation-dialog");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page)
+      .getByText(/^\d+ of 40 · 1 per s/)
+      .waitFor();
+    await accessible(page);
+    await shot(page, "operation-running");
+    await dialog(page).getByRole("button", { name: "Pause" }).click();
+    await dialog(page).getByRole("button", { name: "Go on" }).waitFor();
+    await dialog(page).getByRole("button", { name: "Close" }).click();
+    await page.keyboard.press("g");
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "Operations" }).waitFor();
+    await row(page, /Retry dead jobs named charge-card/)
+      .getByText("paused", { exact: true })
+      .waitFor();
+    const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
+    await page.getByRole("button", { name: "Go on" }).click();
+    await expect.poll(() => own.hf.jobs.count({ state: "ready" })).toBeGreaterThanOrEqual(before);
+    // One that a terminal began and left: nobody drives it.
+    const left = new Operations(own.hf);
+    const task = {
+      action: "delete",
+      filter: { names: ["send-mail"], states: ["done"] },
+      change: null,
+    } as const;
+    const { id } = await left.start({ ...task, rate: { limit: 1, perMs: 1_000 } }, "cli: ann");
+    left.close();
+    await row(page, /Delete done jobs named send-mail/)
+      .getByText("cli: ann")
+      .waitFor();
+    await accessible(page);
+    await shot(page, "operations");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "operations-dark");
+    await row(page, /Retry dead/)
+      .getByRole("button", { name: "Stop" })
+      .click();
+    await row(page, /Retry dead/)
+      .getByText("stopped", { exact: true })
+      .waitFor();
+    expect(await own.hf.jobs.count({ state: "dead" })).toBeGreaterThan(0);
+    expect((await left.stop(id, "ann"))?.state).toBe("stopped");
+    const narrow = await own.open("/operations", { width: 360, height: 760 });
+    await row(narrow, /Retry dead/).waitFor();
+    await fits(narrow);
+    await shot(narrow, "operations-narrow");
+  });
+});
