@@ -7,13 +7,14 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState } from "./job.ts";
+import type { WordFilter } from "./policy/range.ts";
 import type { ErrorGroupChange, TriageState } from "./policy/triage.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 
 export type { QueueSettings };
 
 /** Which jobs a screen shows. Everything that is given must hold. */
-export interface InsightFilter {
+export interface InsightFilter extends WordFilter {
   readonly ids?: readonly string[];
   readonly states?: readonly JobState[];
   readonly queues?: readonly string[];

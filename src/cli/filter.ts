@@ -16,6 +16,8 @@ import {
   type Task,
 } from "../operations.ts";
 import { durationMs } from "../policy/duration.ts";
+import { bornWithin, wordFilter, type WordFilter } from "../policy/range.ts";
+import { parseSearch, SEARCH_WORDS } from "../policy/words.ts";
 import type { Option } from "./command.ts";
 import type { Context } from "./context.ts";
 import { rateOf, rateText } from "./rate.ts";
@@ -42,6 +44,13 @@ export const FILTER: Readonly<Record<string, Option>> = {
     help: "Created at or after: 2026-01-31, 2026-01-31T12:00Z, or 2h (ago)",
   },
   until: { type: "string", value: "when", help: "Created before" },
+  where: {
+    type: "string",
+    short: "w",
+    multiple: true,
+    value: "words",
+    help: "As in the dashboard's search: 'attempt:>3 age:>5m run:>10s payload.user.id:42 worker:web-1 error:refused'",
+  },
 };
 
 /** Which jobs: what `hf.jobs` knows, and what only the looks of the dashboard do. */
@@ -49,6 +58,8 @@ export interface Wanted extends JobQuery {
   /** The fingerprint of the latest failure. */
   readonly error?: string;
   readonly retrying?: true;
+  /** What only words can say. */
+  readonly words?: WordFilter;
 }
 
 /** The filter that the options say. */
@@ -78,12 +89,60 @@ export function filterOf(ctx: Context): Wanted {
     filter.error = error;
   }
   if (ctx.flag("retrying")) filter.retrying = true;
-  return filter;
+  return withWords(filter, ctx.strings("where").join(" "));
+}
+
+/** The filter with what the words say. A word for what an option says as well is refused: which of them should hold? */
+function withWords(filter: Wanted, given: string): Wanted {
+  if (given.trim() === "") return filter;
+  const { params, text, unknown } = parseSearch(given);
+  if (unknown.length > 0)
+    throw new UsageError(
+      "BAD_OPTION",
+      `--where does not know ${unknown.join(", ")}. There are: ${SEARCH_WORDS.map(({ word }) => word).join(", ")} (payload.user.id:42).`,
+    );
+  const one = (param: string): string | undefined => {
+    const values = params[param];
+    if (values !== undefined && values.length > 1)
+      throw new UsageError("BAD_OPTION", `--where has ${param} twice.`, { details: { option: param } });
+    return values?.[0];
+  };
+  const many = (param: string): string[] | undefined => params[param]?.flatMap((value) => value.split(","));
+  const [since, until, age] = [one("since"), one("until"), one("age")];
+  const born = age === undefined ? {} : bornWithin(age, Date.now());
+  const [attempt, run, worker, error] = [one("attempt"), one("run"), one("worker"), one("error")];
+  const words = wordFilter({
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(run === undefined ? {} : { run }),
+    ...(worker === undefined ? {} : { worker }),
+    ...(error === undefined ? {} : { error }),
+    ...(params["payload"] === undefined ? {} : { payload: params["payload"] }),
+  });
+  const said: Record<string, unknown> = {
+    ids: many("ids"),
+    state: many("state"),
+    queue: many("queue"),
+    name: many("name"),
+    lane: one("lane"),
+    key: one("key"),
+    error: one("errorGroup"),
+    search: text === "" ? undefined : text,
+    since: since === undefined ? born.since : instant(since, "where since:"),
+    until: until === undefined ? born.until : instant(until, "where until:"),
+    words: Object.keys(words).length === 0 ? undefined : words,
+  };
+  const known = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+  const twice = Object.keys(known).find((name) => Object.hasOwn(filter, name));
+  if (twice !== undefined)
+    throw new UsageError("BAD_OPTION", `${twice} is given both as an option and in --where: leave one out.`);
+  return { ...filter, ...known };
 }
 
 interface Page {
   readonly jobs: readonly Job[];
   readonly cursor: string | null;
+  /** The bound of one search was reached: there may be more behind the cursor. */
+  readonly cut?: boolean;
 }
 
 /** The jobs that are wanted, newest first, page by page. */
@@ -94,10 +153,11 @@ export class Search {
   readonly #look: InsightFilter | null;
 
   constructor(hf: Holdfast, wanted: Wanted) {
-    const { error, retrying, ...query } = wanted;
+    const { error, retrying, words, ...query } = wanted;
     this.#hf = hf;
     this.#wanted = query;
-    this.#look = error === undefined && retrying === undefined ? null : lookOf(wanted);
+    const plain = error === undefined && retrying === undefined && words === undefined;
+    this.#look = plain ? null : lookOf(wanted);
   }
 
   async count(): Promise<CappedCount> {
@@ -110,7 +170,7 @@ export class Search {
     const found = await this.#hf.internals.store.insight.browse(this.#look, { limit, cursor });
     const ids = found.jobs.map(({ id }) => id);
     const { jobs } = ids.length === 0 ? { jobs: [] } : await this.#hf.jobs.list({ ids, limit: ids.length });
-    return { jobs, cursor: found.cursor };
+    return { jobs, cursor: found.cursor, ...(found.cut ? { cut: true } : {}) };
   }
 }
 
@@ -126,6 +186,8 @@ function lookOf({
   search,
   error,
   retrying,
+  words,
+  ids,
 }: Wanted): InsightFilter {
   const list = <T extends string>(value: T | readonly T[]): readonly T[] =>
     typeof value === "string" ? [value] : value;
@@ -140,6 +202,8 @@ function lookOf({
     ...(until === undefined ? {} : { until: Number(until) }),
     ...(error === undefined ? {} : { errorGroup: error }),
     ...(retrying === undefined ? {} : { retrying }),
+    ...(ids === undefined ? {} : { ids }),
+    ...words,
   };
 }
 

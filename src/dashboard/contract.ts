@@ -22,6 +22,7 @@ import type {
   StateTally,
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
+import type { WordFilter, WordTexts } from "../policy/range.ts";
 import type { TriageState } from "../policy/triage.ts";
 import type { BulkAction, KeptEdit, Operation as KeptOperation } from "../operations.ts";
 import type { BreakerState, Hold, WorkerState } from "../store.ts";
@@ -206,7 +207,10 @@ export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
 }
 
 /** Which jobs, in a query string or a bulk action's `filter`. */
-export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "names"> {
+export interface FilterJson
+  extends Omit<InsightFilter, "states" | "queues" | "names" | keyof WordFilter>, WordTexts {
+  /** Of its creation: ">5m". */
+  readonly age?: string;
   readonly state?: readonly JobState[];
   readonly queue?: readonly string[];
   readonly name?: readonly string[];

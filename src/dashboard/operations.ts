@@ -5,6 +5,7 @@
 import type { InsightFilter } from "../insight.ts";
 import { checkEdit } from "../jobs.ts";
 import { jobEdit, type Operation as Kept, type OperationRate, checkRate } from "../operations.ts";
+import { wordTexts } from "../policy/range.ts";
 import type { EditJson, FilterJson, Operation } from "./contract.ts";
 import { bad, defined, onlyFields } from "./query.ts";
 
@@ -39,6 +40,8 @@ export function operationJson({ filter, ...operation }: Kept): Operation {
 }
 
 /** The filter as it can be given again. */
-function filterJson({ states, queues, names, ...rest }: InsightFilter): FilterJson {
-  return defined({ ...rest, state: states, queue: queues, name: names });
+function filterJson(filter: InsightFilter): FilterJson {
+  const { states, queues, names, attempt, ran, ended, worker, error, payload, ...rest } = filter;
+  const words = wordTexts(defined({ attempt, ran, ended, worker, error, payload }));
+  return defined({ ...rest, ...words, state: states, queue: queues, name: names });
 }

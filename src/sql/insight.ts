@@ -71,6 +71,7 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   }
   const live = wanted.filter((state) => LIVE.includes(state));
   const ended = wanted.filter((state) => !LIVE.includes(state));
+  if (filter.ended !== undefined) live.length = 0;
   const walks: Walk[] = [];
   if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
   else if (live.length > 0)
@@ -482,7 +483,10 @@ export class SqlInsight implements Insight {
   }
 
   #params(filter: InsightFilter, states: readonly JobState[], cursor: string): Params {
-    const until = filter.until === undefined ? HIGHEST : idAt(filter.until + CLOCK_SLACK_MS);
+    // What had ended by then was created before.
+    const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
+    const until = before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS);
+    const payload = filter.payload ?? null;
     return {
       now: this.#driver.now(),
       states,
@@ -497,6 +501,16 @@ export class SqlInsight implements Insight {
       search: filter.search === undefined ? null : needle(filter.search),
       cursor: cursor < until ? cursor : until,
       from: lowest(filter),
+      attemptMin: filter.attempt?.min ?? null,
+      attemptMax: filter.attempt?.max ?? null,
+      ranMin: filter.ran?.min ?? null,
+      ranMax: filter.ran?.max ?? null,
+      endedMin: filter.ended?.min ?? null,
+      endedMax: filter.ended?.max ?? null,
+      worker: filter.worker ?? null,
+      error: filter.error === undefined ? null : needle(filter.error),
+      paths: payload?.map(({ path }) => JSON.stringify(path)) ?? null,
+      wants: payload?.map(({ value }) => value) ?? null,
     };
   }
 }
@@ -519,16 +533,19 @@ function idAt(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
-function isDeep({ lane, key, since, until, search }: InsightFilter): boolean {
-  return [lane, key, since, until, search].some((part) => part !== undefined);
+function isDeep({ lane, key, since, until, search, payload }: InsightFilter): boolean {
+  return [lane, key, since, until, search, payload].some((part) => part !== undefined);
 }
 
 function isSimple(filter: InsightFilter): boolean {
-  return !isDeep(filter) && filter.errorGroup === undefined && filter.retrying !== true;
+  const { errorGroup: group, retrying, attempt, ran, ended, worker, error } = filter;
+  const asked = [group, attempt, ran, ended, worker, error].some((part) => part !== undefined);
+  return !isDeep(filter) && !asked && retrying !== true;
 }
 
 function scanOf(filter: InsightFilter): number {
-  return isDeep(filter) ? DEEP_SCAN : SCAN;
+  // Errors are long, and lie beside the row.
+  return isDeep(filter) || filter.error !== undefined ? DEEP_SCAN : SCAN;
 }
 
 /** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */

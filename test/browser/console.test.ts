@@ -111,3 +111,66 @@ describe("[K3] operations", () => {
     await shot(narrow, "operations-narrow");
   });
 });
+
+describe("[K3] words in the search", () => {
+  test("names and values are completed by the keyboard, the address keeps them, and each can be taken away", async () => {
+    const page = await home.open("/jobs");
+    await page.getByText("52 jobs shown").or(page.getByText("50 jobs shown")).first().waitFor();
+    const field = page.getByRole("combobox", { name: "Find jobs" });
+    const words = page.getByRole("listbox", { name: "What could be typed" });
+    await page.keyboard.press("/");
+    await page.keyboard.press("ArrowDown");
+    await words.getByRole("option", { name: /^attempt:/ }).waitFor();
+    await accessible(page);
+    await shot(page, "words");
+    await page.keyboard.type("pay");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("us");
+    await words.getByRole("option", { name: /payload\.user\.id:/ }).waitFor();
+    await shot(page, "words-payload");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Tab");
+    expect(await field.inputValue()).toBe("payload.user.id:");
+    await page.keyboard.type("3 na");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await words.getByRole("option", { name: /^charge-card/ }).waitFor();
+    await page.keyboard.type("ch");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("attempt:>=1 age:<1h worker:web-1 error:refused");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.getByText("6 jobs shown of 6").waitFor();
+    const asked = new URL(page.url()).searchParams;
+    expect(Object.fromEntries(asked)).toEqual({
+      payload: "user.id:3",
+      name: "charge-card",
+      attempt: ">=1",
+      age: "<1h",
+      worker: "web-1",
+      error: "refused",
+    });
+    await accessible(page);
+    await shot(page, "words-chips");
+    await page.reload();
+    await page.getByText("6 jobs shown of 6").waitFor();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await field.focus();
+    await page.keyboard.type("state:");
+    await words.getByRole("option", { name: "dead" }).waitFor();
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "words-dark");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Remove the filter payload.user.id" }).click();
+    await page.getByText("40 jobs shown of 40").waitFor();
+    const narrow = await home.open("/jobs?attempt=%3E9&payload=user.id:3", { width: 360, height: 760 });
+    await narrow.getByText("No job matches").waitFor();
+    await narrow.getByRole("combobox", { name: "Find jobs" }).fill("a");
+    await narrow.getByRole("option", { name: /^attempt:/ }).waitFor();
+    await fits(narrow);
+    await shot(narrow, "words-narrow");
+  });
+});

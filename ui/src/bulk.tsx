@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { BulkAction, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/contract.ts";
 import { get, send } from "./api.ts";
+import { wordOf } from "../../src/policy/words.ts";
 import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";
-import { count, number, plural, shortId } from "./format.ts";
+import { count, number, plural, shortId, windowText } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
@@ -44,6 +45,10 @@ export function inWords(filter: FilterJson): string {
   if (filter.key !== undefined) parts.push(`with key ${filter.key}`);
   if (filter.errorGroup !== undefined) parts.push(`with error ${filter.errorGroup.slice(0, 8)}`);
   if (filter.search !== undefined) parts.push(`that contain “${filter.search}”`);
+  for (const param of ["attempt", "age", "run", "worker", "error"] as const)
+    if (filter[param] !== undefined) parts.push(wordOf(param, filter[param]));
+  for (const value of filter.payload ?? []) parts.push(wordOf("payload", value));
+  if (filter.ended !== undefined) parts.push(`that ended ${windowText(filter.ended)}`);
   return parts.join(" ");
 }
 

@@ -29,9 +29,13 @@ const list: Command = {
     all: { type: "boolean", help: "Every page; with --json one job a line" },
     count: { type: "boolean", help: "Only how many" },
   },
-  json: "{ jobs, cursor }; with --all one job a line; with --count { count }",
+  json: "{ jobs, cursor, cut? }; with --all one job a line; with --count { count }",
   examples: [
     { line: "jobs list --state dead --queue mail --since 1d", says: "Dead mail jobs of the last day" },
+    {
+      line: "jobs list --where 'attempt:>3 age:<1h payload.user.id:42'",
+      says: "By words, as in the dashboard",
+    },
     {
       line: "jobs list --state dead --all --json | jq -r .error | sort | uniq -c",
       says: "Errors by how often",
@@ -61,13 +65,13 @@ const list: Command = {
   },
 };
 
-function pageText(
-  ctx: Context,
-  page: { readonly jobs: readonly Job[]; readonly cursor: string | null },
-): string {
-  if (page.jobs.length === 0) return "No job matches.";
-  const text = jobTable(ctx, page.jobs, Date.now());
-  return page.cursor === null ? text : `${text}\n${ctx.paint("dim", `more: --cursor ${page.cursor}`)}`;
+function pageText(ctx: Context, page: Awaited<ReturnType<Search["page"]>>): string {
+  const { jobs: found, cursor, cut } = page;
+  if (found.length === 0 && cursor === null) return "No job matches.";
+  const text = found.length === 0 ? "No job matches so far." : jobTable(ctx, found, Date.now());
+  if (cursor === null) return text;
+  const more = cut === true ? "searched 20,000 to 50,000 jobs; on from there" : "more";
+  return `${text}\n${ctx.paint("dim", `${more}: --cursor ${cursor}`)}`;
 }
 
 const show: Command = {

@@ -7,7 +7,7 @@ import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../
 import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
 import { jobLine } from "../shapes.ts";
-import { readFilter, type Route, type RouteContext } from "./route.ts";
+import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
 
 export const bulkRoutes: readonly Route[] = [
   {
@@ -109,7 +109,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   await context.need(permissionOf[verb]);
   const change = changeOf(verb, body["change"]);
   const rate = rateOf(body["rate"]);
-  const given = filterOfBody(body["filter"]);
+  const given = await asOfNow(context, filterOfBody(body["filter"]));
   if (Object.keys(given).length === 0)
     throw bad(
       "filter",

@@ -51,6 +51,9 @@ export function OperationsScreen() {
               cell: (one) => (
                 <>
                   <b>{actions[one.action].verb}</b> <span>{inWords(one.filter)}</span>
+                  <span class="narrow-only">
+                    <State state={one.standsStill ? "stands still" : one.state} />
+                  </span>
                   {one.change !== null && <span class="sub">to {editInWords(one.change)}</span>}
                   {one.error !== null && <span class="sub bad">{one.error}</span>}
                 </>
@@ -58,6 +61,7 @@ export function OperationsScreen() {
             },
             {
               head: "State",
+              from: "medium",
               cell: (one) => (
                 <>
                   <State state={one.standsStill ? "stands still" : one.state} />
@@ -71,7 +75,7 @@ export function OperationsScreen() {
             },
             {
               head: "How far",
-              style: { minWidth: "150px" },
+              style: { minWidth: "140px" },
               cell: (one) => <OperationProgress operation={one} />,
             },
             {
