@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { Operations } from "../../src/operations.ts";
+import { Histogram } from "../../src/policy/histogram.ts";
 import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
@@ -40,10 +41,41 @@ async function shot(page: Page, name: string): Promise<void> {
 const dialog = (page: Page) => page.getByRole("dialog");
 const row = (page: Page, name: RegExp) => page.getByRole("row", { name });
 
+const MINUTE = 60_000;
+
+/** An hour of the queue billing: 20 a minute, and ten minutes ago eight that died. */
+async function fillMinutes(hf: Holdfast): Promise<number> {
+  const now = Math.floor(Date.now() / MINUTE) * MINUTE;
+  const took = new Histogram();
+  for (let ms = 5; ms < 900; ms *= 2) took.add(ms);
+  const text = took.encode();
+  const spike = now - 10 * MINUTE;
+  await hf.internals.store.putMetrics(
+    Array.from({ length: 58 }, (_, n) => ({
+      minute: now - (n + 2) * MINUTE,
+      queue: "billing",
+      name: "charge-card",
+      worker: "web-1",
+      done: 20 + ((n * 7) % 9),
+      failed: n === 8 ? 12 : 0,
+      dead: n === 8 ? 8 : 0,
+      cancelled: 0,
+      throttled: 0,
+      released: 0,
+      lost: 0,
+      ran: text,
+      waited: text,
+    })),
+  );
+  return spike;
+}
+
 let home: Site;
+let spike = 0;
 beforeAll(async () => {
   home = await site();
   await fill(home.hf);
+  spike = await fillMinutes(home.hf);
 }, 60_000);
 
 describe("[K3] operations", () => {
@@ -172,5 +204,81 @@ describe("[K3] words in the search", () => {
     await narrow.getByRole("option", { name: /^attempt:/ }).waitFor();
     await fits(narrow);
     await shot(narrow, "words-narrow");
+  });
+});
+
+describe("[K3] windows of time", () => {
+  test("a stretch that is dragged over is shown alone, a point leads to the jobs that ended then, also by the keyboard", async () => {
+    const page = await home.open("/");
+    const chart = page.getByRole("slider", { name: /^Throughput/ });
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await accessible(page);
+    await shot(page, "spans");
+    const asked = (): Record<string, string> => Object.fromEntries(new URL(page.url()).searchParams);
+    const box = (await page.locator(".plot.leads .u-over").first().boundingBox())!;
+    const drag = async (from: number, to: number): Promise<void> => {
+      await page.mouse.move(box.x + box.width * from, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 6 });
+      await page.mouse.up();
+    };
+    await drag(0.5, 0.95);
+    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    const { from, to } = asked();
+    expect(Number(from)).toBeLessThan(spike);
+    expect(Number(to)).toBeGreaterThan(spike);
+    expect((Number(to) - Number(from)) / MINUTE).toBeGreaterThan(20);
+    expect((Number(to) - Number(from)) / MINUTE).toBeLessThan(35);
+    await page.reload();
+    await page.getByRole("link", { name: "Those that died" }).waitFor();
+    await page.waitForTimeout(400);
+    await accessible(page);
+    await shot(page, "spans-brushed");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "spans-dark");
+    await page.getByRole("link", { name: "Those that died" }).click();
+    expect(asked()).toEqual({ state: "dead", ended: `${from}..${Number(to) - 1}` });
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d to/).waitFor();
+
+    // The same without a mouse, on a queue's page: to the minute of the spike, and Enter.
+    await page.goto(`${home.url}/queues/billing`);
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await chart.focus();
+    for (let n = 0; n < 70; n += 1) {
+      await page.keyboard.press("ArrowLeft");
+      if ((await chart.getAttribute("aria-valuetext"))?.includes("Dead 8") === true) break;
+    }
+    await shot(page, "spans-keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    expect(asked()).toEqual({ queue: "billing", state: "dead", ended: `${spike}..${spike + MINUTE - 1}` });
+    await page.goBack();
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+PageDown");
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/^From \d\d:\d\d to \d\d:\d\d$/);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Back to the last hour" }).click();
+    expect(asked()).toEqual({});
+    await page.getByRole("link", { name: "24 h", exact: true }).click();
+    await page
+      .getByText("jobs in 24 min, last 24 h")
+      .or(page.getByText(/jobs in \d+ min.*, last 24 h/))
+      .first()
+      .waitFor();
+    // A click on what is done: the jobs that were.
+    await page.getByRole("link", { name: "1 h", exact: true }).click();
+    await page.waitForTimeout(400);
+    const plot = (await page.locator(".plot.leads .u-over").first().boundingBox())!;
+    await page.mouse.click(plot.x + plot.width * 0.3, plot.y + 20);
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    expect(asked()).toMatchObject({ queue: "billing", state: "done" });
+    const narrow = await home.open("/", { width: 360, height: 760 });
+    await narrow.locator(".plot.leads .u-over").first().waitFor();
+    await fits(narrow);
+    await shot(narrow, "spans-narrow");
   });
 });

@@ -460,6 +460,7 @@ const keys: readonly [string, string][] = [
   ["x X *", "Choose, choose a range, choose all that match"],
   ["r n c e #", "Retry, run now, cancel, edit, delete"],
   ["s i o", "Failures: resolve, ignore, reopen"],
+  ["← → Shift Enter", "On a chart: through time, choose a stretch, open it"],
   [".", "Live or paused"],
   ["t", "Theme"],
   ["?", "This"],
