@@ -71,12 +71,23 @@ export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
 export type { Job, JobFailure, JobState } from "./job.ts";
 export type { JobQuery } from "./filter.ts";
-export type { BulkResult, CancelOptions, JobEdit, Jobs, ListQuery, RunNowOutcome } from "./jobs.ts";
+export type {
+  BulkResult,
+  CancelOptions,
+  JobEdit,
+  Jobs,
+  ListQuery,
+  RetryOptions,
+  RunNowOutcome,
+} from "./jobs.ts";
+export type { InputPatch, PatchStep } from "./policy/patch.ts";
 export type {
   DecisionOptions,
   ErrorGroup,
   ErrorGroupNote,
   ErrorGroupQuery,
+  FailureCount,
+  FailureCountQuery,
   Errors,
   IgnoreOptions,
 } from "./error-groups.ts";

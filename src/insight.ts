@@ -192,6 +192,23 @@ export interface ErrorGroups {
   readonly cut: boolean;
 }
 
+/** Failures by something else than their cause. */
+export interface FailuresBy {
+  readonly by: "kind" | "queue" | "worker" | "version" | "hour";
+  readonly lines: readonly {
+    /** The kind, the queue, the worker, the version, or when the hour began (epoch milliseconds). */
+    readonly value: string;
+    /** Of a version: the kind whose version it is. */
+    readonly name: string | null;
+    /** Attempts that failed. */
+    readonly failures: number;
+    readonly causes: number;
+    readonly lastAt: number;
+  }[];
+  /** Only the newest counts were added up. */
+  readonly cut: boolean;
+}
+
 /** What an operator did. */
 export interface AuditEntry {
   readonly actor: string;
@@ -249,6 +266,8 @@ export interface Insight {
   /** What wants attention first: regressed and open ones, then the most jobs. */
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups>;
   errorGroup(group: string): Promise<ErrorGroupDetail | null>;
+  /** As workers counted them since then. Which worker is known of the last hour or two alone. */
+  failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy>;
   /** Writes what was decided about a cause. False: no failure has it. */
   triage(group: string, change: ErrorGroupChange): Promise<boolean>;
   /** The queues that have a row of their own: paused, cooled down, or with settings. */

@@ -23,6 +23,7 @@ import type { JobState } from "./job.ts";
 import type { JobEdit } from "./jobs.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { idFactory, isId } from "./policy/id.ts";
+import type { InputPatch } from "./policy/patch.ts";
 import type { StateRow } from "./store.ts";
 
 export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
@@ -47,6 +48,8 @@ export interface Task {
   readonly filter: InsightFilter;
   /** Of an edit. */
   readonly change: KeptEdit | null;
+  /** Of a retry: what is changed in the inputs first. */
+  readonly patch?: InputPatch | null;
   readonly rate: OperationRate | null;
 }
 
@@ -308,10 +311,10 @@ export class Operations {
       if (read === null || !mine(read.kept, driver) || read.kept.state !== "running") return now;
       if (this.#closing.signal.aborted) return now;
       const from = clock.monotonic();
-      const { action, change, filter, cursor } = read.kept;
+      const { filter, cursor } = read.kept;
       const page = await store.insight.browse(filter, { limit: size, cursor });
       const ids = page.jobs.map(({ id }) => id);
-      const result = ids.length === 0 ? {} : await actOn(this.#hf, { action, change }, ids);
+      const result = ids.length === 0 ? {} : await actOn(this.#hf, read.kept, ids);
       const ended = page.cursor === null ? await store.now() : null;
       const kept = await this.#change(
         begun.id,
@@ -407,6 +410,8 @@ export class Operations {
       details: JSON.stringify({
         operation: kept.id,
         ...(kept.change === null ? {} : { change: kept.change }),
+        // What it writes may be secret: its row has it.
+        ...((kept.patch ?? null) === null ? {} : { patched: true }),
         ...(kept.rate === null ? {} : { rate: kept.rate }),
         matched: kept.matched,
         ...kept.outcomes,
@@ -418,12 +423,12 @@ export class Operations {
 /** Does it to these jobs; gives how many became what. */
 export async function actOn(
   { jobs }: Holdfast,
-  { action, change }: Pick<Task, "action" | "change">,
+  { action, change, patch }: Pick<Task, "action" | "change" | "patch">,
   ids: readonly string[],
 ): Promise<Readonly<Record<string, number>>> {
   switch (action) {
     case "retry":
-      return jobs.retry({ ids });
+      return jobs.retry({ ids }, (patch ?? null) === null ? {} : { patch: patch as InputPatch });
     case "run-now":
       return jobs.runNow({ ids });
     case "cancel":

@@ -16,12 +16,13 @@ import {
   type Task,
 } from "../operations.ts";
 import { durationMs } from "../policy/duration.ts";
+import { type InputPatch, patched } from "../policy/patch.ts";
 import { bornWithin, wordFilter, type WordFilter } from "../policy/range.ts";
 import { parseSearch, SEARCH_WORDS } from "../policy/words.ts";
 import type { Option } from "./command.ts";
 import type { Context } from "./context.ts";
 import { rateOf, rateText } from "./rate.ts";
-import { grouped, oneLine, relative, shownValue, table } from "./text.ts";
+import { grouped, json, oneLine, relative, shownValue, table } from "./text.ts";
 
 export const FILTER: Readonly<Record<string, Option>> = {
   state: {
@@ -262,6 +263,7 @@ const samples = 5;
 /** What is done to jobs, by ids or by a filter. */
 export interface BulkCommand extends Pick<Task, "action"> {
   readonly change?: KeptEdit;
+  readonly patch?: InputPatch;
   /** Asks first even where ids are given. */
   readonly destructive?: boolean;
 }
@@ -303,9 +305,7 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
   const none = matched === 0 && !total.more;
   const first = none ? [] : (await search.page(samples, null)).jobs;
   if (ctx.flag("dry-run")) {
-    ctx.result({ dryRun: true, matched, ...(total.more ? { more: true } : {}), samples: first }, () =>
-      dryRunText(ctx, verb, total, first),
-    );
+    tellDryRun(ctx, verb, total, first, command.patch);
     return 0;
   }
   if (none) {
@@ -318,6 +318,7 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
     action: command.action,
     filter: { ...look, until: Number(until) },
     change: command.change ?? null,
+    patch: command.patch ?? null,
     rate: perRate,
   };
   const operations = new Operations(hf);
@@ -376,22 +377,24 @@ function verbOf(action: BulkAction): string {
 async function byIds(
   ctx: Context,
   hf: Holdfast,
-  { action, change, destructive }: BulkCommand,
+  { action, change, patch, destructive }: BulkCommand,
 ): Promise<number> {
   const { args } = ctx;
   const verb = verbOf(action);
   const noun = args.length === 1 ? "job" : "jobs";
   if (ctx.flag("dry-run")) {
     const { jobs } = await hf.jobs.list({ ids: args, limit: Math.min(1_000, Math.max(1, args.length)) });
-    ctx.result({ dryRun: true, matched: jobs.length, samples: jobs.slice(0, samples) }, () =>
-      dryRunText(ctx, verb, { count: jobs.length, more: false }, jobs.slice(0, samples)),
-    );
+    const total = { count: jobs.length, more: false };
+    tellDryRun(ctx, verb, total, jobs.slice(0, samples), patch);
     return 0;
   }
   if (destructive === true && !(await ctx.confirm(`${capital(verb)} ${args.length} ${noun}?`))) return 1;
   const counts: Record<string, number> = {};
   for (let i = 0; i < args.length; i += batch)
-    add(counts, await actOn(hf, { action, change: change ?? null }, args.slice(i, i + batch)));
+    add(
+      counts,
+      await actOn(hf, { action, change: change ?? null, patch: patch ?? null }, args.slice(i, i + batch)),
+    );
   const acted = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const missing = args.length - acted;
   if (missing > 0) counts["not_found"] = (counts["not_found"] ?? 0) + missing;
@@ -402,6 +405,40 @@ async function byIds(
 function add(counts: Record<string, number>, more: Readonly<Record<string, number>>): void {
   for (const [outcome, count] of Object.entries(more))
     if (outcome !== "matched" && count > 0) counts[outcome] = (counts[outcome] ?? 0) + count;
+}
+
+function tellDryRun(
+  ctx: Context,
+  verb: string,
+  total: CappedCount,
+  first: readonly Job[],
+  patch: InputPatch | undefined,
+): void {
+  const { count, more } = total;
+  const changes =
+    patch === undefined
+      ? []
+      : first.map(({ id, input }) => {
+          const before = json(input);
+          return { id, before, after: patched(before, patch) };
+        });
+  ctx.result(
+    {
+      dryRun: true,
+      matched: count,
+      ...(more ? { more: true } : {}),
+      samples: first,
+      ...(patch === undefined ? {} : { patched: changes }),
+    },
+    () =>
+      [
+        dryRunText(ctx, verb, total, first),
+        ...changes.map(
+          ({ id, before, after }) =>
+            `\n${id}\n${ctx.paint("bad", `- ${oneLine(before)}`)}\n${after === null ? ctx.paint("warn", "the patch does not fit: it stays as it is") : ctx.paint("good", `+ ${oneLine(after)}`)}`,
+        ),
+      ].join("\n"),
+  );
 }
 
 function dryRunText(ctx: Context, verb: string, total: CappedCount, first: readonly Job[]): string {

@@ -12,6 +12,7 @@ import type {
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroups,
+  FailuresBy,
   InsightFilter,
   InsightPage,
   FacetValue,
@@ -35,6 +36,7 @@ export type {
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroups,
+  FailuresBy,
   FacetValue,
   JobFacets,
   JobState,
@@ -232,11 +234,19 @@ export interface DryRun {
   readonly outcomes: Readonly<Record<string, number>> | null;
   readonly judged: number;
   readonly change: EditJson | null;
+  /** Of a retry with a patch: what becomes of the samples' inputs. JSON texts, redacted; `after` null: it does not fit. */
+  readonly patched:
+    | readonly { readonly id: string; readonly before: string; readonly after: string | null }[]
+    | null;
 }
 
 /** A bulk action that is under way or over; the same for every dashboard and terminal on the database. */
-export interface Operation extends Omit<KeptOperation, "filter"> {
+export interface Operation extends Omit<KeptOperation, "filter" | "patch"> {
   readonly filter: FilterJson;
+  /** Of a retry: inputs are changed first. */
+  readonly patched: boolean;
+  /** How: JSON text, redacted; null: they are not, or it is not yours to see. */
+  readonly patch: string | null;
 }
 
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------

@@ -234,11 +234,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     outcomes: maybe({ type: "object", additionalProperties: integer }),
     judged: integer,
     change: maybe(edit),
+    patched: maybe(list(object({ id: text, before: text, after: maybe(text) }))),
   }),
   Operation: object({
     id: text,
     action: text,
     change: maybe(edit),
+    patched: flag,
+    patch: jsonText,
     filter: ref("Filter"),
     actor: text,
     state: { type: "string", enum: ["running", "paused", "done", "stopped", "failed"] },
@@ -261,6 +264,13 @@ export const schemas: Readonly<Record<string, Schema>> = {
     week: list(integer),
     weekFrom: instant,
     places: list(object({ queue: text, version: integer, n: integer })),
+  }),
+  FailuresBy: object({
+    by: text,
+    lines: list(
+      object({ value: text, name: maybe(text), failures: integer, causes: integer, lastAt: instant }),
+    ),
+    cut: flag,
   }),
   Queue: object(queueFields),
   QueueList: object({ queues: list(ref("Queue")) }),
@@ -546,6 +556,9 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   filter: ref("Filter"),
   action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "edit"] },
   change: edit,
+  patch: {
+    description: "An object to merge into the inputs (RFC 7396), or the steps of a JSON Patch (RFC 6902).",
+  },
   dryRun: flag,
   for: { type: ["string", "integer"], description: 'A duration such as "7d", or milliseconds.' },
   until: instant,

@@ -35,8 +35,18 @@ export function rateOf(value: unknown): OperationRate | null {
   return checkRate(value);
 }
 
-export function operationJson({ filter, ...operation }: Kept): Operation {
-  return { ...operation, filter: filterJson(filter) };
+/** `shown`: how a patch is shown to who asks; it may have what was in a payload. */
+export function operationJson(
+  { filter, patch, ...operation }: Kept,
+  shown: (patch: string) => string | null,
+): Operation {
+  const given = patch ?? null;
+  return {
+    ...operation,
+    filter: filterJson(filter),
+    patched: given !== null,
+    patch: given === null ? null : shown(JSON.stringify(given)),
+  };
 }
 
 /** The filter as it can be given again. */

@@ -458,6 +458,9 @@ export function statements(t: Tables): Statements {
       select h.id, h.line, h.rank, ${NOW}, true, true, h.errors, (
         select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
       ) from h returning id`,
+    inputsOf: `select id, input from ${t.job} where id = any(:ids::uuid[])`,
+    setInputs: `
+      update ${t.job} j set input = w.input from unnest(:rows.id::uuid[], :rows.input::text[]) as w (id, input) where j.id = w.id`,
     runNow: `
       with woken as (
         update ${t.ready} set run_at = ${NOW} where id = any(:ids::uuid[]) and token is null and run_at > ${NOW} and run_at < ${WAITING_AT}

@@ -19,6 +19,7 @@ import type {
   ErrorGroupDetail,
   ErrorGroupFilter,
   ErrorGroups,
+  FailuresBy,
   Insight,
   InsightFilter,
   InsightPage,
@@ -396,6 +397,10 @@ export class SqlInsight implements Insight {
       )
       .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));
     return { groups, searched: number(last, "n") };
+  }
+
+  failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy> {
+    return this.#causes.by(by, since);
   }
 
   async triage(group: string, change: ErrorGroupChange): Promise<boolean> {

@@ -307,7 +307,7 @@ export class SqlStore implements Store {
   };
   delete: Store["delete"] = (wanted) =>
     this.#jobs.delete(wanted, (session) => this.wake({ kind: "cancel", session }));
-  retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
+  retry: Store["retry"] = (wanted, patch) => this.#jobs.retry(wanted, patch ?? null);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
   async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
     const now = this.#driver.now();

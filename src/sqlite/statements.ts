@@ -361,6 +361,8 @@ export function statements(t: Tables): Statements {
         ) from ${t.history} h where h.id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
+    inputsOf: `select id, input from ${t.job} where id in (select value from json_each(:ids))`,
+    setInputs: `update ${t.job} set input = :rows.input where id = :rows.id`,
     runNow: [
       `update ${t.step} set wake_at = :now where job in (
           select r.id from ${t.ready} r where r.id in (select value from json_each(:ids)) and r.token is null and r.run_at > :now and r.waits = 'sleep')

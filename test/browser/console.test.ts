@@ -1,7 +1,7 @@
 // Working with many jobs in a real browser: actions at a rate, words in the search, windows of time, failures from other sides.
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
+import { Dead, defineJob, type Holdfast, immediately } from "../../src/index.ts";
 import { Operations } from "../../src/operations.ts";
 import { Histogram } from "../../src/policy/histogram.ts";
 import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
@@ -15,6 +15,15 @@ const charge = defineJob({
   retry: { attempts: 1 },
   run: ({ n }: { n: number; user: { id: number; plan: string } }) => {
     if (n >= 0) throw new Dead(`the bank refused charge ${n}`);
+  },
+});
+const report = defineJob({
+  name: "report",
+  queue: "reports",
+  retry: { attempts: 3, backoff: immediately() },
+  run: (_input: { n: number }, ctx) => {
+    if (ctx.attempt === 3) throw new RangeError("the disk is full");
+    throw new Error("no rows for last month");
   },
 });
 const mail = defineJob({ name: "send-mail", queue: "mail", run: async (_input: { to: string }) => {} });
@@ -280,5 +289,113 @@ describe("[K3] windows of time", () => {
     await narrow.locator(".plot.leads .u-over").first().waitFor();
     await fits(narrow);
     await shot(narrow, "spans-narrow");
+  });
+});
+
+describe("[K3] failures from other sides", () => {
+  test("by kind, queue, worker, version and hour, each leading to the dead jobs; light, dark and narrow", async () => {
+    const page = await home.open("/errors");
+    const sides = page.getByRole("navigation", { name: "Group by" });
+    const lines: readonly [string, RegExp, Record<string, string>][] = [
+      ["Kind", /^charge-card 40/, { state: "dead", name: "charge-card" }],
+      ["Queue", /^billing 40/, { state: "dead", queue: "billing" }],
+      ["Worker", /^\S+ 40/, {}],
+      ["Version", /^charge-card, version 1 40/, { state: "dead", name: "charge-card" }],
+      ["Hour", /^\d{4}-\d\d-\d\d \d\d:00 40/, {}],
+    ];
+    for (const [side, line, query] of lines) {
+      await sides.getByRole("link", { name: side }).click();
+      await row(page, line).waitFor();
+      await accessible(page);
+      await row(page, line).getByRole("link").click();
+      await page.getByText("40 jobs shown of 40").waitFor();
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(query);
+      await page.goBack();
+    }
+    await shot(page, "failures-by");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await sides.getByRole("link", { name: "Queue" }).click();
+    await row(page, /^billing 40/).waitFor();
+    await shot(page, "failures-by-dark");
+    const narrow = await home.open("/errors?by=version&last=7d", { width: 360, height: 760 });
+    await row(narrow, /version 1/).waitFor();
+    await fits(narrow);
+    await shot(narrow, "failures-by-narrow");
+  });
+
+  test("a cause's dead jobs get another input after a look at it, and come back", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const page = await own.open("/errors", { noisy: true });
+    await page.getByRole("link", { name: /the bank refused/ }).click();
+    await page.getByRole("button", { name: "Change and retry" }).click();
+    await dialog(page).getByLabel("Patch (JSON)").fill("{ n: -1 }");
+    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page).getByText("The patch is not JSON.").waitFor();
+    await dialog(page)
+      .getByLabel("Patch (JSON)")
+      .fill(
+        '[{ "op": "test", "path": "/user/plan", "value": "pro" }, { "op": "replace", "path": "/n", "value": -1 }]',
+      );
+    await accessible(page);
+    await shot(page, "patch");
+    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page)
+      .getByText(/does not fit 2 of these 5/)
+      .waitFor();
+    await accessible(page);
+    await shot(page, "patch-dry");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "patch-dark");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await page.getByText(/Retry: 20 retried, 20 patch failed|Retry: 20 patch failed, 20 retried/).waitFor();
+    expect(await own.hf.jobs.count({ state: "ready" })).toBe(20);
+    const { jobs } = await own.hf.jobs.list({ state: "ready" });
+    expect(jobs.every(({ input }) => (input as { n: number }).n === -1)).toBe(true);
+    await page.goto(`${own.url}/operations`);
+    await row(page, /Retry dead jobs named charge-card/)
+      .getByText("20 refused")
+      .waitFor();
+    await shot(page, "patch-operation");
+  });
+});
+
+describe("[K3] one job's errors, and rows that stand closer", () => {
+  test("an attempt's error is compared with the one before where they differ; compact rows are kept", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const { id } = await own.hf.enqueue(report, { n: 1 });
+    const worker = own.hf.work([report], { queues: ["reports"] });
+    await worker.ready;
+    await worker.idle();
+    await worker.stop();
+    const page = await own.open(`/jobs/${id}`);
+    await page.getByRole("button", { name: "Compare with attempt 2" }).click();
+    expect(await page.getByRole("button", { name: "Compare with attempt 1" }).count()).toBe(0);
+    const differences = page.getByRole("region", { name: "Error of attempt 2 and of attempt 3" });
+    await differences.getByText("before: Error: no rows for last month").waitFor();
+    await differences.getByText("after: RangeError: the disk is full").waitFor();
+    await accessible(page);
+    await shot(page, "compare");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "compare-dark");
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(`${own.url}/jobs`);
+    await page.getByText("50 jobs shown").waitFor();
+    const height = (): Promise<number> =>
+      page.evaluate<number>("document.querySelector('tbody tr').getBoundingClientRect().height");
+    const before = await height();
+    await page.keyboard.press("?");
+    await dialog(page).getByRole("combobox", { name: "Rows" }).selectOption("Compact");
+    await page.keyboard.press("Escape");
+    expect(await height()).toBeLessThan(before - 6);
+    await page.reload();
+    await page.getByText("50 jobs shown").waitFor();
+    expect(await height()).toBeLessThan(before - 6);
+    await accessible(page, ["color-contrast", "target-size"]);
+    await shot(page, "compact");
   });
 });

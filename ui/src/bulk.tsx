@@ -12,21 +12,27 @@ import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
 import { isUnderWay, OperationProgress, outcomesInWords, Steering } from "./operation-parts.tsx";
 import { actions } from "./verbs.ts";
+import { Diff } from "./diff-view.tsx";
 import { copy, Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
 
 export function mayDo(action: BulkAction): boolean {
   return may(actions[action].permission);
 }
 
-/** Opens the dialog: a dry run, then the confirmation. */
-export function startBulk(action: BulkAction, filter: FilterJson, done: () => void): void {
+/** Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first. */
+export function startBulk(
+  action: BulkAction,
+  filter: FilterJson,
+  done: () => void,
+  patch: object | null = null,
+): void {
   if (!mayDo(action)) {
     toast(`You may not ${actions[action].verb.toLowerCase()} jobs here.`, "bad");
     return;
   }
   const show = (change: EditJson | null): void =>
     showDialog(`${actions[action].verb} jobs`, (close) => (
-      <Bulk action={action} filter={filter} change={change} close={close} done={done} />
+      <Bulk action={action} filter={filter} change={change} patch={patch} close={close} done={done} />
     ));
   if (action === "edit") askEdit(`Edit ${inWords(filter)}`, show);
   else show(null);
@@ -56,12 +62,14 @@ function Bulk({
   action,
   filter,
   change,
+  patch,
   close,
   done,
 }: {
   action: BulkAction;
   filter: FilterJson;
   change: EditJson | null;
+  patch: object | null;
   close: () => void;
   done: () => void;
 }) {
@@ -73,7 +81,7 @@ function Bulk({
   const wrong = useSignal<string | null>(null);
   const closed = useRef(false);
   const { verb, danger } = actions[action];
-  const edit = change === null ? {} : { change };
+  const edit = { ...(change === null ? {} : { change }), ...(patch === null ? {} : { patch }) };
 
   const look = (): void => {
     error.value = null;
@@ -156,7 +164,7 @@ function Bulk({
               , to <b>{editInWords(change)}</b>
             </>
           )}
-          .
+          {patch !== null && ", with another input"}.
         </p>
         {dry.value !== null && <PassedOver dry={dry.value} />}
         {running.value !== null ? (
@@ -168,18 +176,24 @@ function Bulk({
           <p class="muted">Looking what that would be…</p>
         ) : (
           <>
-            <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
-            {dry.value.samples.length > 0 && (
-              <ul class="samples">
-                {dry.value.samples.map((job) => (
-                  <li key={job.id}>
-                    <JobStateOf job={job} />
-                    <span class="nowrap">{job.name}</span>
-                    <span class="mono muted nowrap">{shortId(job.id)}</span>
-                    <span class="mono clip muted">{job.preview}</span>
-                  </li>
-                ))}
-              </ul>
+            {dry.value.patched !== null ? (
+              <Patched samples={dry.value.patched} />
+            ) : (
+              <>
+                <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
+                {dry.value.samples.length > 0 && (
+                  <ul class="samples">
+                    {dry.value.samples.map((job) => (
+                      <li key={job.id}>
+                        <JobStateOf job={job} />
+                        <span class="nowrap">{job.name}</span>
+                        <span class="mono muted nowrap">{shortId(job.id)}</span>
+                        <span class="mono clip muted">{job.preview}</span>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </>
             )}
             {action !== "edit" && (matched?.count ?? 0) > 1 && (
               <label class="field rate">
@@ -244,12 +258,38 @@ function Bulk({
           type="button"
           class="button quiet aside"
           title="The same in a terminal"
-          onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value)))}
+          onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
         >
           <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>
+  );
+}
+
+/** What becomes of some inputs. */
+function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
+  const misfits = samples.filter(({ after }) => after === null).length;
+  return (
+    <>
+      {misfits > 0 && (
+        <div class="banner warn" role="status">
+          The patch does not fit {number(misfits)} of these {number(samples.length)}: they stay dead, as they
+          are.
+        </div>
+      )}
+      {samples.length === 0 && <h3>Nothing matches now.</h3>}
+      {samples.map(({ id, before, after }) => (
+        <figure key={id} class="patched">
+          <figcaption class="mono muted">{shortId(id)}</figcaption>
+          {after === null ? (
+            <p class="muted">The patch does not fit.</p>
+          ) : (
+            <Diff before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
+          )}
+        </figure>
+      ))}
+    </>
   );
 }
 

@@ -116,12 +116,14 @@ export function commandOf(
   filter: FilterJson,
   change: EditJson | null = null,
   rate: { readonly limit: number } | null | "wrong" = null,
+  patch: object | null = null,
 ): string {
   // By ids a terminal knows no rate: they are few.
   const asFastAsItGoes = rate === null || rate === "wrong" || filter.ids !== undefined;
   return [
     ...partsOf(verb, filter),
     ...editParts(change ?? {}),
+    ...(patch === null ? [] : ["--patch", JSON.stringify(patch)]),
     ...(asFastAsItGoes ? [] : ["--rate", `${rate.limit}/s`]),
   ]
     .map(quoted)

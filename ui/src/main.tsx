@@ -23,7 +23,7 @@ import { Overview } from "./screens/overview.tsx";
 import { Queues, QueueScreen } from "./screens/queues.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { Workers } from "./screens/workers.tsx";
-import { clock, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
+import { clock, density, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
 import { views } from "./views.tsx";
 
 interface Place {
@@ -501,6 +501,18 @@ function Help({ close }: { close: () => void }) {
                 {name}
               </option>
             ))}
+          </select>
+        </label>
+        <label class="row">
+          Rows{" "}
+          <select
+            class="input"
+            aria-label="Rows"
+            value={density.value}
+            onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
+          >
+            <option value="comfortable">Comfortable</option>
+            <option value="compact">Compact</option>
           </select>
         </label>
         <label class="row">

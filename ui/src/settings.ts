@@ -67,6 +67,8 @@ export const themes = [
   ["contrast", "High contrast"],
 ] as const;
 export const clock = kept("clock", "local", ["local", "utc"]);
+/** How close the rows of tables stand. */
+export const density = kept("density", "comfortable", ["comfortable", "compact"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
 const moreContrast = matchMedia("(prefers-contrast: more)");
@@ -78,6 +80,7 @@ export const contrast = computed(() => theme.value === "contrast" || wantsContra
 effect(() => {
   const { dataset } = document.documentElement;
   dataset["theme"] = theme.value;
+  dataset["density"] = density.value;
   dataset["contrast"] = contrast.value ? "more" : "usual";
 });
 

@@ -7,6 +7,7 @@ import { checkEdit } from "../../jobs.ts";
 import { jobsErrors } from "./errors.ts";
 import { jobEdit, type KeptEdit } from "../../operations.ts";
 import { instantMs } from "../../policy/duration.ts";
+import { checkPatch, type InputPatch } from "../../policy/patch.ts";
 import { bulk, FILTER, filterOf, jobTable, RATE, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 import { jobHistory } from "./job-history.ts";
@@ -223,17 +224,43 @@ const retry: Command = {
   summary: "run ended jobs again",
   args: "[<id>…]",
   maxArgs: 10_000,
-  options: acting,
+  options: {
+    ...acting,
+    patch: {
+      type: "string",
+      value: "json",
+      help: `Change the inputs first: '{"plan":"pro","old":null}' is merged into them, '[{"op":"replace",…}]' is a JSON Patch`,
+    },
+  },
   details:
     "Ids, or a filter. A filter without --state means dead jobs. Of several jobs with one unique key only the newest comes back.",
   json: "{ matched, retried, superseded, not_ended, not_found }, with --rate or where it was broken off also { operation, state }; with --dry-run { dryRun, matched, samples }",
   examples: [
     { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "How many would come back" },
     { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Bring them back" },
+    {
+      line: `jobs retry --error 3f0c… --patch '{"plan":"pro"}' --dry-run`,
+      says: "What the inputs would become",
+    },
     { line: "jobs retry --error 3f0c… --rate 50/s", says: "No faster than the other side can take it" },
   ],
-  run: (ctx) => bulk(ctx, { action: "retry" }),
+  run: (ctx) => {
+    const patch = ctx.string("patch");
+    return bulk(ctx, { action: "retry", ...(patch === undefined ? {} : { patch: patchOf(patch) }) });
+  },
 };
+
+/** @throws UsageError */
+function patchOf(text: string): InputPatch {
+  try {
+    return checkPatch(JSON.parse(text), "--patch");
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new UsageError("BAD_OPTION", `--patch must be JSON: ${cause.message}. In a shell, quote it.`, {
+      cause,
+    });
+  }
+}
 
 const cancel: Command = {
   name: "cancel",

@@ -55,6 +55,7 @@ export function OperationsScreen() {
                     <State state={one.standsStill ? "stands still" : one.state} />
                   </span>
                   {one.change !== null && <span class="sub">to {editInWords(one.change)}</span>}
+                  {one.patched && <span class="sub mono clip">with {one.patch ?? "another input"}</span>}
                   {one.error !== null && <span class="sub bad">{one.error}</span>}
                 </>
               ),
