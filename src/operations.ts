@@ -294,7 +294,7 @@ export class Operations {
       const kept = await this.#change(begun.id, (one) => mine(one, driver) && { ...one, ...failed }).catch(
         () => null,
       );
-      last = { ...last, ...(kept ?? failed) };
+      last = kept === null ? { ...last, ...failed } : operationOf(kept, null);
       if (kept !== null) await this.#audit(kept, kept.actor, "failed").catch(() => {});
     }
     tell(last);
@@ -312,8 +312,8 @@ export class Operations {
       if (this.#closing.signal.aborted) return now;
       const from = clock.monotonic();
       const { filter, cursor } = read.kept;
-      const page = await store.insight.browse(filter, { limit: size, cursor });
-      const ids = page.jobs.map(({ id }) => id);
+      const page = await this.#page(filter, size, cursor);
+      const { ids } = page;
       const result = ids.length === 0 ? {} : await actOn(this.#hf, read.kept, ids);
       const ended = page.cursor === null ? await store.now() : null;
       const kept = await this.#change(
@@ -336,6 +336,24 @@ export class Operations {
       }
       await this.#rest(begun.id, driver, ids.length * eachMs - (clock.monotonic() - from));
     }
+  }
+
+  /** The next so many. Ids are cut into pieces here: a look at ids knows no page. */
+  async #page(
+    filter: InsightFilter,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ ids: string[]; cursor: string | null }> {
+    const { insight } = this.#hf.internals.store;
+    if (filter.ids === undefined) {
+      const page = await insight.browse(filter, { limit, cursor });
+      return { ids: page.jobs.map(({ id }) => id), cursor: page.cursor };
+    }
+    const newestFirst = [...new Set(filter.ids)].sort().reverse();
+    const left = cursor === null ? newestFirst : newestFirst.filter((id) => id < cursor);
+    const ids = left.slice(0, limit);
+    const { jobs } = await insight.browse({ ...filter, ids }, { limit, cursor: null });
+    return { ids: jobs.map(({ id }) => id), cursor: left.length > limit ? (ids.at(-1) ?? null) : null };
   }
 
   /** Gives way to the event loop at least. A long rest looks up now and then: somebody may have paused it. */

@@ -154,6 +154,55 @@ onEveryStore((target) => {
       });
     });
 
+    test("a value is swapped only where it is what it was, and listed with the database's clock", async () => {
+      const clock = new FakeClock();
+      const { hf } = await fresh(target, { clock });
+      const { store } = hf.internals;
+      for (const key of ["p:0a", "p:f9", "p:", "p:zz", "q:0a"]) await store.setState(key, "1");
+      expect(await store.swapState("p:0a", "2", "3")).toBe(false);
+      await clock.advance(1_000);
+      expect(await store.swapState("p:0a", "1", "2")).toBe(true);
+      expect(await store.swapState("p:gone", "1", "2")).toBe(false);
+      const now = clock.now();
+      expect(await store.stateRow("p:0a")).toEqual({ key: "p:0a", value: "2", setAt: now, now });
+      expect(await store.stateRow("p:gone")).toBeNull();
+      const rows = await store.stateRows("p:", 10);
+      expect(rows.filter(({ key }) => key !== "p:").map(({ key, setAt }) => [key, setAt])).toEqual([
+        ["p:f9", now - 1_000],
+        ["p:0a", now],
+      ]);
+      expect(await store.stateRows("p:", 1)).toMatchObject([{ key: "p:f9" }]);
+    });
+
+    test("[K1] ids are taken piece by piece, at a rate and without; what is gone meanwhile is not counted", async () => {
+      const clock = new FakeClock();
+      const { hf } = await fresh(target, { clock });
+      await scheduled(hf, 1_003);
+      const all: string[] = [];
+      for (let cursor: string | null = null; ;) {
+        const page = await hf.jobs.list({ limit: 1_000, cursor });
+        all.push(...page.jobs.map(({ id }) => id));
+        ({ cursor } = page);
+        if (cursor === null) break;
+      }
+      await hf.jobs.delete(all[0]!);
+      const operations = new Operations(hf);
+      const byIds = (ids: readonly string[], rate: Task["rate"]): Task => ({
+        ...cancelAll(rate),
+        filter: { ids },
+      });
+      const some = await operations.start(byIds(all.slice(0, 8), { limit: 3, perMs: 1_000 }), "ann");
+      expect(await advancing(clock, some.left)).toMatchObject({ state: "done", matched: 7 });
+      const rest = await operations.start(byIds(all, null), "ann");
+      expect(await rest.left).toMatchObject({
+        matched: 1_002,
+        outcomes: { cancelled: 995, ended: 7 },
+        refused: 7,
+      });
+      expect(await hf.jobs.count({ state: "cancelled" })).toBe(1_002);
+      expect((await operations.get(rest.id))?.filter.ids).toHaveLength(10);
+    });
+
     test("[K1] the newest hundred are kept; what somebody else keeps in the state is not one", async () => {
       const { hf } = await fresh(target);
       const operations = new Operations(hf);

@@ -25,9 +25,13 @@ const usual: Known = {
 
 /** The word at the caret: where it begins, and what stands there so far. */
 export function wordAt(text: string, caret: number): { from: number; word: string } {
-  const before = text.slice(0, caret);
-  const from = before.match(/(?:^|\s)((?:[^\s"]|"[^"]*"?)*)$/)?.[1]?.length ?? 0;
-  return { from: caret - from, word: before.slice(caret - from) };
+  let from = 0;
+  let quoted = false;
+  for (let i = 0; i < caret; i += 1) {
+    if (text[i] === '"') quoted = !quoted;
+    else if (!quoted && /\s/.test(text[i] ?? "")) from = i + 1;
+  }
+  return { from, word: text.slice(from, caret) };
 }
 
 /** The word before the colon (of a payload its path too), or null while there is none. */

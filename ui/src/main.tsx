@@ -3,10 +3,11 @@ import { render } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
-import { locked, seg, unlock } from "./api.ts";
+import { locked, query, unlock } from "./api.ts";
 import { enqueueDialog } from "./enqueue.tsx";
 import { count, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
+import { searchParams } from "./job-filter.ts";
 import { onKey, startKeys } from "./keys.ts";
 import { about, connect, connection, live, may, me, overview } from "./live.ts";
 import { Dialogs, showDialog, Toasts } from "./parts.tsx";
@@ -397,7 +398,8 @@ function Palette({ close }: { close: () => void }) {
       name: `Find jobs with “${text.value.trim()}”`,
       icon: "search",
       hint: "search",
-      run: () => go(`/jobs?search=${seg(text.value.trim())}`),
+      // Words mean here what they mean in the search for jobs.
+      run: () => go(`/jobs${query(searchParams(text.value, Date.now()))}`),
     });
   const chosen = Math.min(at.value, options.length - 1);
   const choose = (i: number): void => {

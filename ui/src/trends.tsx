@@ -35,8 +35,12 @@ export function Trends({ queue = null }: { queue?: string | null }) {
   const query = useQuery(
     `series ${queue ?? ""} ${key}`,
     (signal) => {
-      // A minute more than is drawn: the one under way is left out.
-      const ago = "last" in time ? { from: Math.floor(Date.now() - time.last[2]), to: null } : time;
+      // By the database's clock as we heard it; the last hour is the server's own to say.
+      const last = "last" in time ? time.last : null;
+      const ago =
+        "from" in time
+          ? time
+          : { from: last === null || last[0] === null ? null : Math.floor(now.peek() - last[2]), to: null };
       return get<Series>("/series", { queue, ...ago }, signal);
     },
     { live: true },

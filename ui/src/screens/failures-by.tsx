@@ -2,7 +2,7 @@
 import type { FailuresBy } from "../../../src/dashboard/contract.ts";
 import { get, seg } from "../api.ts";
 import { instant, number, plural } from "../format.ts";
-import { Ago } from "../parts.tsx";
+import { Ago, now } from "../parts.tsx";
 import { href, params } from "../router.ts";
 import { Listing } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
@@ -21,7 +21,7 @@ export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
   const span = spans.find(([name]) => name === last) ?? spans[1];
   const query = useQuery(
     `failures ${by} ${span[1]}`,
-    (signal) => get<FailuresBy>("/failures", { by, since: Date.now() - span[2] }, signal),
+    (signal) => get<FailuresBy>("/failures", { by, since: Math.floor(now.peek() - span[2]) }, signal),
     { live: true },
   );
   const all = Math.max(1, query.data?.lines.reduce((sum, { failures }) => sum + failures, 0) ?? 0);
