@@ -61,6 +61,8 @@ onEveryStore((target) => {
         );
         expect([refused.status, code(refused)], verb).toEqual([403, "FORBIDDEN"]);
       }
+      // Now it rests, half an hour.
+      await expect.poll(async () => (await get<Operation>(`/operations/${body.id}`)).body.matched).toBe(1);
       const own = may("token", ["view"]); // by name the one who started it
       expect((await own.send("POST", `/operations/${body.id}/pause`, undefined, header)).status).toBe(200);
       expect((await own.send("POST", `/operations/${body.id}/resume`, undefined, header)).status).toBe(403);
