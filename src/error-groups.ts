@@ -7,7 +7,7 @@
  * Not here: what makes a group (policy/fingerprint.ts), what a decision has come to (policy/triage.ts), the jobs themselves (jobs.ts).
  */
 import { shown, UsageError } from "./errors.ts";
-import type { ErrorGroup as Stored, ErrorGroupDetail } from "./insight.ts";
+import type { ErrorGroup as Stored, ErrorGroupDetail, FailuresBy } from "./insight.ts";
 import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
@@ -28,6 +28,24 @@ export interface ErrorGroupQuery {
   readonly name?: string | readonly string[] | undefined;
   /** Without it: all of them. */
   readonly state?: TriageState | readonly TriageState[] | undefined;
+}
+
+/** What `hf.errors.counts` takes. */
+export interface FailureCountQuery {
+  readonly by: FailuresBy["by"];
+  /** Default: a day ago. */
+  readonly since?: Date | number | undefined;
+}
+
+/** Failures of one kind, queue, worker, version or hour. */
+export interface FailureCount {
+  /** Of an hour: when it began, in epoch milliseconds. */
+  readonly value: string;
+  /** Of a version: the kind whose version it is. */
+  readonly name: string | null;
+  readonly failures: number;
+  readonly causes: number;
+  readonly lastAt: Date;
 }
 
 /** What can be noted with every decision. */
@@ -100,6 +118,26 @@ export class Errors {
     const { store, retry } = this.#deps;
     const found = await retry.repeatable(() => store.insight.errorGroup(id));
     return found === null ? null : dated(found);
+  }
+
+  /**
+   * Failures by something else than their cause, the most first: attempts that failed, as workers counted them, in the last day
+   * or since another instant (30 days are kept). Which worker it was is known of the last hour or two.
+   *
+   * @example
+   * for (const { value, failures } of await hf.errors.counts({ by: "queue" })) console.log(value, failures);
+   */
+  async counts(query: FailureCountQuery): Promise<FailureCount[]> {
+    this.#deps.checkOpen();
+    const given: Record<string, unknown> = checkOptions(query, ["by", "since"], "errors.counts");
+    const by = checkBy(given["by"]);
+    const since = given["since"] as FailureCountQuery["since"];
+    const from = since === undefined ? null : instantMs(since, "since");
+    const { store, retry } = this.#deps;
+    const { lines } = await retry.repeatable(async () =>
+      store.insight.failuresBy(by, from ?? (await store.now()) - 86_400_000),
+    );
+    return lines.map(({ lastAt, ...line }) => ({ ...line, lastAt: new Date(lastAt) }));
   }
 
   /**
@@ -209,6 +247,16 @@ function checkGroupQuery(query: ErrorGroupQuery): Parameters<Store["insight"]["e
     ...(name === undefined ? {} : { names: list(name).map((one) => checkName(one, "name")) }),
     ...(state === undefined ? {} : { states: list(state).map(checkTriageState) }),
   };
+}
+
+const sides: readonly FailuresBy["by"][] = ["kind", "queue", "worker", "version", "hour"];
+
+/** @throws UsageError */
+export function checkBy(by: unknown): FailuresBy["by"] {
+  if (sides.includes(by as FailuresBy["by"])) return by as FailuresBy["by"];
+  throw new UsageError("BAD_OPTION", `by must be one of ${sides.join(", ")}; got ${shown(by)}.`, {
+    details: { option: "by" },
+  });
 }
 
 /** @throws UsageError */

@@ -238,7 +238,7 @@ export class Holdfast implements AsyncDisposable {
       cancelHere: (id, reason) => this.#cancelHere(id, reason),
       nextTurn,
       newId: this.#newId,
-      committed: (jobs, outcomes) => this.#committed(jobs, outcomes),
+      committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, jobs: this.jobs });

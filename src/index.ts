@@ -80,13 +80,17 @@ export type {
   JobEdit,
   Jobs,
   ListQuery,
+  RetryOptions,
   RunNowOutcome,
 } from "./jobs.ts";
+export type { InputPatch, PatchStep } from "./policy/patch.ts";
 export type {
   DecisionOptions,
   ErrorGroup,
   ErrorGroupNote,
   ErrorGroupQuery,
+  FailureCount,
+  FailureCountQuery,
   Errors,
   IgnoreOptions,
 } from "./error-groups.ts";

@@ -7,13 +7,14 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState } from "./job.ts";
+import type { WordFilter } from "./policy/range.ts";
 import type { ErrorGroupChange, TriageState } from "./policy/triage.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 
 export type { QueueSettings };
 
 /** Which jobs a screen shows. Everything that is given must hold. */
-export interface InsightFilter {
+export interface InsightFilter extends WordFilter {
   readonly ids?: readonly string[];
   readonly states?: readonly JobState[];
   readonly queues?: readonly string[];
@@ -191,6 +192,23 @@ export interface ErrorGroups {
   readonly cut: boolean;
 }
 
+/** Failures by something else than their cause. */
+export interface FailuresBy {
+  readonly by: "kind" | "queue" | "worker" | "version" | "hour";
+  readonly lines: readonly {
+    /** The kind, the queue, the worker, the version, or when the hour began (epoch milliseconds). */
+    readonly value: string;
+    /** Of a version: the kind whose version it is. */
+    readonly name: string | null;
+    /** Attempts that failed. */
+    readonly failures: number;
+    readonly causes: number;
+    readonly lastAt: number;
+  }[];
+  /** Only the newest counts were added up. */
+  readonly cut: boolean;
+}
+
 /** What an operator did. */
 export interface AuditEntry {
   readonly actor: string;
@@ -248,6 +266,8 @@ export interface Insight {
   /** What wants attention first: regressed and open ones, then the most jobs. */
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups>;
   errorGroup(group: string): Promise<ErrorGroupDetail | null>;
+  /** As workers counted them since then. Which worker is known of the last hour or two alone. */
+  failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy>;
   /** Writes what was decided about a cause. False: no failure has it. */
   triage(group: string, change: ErrorGroupChange): Promise<boolean>;
   /** The queues that have a row of their own: paused, cooled down, or with settings. */

@@ -16,6 +16,7 @@ import { EDIT_OUTCOMES } from "./policy/edit.ts";
 import { isId } from "./policy/id.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
+import { checkPatch, type InputPatch } from "./policy/patch.ts";
 import type { Retry } from "./retry.ts";
 import type {
   CancelOutcome,
@@ -79,6 +80,15 @@ export interface JobEdit {
   readonly queue?: string | undefined;
   /** Higher first. */
   readonly priority?: number | undefined;
+}
+
+/** Options of `hf.jobs.retry`. */
+export interface RetryOptions {
+  /**
+   * Changes the input first: an object to merge into it (RFC 7396; null takes a key away), or the steps of a JSON Patch (RFC
+   * 6902). Jobs whose input it does not fit stay as they are (`patch_failed`). A unique key or lane stays what it was.
+   */
+  readonly patch?: InputPatch | undefined;
 }
 
 /** Options of `hf.jobs.cancel`. */
@@ -170,23 +180,25 @@ export class Jobs {
    * @example
    * await hf.jobs.retry(id);                                 // "retried"
    * await hf.jobs.retry({ state: "dead", queue: "mail" });   // { matched: 3, retried: 1, superseded: 2, … }
+   * await hf.jobs.retry(id, { patch: { to: "ada@example.org", cc: null } });   // with another input
    */
-  retry(id: string): Promise<RetryOutcome>;
-  retry(filter: JobQuery): Promise<BulkResult<RetryOutcome>>;
-  async retry(which: string | JobQuery): Promise<RetryOutcome | BulkResult<RetryOutcome>> {
+  retry(id: string, options?: RetryOptions): Promise<RetryOutcome>;
+  retry(filter: JobQuery, options?: RetryOptions): Promise<BulkResult<RetryOutcome>>;
+  async retry(
+    which: string | JobQuery,
+    options?: RetryOptions,
+  ): Promise<RetryOutcome | BulkResult<RetryOutcome>> {
+    const given = checkOptions(options, ["patch"], "jobs.retry") as RetryOptions;
+    const patch = given.patch === undefined ? null : checkPatch(given.patch);
+    const known = patch === null ? retryOutcomes : ([...retryOutcomes, "patch_failed"] as const);
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.retry(ids));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.retry(ids, patch));
       if ([...outcomes.values()].includes("retried")) this.#deps.store.wake({ kind: "any" });
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.retry", act);
     // Newest first, because the newest of each key is the one that may come back.
-    return this.#bulk(
-      withStates(this.#filter(which, "jobs.retry"), ["dead"]),
-      retryOutcomes,
-      act,
-      "newest-first",
-    );
+    return this.#bulk(withStates(this.#filter(which, "jobs.retry"), ["dead"]), known, act, "newest-first");
   }
 
   /**

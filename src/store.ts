@@ -13,6 +13,7 @@ import type { Insight } from "./insight.ts";
 import type { EditOutcome, JobChange } from "./policy/edit.ts";
 import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
 import type { BudgetTake } from "./policy/budget.ts";
+import type { InputPatch } from "./policy/patch.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
 import type { BreakerRule, QueueSettings } from "./queue-settings.ts";
 import type { Note, Transition } from "./transition.ts";
@@ -336,7 +337,7 @@ export interface FailureRow {
 /** What became of an edit, and what may be edited. */
 export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
-export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found";
+export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
 
 /** A transaction of the user's own, recognised and wrapped by the dialect. */
 export interface UserTx {
@@ -354,6 +355,15 @@ export type Wake =
   | { readonly kind: "ended" }
   /** Something changed, no telling what: look at everything. */
   | { readonly kind: "any" };
+
+/** A value of the state table, with the database's clock. */
+export interface StateRow {
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly setAt: number;
+  readonly now: number;
+}
 
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
@@ -462,8 +472,11 @@ export interface Store {
   ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]>;
   cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
   delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
-  /** Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active sibling. */
-  retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>>;
+  /**
+   * Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active
+   * sibling. With a patch their inputs are changed in the same transaction, and those that it does not fit stay as they are.
+   */
+  retry(ids: readonly string[], patch?: InputPatch | null): Promise<Map<string, RetryOutcome>>;
   /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
   runNow(ids: readonly string[]): Promise<Set<string>>;
   /** Another time, queue or priority for jobs that have not started; says of the others why they were passed over. */
@@ -526,6 +539,11 @@ export interface Store {
   getState(key: string): Promise<string | null>;
   setState(key: string, value: string): Promise<void>;
   deleteState(key: string): Promise<boolean>;
+  stateRow(key: string): Promise<StateRow | null>;
+  /** Those whose key is the prefix and a hexadecimal digit on, the highest first. */
+  stateRows(prefix: string, limit: number): Promise<StateRow[]>;
+  /** Sets it unless somebody else has since it was `was`. */
+  swapState(key: string, was: string, value: string): Promise<boolean>;
 
   schedules(name: string | null): Promise<ScheduleRow[]>;
   /** Adds a schedule, or changes its definition; an operator's edits and the slots that are due stay. */

@@ -13,6 +13,7 @@ import { init } from "./commands/init.ts";
 import { enqueue, jobs, why } from "./commands/jobs.ts";
 import { breakers, budgets, lanes } from "./commands/limits.ts";
 import { move } from "./commands/move.ts";
+import { operations } from "./commands/operations.ts";
 import { overrides } from "./commands/overrides.ts";
 import { holds, queues } from "./commands/queues.ts";
 import { schedules } from "./commands/schedules.ts";
@@ -27,7 +28,7 @@ const completion = completionFor(() => allCommands);
 
 export const groups: readonly CommandGroup[] = [
   { title: "Begin", commands: [init, demo, work] },
-  { title: "Jobs", commands: [enqueue, jobs, errors, why, signal, check] },
+  { title: "Jobs", commands: [enqueue, jobs, errors, operations, why, signal, check] },
   { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, overrides, workers] },
   { title: "See", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },

@@ -12,6 +12,7 @@ import type {
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroups,
+  FailuresBy,
   InsightFilter,
   InsightPage,
   FacetValue,
@@ -22,16 +23,21 @@ import type {
   StateTally,
 } from "../insight.ts";
 import type { JobState } from "../job.ts";
+import type { WordFilter, WordTexts } from "../policy/range.ts";
 import type { TriageState } from "../policy/triage.ts";
+import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../operations.ts";
 import type { BreakerState, DutyState, Hold, WorkerState } from "../store.ts";
 
 export type {
   AuditLine,
+  BulkAction,
+  BulkVerb,
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroups,
+  FailuresBy,
   FacetValue,
   JobFacets,
   JobState,
@@ -204,25 +210,17 @@ export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
 }
 
 /** Which jobs, in a query string or a bulk action's `filter`. */
-export interface FilterJson extends Omit<InsightFilter, "states" | "queues" | "names"> {
+export interface FilterJson
+  extends Omit<InsightFilter, "states" | "queues" | "names" | keyof WordFilter>, WordTexts {
+  /** Of its creation: ">5m". */
+  readonly age?: string;
   readonly state?: readonly JobState[];
   readonly queue?: readonly string[];
   readonly name?: readonly string[];
 }
 
-/** What can be done to a job, and to many. */
-export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
-/** `purge` deletes what has not started, and leaves alone what begins to run meanwhile. */
-export type BulkVerb = BulkAction | "purge";
-
-/** What a bulk edit changes: at least one; `delay` or `at`, not both. */
-export interface EditJson {
-  /** "5m", or milliseconds. */
-  readonly delay?: string | number;
-  readonly at?: number;
-  readonly queue?: string;
-  readonly priority?: number;
-}
+/** What a bulk edit changes: at least one; `delay` or `at`, not both. `delay`: "5m", or milliseconds. */
+export type EditJson = KeptEdit;
 
 /** What a bulk action would do. Nothing was changed. */
 export interface DryRun {
@@ -237,21 +235,19 @@ export interface DryRun {
   readonly outcomes: Readonly<Record<string, number>> | null;
   readonly judged: number;
   readonly change: EditJson | null;
+  /** Of a retry with a patch: what becomes of the samples' inputs. JSON texts, redacted; `after` null: it does not fit. */
+  readonly patched:
+    | readonly { readonly id: string; readonly before: string; readonly after: string | null }[]
+    | null;
 }
 
-export interface Operation {
-  readonly id: string;
-  readonly action: BulkVerb;
-  /** Of an edit. */
-  readonly change: EditJson | null;
+/** A bulk action that is under way or over; the same for every dashboard and terminal on the database. */
+export interface Operation extends Omit<KeptOperation, "filter" | "patch"> {
   readonly filter: FilterJson;
-  readonly actor: string;
-  readonly state: "running" | "done" | "stopped" | "failed";
-  readonly startedAt: number;
-  readonly endedAt: number | null;
-  readonly matched: number;
-  readonly outcomes: Readonly<Record<string, number>>;
-  readonly error: string | null;
+  /** Of a retry: inputs are changed first. */
+  readonly patched: boolean;
+  /** How: JSON text, redacted; null: they are not, or it is not yours to see. */
+  readonly patch: string | null;
 }
 
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------

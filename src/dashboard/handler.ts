@@ -13,15 +13,15 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isHoldfastError, UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
+import { Operations, storable } from "../operations.ts";
 import { checkOptions } from "../policy/options.ts";
 import { type Adapters, adaptersOf } from "./adapters.ts";
 import { Assets } from "./assets.ts";
-import type { Operation, Permission } from "./contract.ts";
+import type { Permission } from "./contract.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { openapi } from "./openapi.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
-import { Operations } from "./operations.ts";
 import { readOverview } from "./overview.ts";
 import { onlyParams } from "./query.ts";
 import { Redactor } from "./redact.ts";
@@ -88,7 +88,7 @@ export function dashboardWith(
     watch: (onWake) => store.listen(onWake),
     clock: env.clock,
   });
-  const operations = new Operations(hf, (operation) => auditOperation(hf, operation));
+  const operations = new Operations(hf);
   const hosts = given.hosts?.map((host) => host.toLowerCase());
   const origins = (given.origins ?? []).map((origin) => origin.toLowerCase());
   const readOnly = given.readOnly === true;
@@ -252,33 +252,18 @@ export function dashboardWith(
     );
   }
 
-  return Object.assign(handler, { close: () => stream.close() });
+  return Object.assign(handler, {
+    close: () => {
+      stream.close();
+      operations.close();
+    },
+  });
 }
 
 /** Beside this file in the package; in dist/ when the sources run as they are. */
 function pageDirectory(): string {
   const here = fileURLToPath(new URL("./page", import.meta.url));
   return existsSync(here) ? here : fileURLToPath(new URL("../../dist/dashboard/page", import.meta.url));
-}
-
-async function auditOperation(hf: Holdfast, operation: Operation): Promise<void> {
-  await hf.internals.store.insight.addAudit({
-    actor: storable(operation.actor, 200),
-    action: `jobs.${operation.action}`,
-    target: storable(JSON.stringify(operation.filter), 500),
-    outcome: operation.state === "running" ? "started" : operation.state,
-    details: JSON.stringify({
-      operation: operation.id,
-      ...(operation.change === null ? {} : { change: operation.change }),
-      matched: operation.matched,
-      ...operation.outcomes,
-    }),
-  });
-}
-
-/** Postgres stores no NUL, and nobody needs one on the trail. */
-function storable(text: string, length: number): string {
-  return text.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, length);
 }
 
 function hasBody(request: Request): boolean {

@@ -6,6 +6,7 @@ import type { InsightFilter } from "../insight.ts";
 import { JOB_STATES, type JobState } from "../job.ts";
 import { isId } from "../policy/id.ts";
 import { checkName, checkText } from "../policy/name.ts";
+import { bornWithin, wordFilter } from "../policy/range.ts";
 import type { FilterJson } from "./contract.ts";
 import { ApiError } from "./http.ts";
 
@@ -21,6 +22,13 @@ export const FILTER_PARAMS = [
   "errorGroup",
   "retrying",
   "search",
+  "attempt",
+  "age",
+  "run",
+  "ended",
+  "worker",
+  "error",
+  "payload",
 ] as const;
 
 export function bad(field: string, message: string): ApiError {
@@ -77,7 +85,21 @@ export function filterOfQuery(params: URLSearchParams): FilterJson {
     errorGroup: text("errorGroup"),
     retrying: params.has("retrying") ? params.get("retrying") === "true" : undefined,
     search: text("search") === "" ? undefined : text("search"),
+    ...wordTextsOf(text),
+    // Each by itself: a value may have a comma.
+    payload: params.has("payload") ? params.getAll("payload") : undefined,
   });
+}
+
+function wordTextsOf(text: (name: string) => string | undefined) {
+  return {
+    attempt: text("attempt"),
+    age: text("age"),
+    run: text("run"),
+    ended: text("ended"),
+    worker: text("worker"),
+    error: text("error"),
+  };
 }
 
 export function filterOfBody(value: unknown): FilterJson {
@@ -119,10 +141,27 @@ export function filterOfBody(value: unknown): FilterJson {
     errorGroup: text("errorGroup"),
     retrying,
     search: text("search") === "" ? undefined : text("search"),
+    ...wordTextsOf(text),
+    payload: texts("payload"),
   });
 }
 
-/** The filter as the store takes it. */
+/**
+ * A filter whose ages are instants: what is asked for now must be what is done a minute later.
+ *
+ * @throws UsageError BAD_OPTION
+ */
+export function ageless({ age, ...filter }: FilterJson, now: number): FilterJson {
+  if (age === undefined) return filter;
+  const born = bornWithin(age, now);
+  return defined({
+    ...filter,
+    since: born.since === undefined ? filter.since : Math.max(born.since, filter.since ?? 0),
+    until: born.until === undefined ? filter.until : Math.min(born.until, filter.until ?? Infinity),
+  });
+}
+
+/** The filter as the store takes it; its ages are instants by now. */
 export function insightFilter(filter: FilterJson): InsightFilter {
   const { ids, state, queue, name, lane, key, since, until, errorGroup, retrying, search } = filter;
   for (const one of state ?? [])
@@ -141,6 +180,7 @@ export function insightFilter(filter: FilterJson): InsightFilter {
     errorGroup,
     retrying: retrying === true ? true : undefined,
     search: search === undefined ? undefined : checkText(search, "search", 4_096),
+    ...wordFilter(filter),
   });
 }
 

@@ -21,19 +21,33 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
           where (:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
   const among = (row: string) =>
     `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (${linesIn}))`;
+  // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
+  const noText = `\\\\u(0000|[dD][89a-fA-F])`;
   const walk = (taken: string, table: string) => `
       with walked as materialized (${taken}),
+      wanted as materialized (
+        select p.want, array(select json_array_elements_text(p.path::json)) as path from unnest(:paths::text[], :wants::text[]) as p (path, want)
+      ),
       found as (
         select w.id, w.state, w.line from walked w
         where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
           and ${among("w")}
           and (:group::text is null or w.error_group = :group::text)
+          and (:attemptMin::bigint is null or w.attempt >= :attemptMin::bigint) and (:attemptMax::bigint is null or w.attempt <= :attemptMax::bigint)
+          and (:endedMin::bigint is null or w.ended_at >= :endedMin::bigint) and (:endedMax::bigint is null or w.ended_at <= :endedMax::bigint)
+          and ((:ranMin::bigint is null and :ranMax::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
+            and coalesce(w.ended_at, ${NOW}) - w.started_at between coalesce(:ranMin::bigint, 0) and coalesce(:ranMax::bigint, 9007199254740991)))
+          and (:worker::text is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker::text or s.name = :worker::text))
+          and (:error::text is null or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0))
           and (not :deep::bool or exists (
             select 1 from ${t.job} j where j.id = w.id
               and (:lane::text is null or j.lane = :lane::text) and (:key::text is null or j.key = :key::text)
               and (:since::bigint is null or j.created_at >= :since::bigint) and (:until::bigint is null or j.created_at < :until::bigint)
               and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
-                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0))))
+                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0))
+              and case when :paths::text[] is null then true when j.input ~ '${noText}' then false else not exists (
+                select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
+                  is distinct from x.want) end))
       )`;
   const browse = (taken: string, table: string) => `${walk(taken, table)}
       (select f.id, null::uuid as bottom, null::bigint as walked from found f order by f.id desc limit :limit::int)
@@ -46,8 +60,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
   const range = (row: string) => `${row}.id < :cursor::uuid`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
-  const columns = `r.id, r.line, ${state} as state, r.error_group`;
-  const endedColumns = `h.id, h.line, h.state, h.error_group`;
+  const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
+  const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
   const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
   // Behind a fence, so that it stays a lookup for each claimed job: as a join it may become a scan of ready.
   const held = `${t.claim} c cross join lateral unnest(c.ids) as o (id)

@@ -465,6 +465,9 @@ export function statements(t: Tables): Statements {
       select h.id, h.line, h.rank, ${NOW}, true, true, h.errors, (
         select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
       ) from h returning id`,
+    inputsOf: `select id, input from ${t.job} where id = any(:ids::uuid[])`,
+    setInputs: `
+      update ${t.job} j set input = w.input from unnest(:rows.id::uuid[], :rows.input::text[]) as w (id, input) where j.id = w.id`,
     runNow: `
       with woken as (
         update ${t.ready} set run_at = ${NOW} where id = any(:ids::uuid[]) and token is null and run_at > ${NOW} and run_at < ${WAITING_AT}
@@ -544,6 +547,10 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+    stateRow: `select key, value, set_at, ${NOW} as now from ${t.state} where key = :key`,
+    stateRows: `
+      select key, value, set_at, ${NOW} as now from ${t.state} where key >= :from and key < :until order by key desc limit :limit::int`,
+    swapState: `update ${t.state} set value = :value, set_at = ${NOW} where key = :key and value = :was returning key`,
 
     scheduleRows: `
       select ${scheduleColumns}, ${NOW} as now from ${t.schedule} where :name::text is null or name = :name order by name`,

@@ -27,6 +27,15 @@ export function triageStatements(t: Tables, NOW: string) {
     failurePlaces: `
       select f.error_group, f.queue, f.version, sum(f.n) as n from ${t.failure} f
       where f.error_group = any(:ids::text[]) group by 1, 2, 3 order by 1, 4 desc, 2, 3`,
+    failuresBy: `
+      with walked as materialized (
+        select * from ${t.failure} where at >= :since::bigint and (:by::text <> 'worker' or worker <> '') order by at desc limit :scan::int
+      )
+      select case :by::text when 'queue' then f.queue when 'worker' then f.worker when 'version' then (f.version)::text
+          when 'hour' then (f.at - f.at % 3600000)::text else coalesce(g.name, '') end as value,
+        case :by::text when 'version' then g.name end as name, sum(f.n) as n, count(distinct f.error_group) as causes, max(f.at) as last_at,
+        (select count(*) from walked) as walked
+      from walked f left join ${t.error_group} g on g.id = f.error_group group by 1, 2 order by 3 desc, 1 limit :limit::int`,
     failuresSince: `
       select a.id as error_group, coalesce((select sum(f.n) from ${t.failure} f where f.error_group = a.id and f.at >= a.at), 0) as n
       from unnest(:rows.group::text[], :rows.at::bigint[]) as a (id, at)`,

@@ -22,6 +22,7 @@ import type {
   ErrorGroupDetail,
   ErrorGroupFilter,
   ErrorGroups,
+  FailuresBy,
   Insight,
   InsightFilter,
   InsightPage,
@@ -84,6 +85,7 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   }
   const live = wanted.filter((state) => LIVE.includes(state));
   const ended = wanted.filter((state) => !LIVE.includes(state));
+  if (filter.ended !== undefined) live.length = 0;
   const walks: Walk[] = [];
   if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
   else if (live.length > 0)
@@ -155,7 +157,8 @@ export class SqlInsight implements Insight {
       readonly enough: (rows: readonly Row[]) => boolean;
     },
   ): Promise<{ rows: Row[]; bottom: string | null }> {
-    const deep = isDeep(filter) || source === "Troubled"; // each entry costs a row of its own
+    // Each entry costs a row of its own; errors are long, and lie beside theirs.
+    const deep = isDeep(filter) || filter.error !== undefined || source === "Troubled";
     const [least, most] = deep ? [DEEP_LEAST, DEEP_SCAN] : [LEAST, SCAN];
     const found: Row[] = [];
     let { cursor } = until;
@@ -454,6 +457,10 @@ export class SqlInsight implements Insight {
     return { groups, searched: number(last, "n") };
   }
 
+  failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy> {
+    return this.#causes.by(by, since);
+  }
+
   async triage(group: string, change: ErrorGroupChange): Promise<boolean> {
     const known = await this.#causes.rows({ ids: [group], names: null });
     const named = known.causes[0]?.name ?? (await this.#nameOf(group));
@@ -539,7 +546,10 @@ export class SqlInsight implements Insight {
   }
 
   #params(filter: InsightFilter, states: readonly JobState[], cursor: string): Params {
-    const until = filter.until === undefined ? HIGHEST : idAt(filter.until + CLOCK_SLACK_MS);
+    // What had ended by then was created before.
+    const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
+    const until = before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS);
+    const payload = filter.payload ?? null;
     return {
       now: this.#driver.now(),
       states,
@@ -554,6 +564,16 @@ export class SqlInsight implements Insight {
       search: filter.search === undefined ? null : needle(filter.search),
       cursor: cursor < until ? cursor : until,
       from: lowest(filter),
+      attemptMin: filter.attempt?.min ?? null,
+      attemptMax: filter.attempt?.max ?? null,
+      ranMin: filter.ran?.min ?? null,
+      ranMax: filter.ran?.max ?? null,
+      endedMin: filter.ended?.min ?? null,
+      endedMax: filter.ended?.max ?? null,
+      worker: filter.worker ?? null,
+      error: filter.error === undefined ? null : needle(filter.error),
+      paths: payload?.map(({ path }) => JSON.stringify(path)) ?? null,
+      wants: payload?.map(({ value }) => value) ?? null,
     };
   }
 }
@@ -586,12 +606,14 @@ function idAt(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
-function isDeep({ lane, key, since, until, search }: InsightFilter): boolean {
-  return [lane, key, since, until, search].some((part) => part !== undefined);
+function isDeep({ lane, key, since, until, search, payload }: InsightFilter): boolean {
+  return [lane, key, since, until, search, payload].some((part) => part !== undefined);
 }
 
 function isSimple(filter: InsightFilter): boolean {
-  return !isDeep(filter) && filter.errorGroup === undefined && filter.retrying !== true;
+  const { errorGroup: group, retrying, attempt, ran, ended, worker, error } = filter;
+  const asked = [group, attempt, ran, ended, worker, error].some((part) => part !== undefined);
+  return !isDeep(filter) && !asked && retrying !== true;
 }
 
 /** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */

@@ -8,6 +8,7 @@ import type { Clock } from "../clock.ts";
 import type { Job } from "../job.ts";
 import { appendFailure } from "../policy/failure.ts";
 import { isId } from "../policy/id.ts";
+import { type InputPatch, patched } from "../policy/patch.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../store.ts";
 import type { Params, Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
@@ -120,14 +121,17 @@ export class Jobs {
    * Ended jobs come back with their attempts at 0. A unique key must be free, or the job would stand beside an active
    * sibling; of several with one key only the newest comes back. The others are `superseded` and stay as they are.
    */
-  retry(ids: readonly string[]): Promise<Map<string, RetryOutcome>> {
+  retry(ids: readonly string[], patch: InputPatch | null): Promise<Map<string, RetryOutcome>> {
     const now = this.#driver.now();
     const wanted = ids.filter(isId);
     const script = function* (): Script<Map<string, RetryOutcome>> {
       const outcomes = new Map<string, RetryOutcome>(ids.map((id) => [id, "not_found"]));
       const live = yield { name: "lockQueued", params: { ids: wanted } };
       for (const row of live) outcomes.set(text(row, "id"), "not_ended");
-      const ended = yield { name: "findEnded", params: { ids: wanted } }; // newest first
+      const found = yield { name: "findEnded", params: { ids: wanted } }; // newest first
+      const inputs = patch === null ? null : yield* patchInputs(found, patch);
+      const ended = inputs === null ? found : found.filter((row) => inputs.has(text(row, "id")));
+      for (const row of found) if (!ended.includes(row)) outcomes.set(text(row, "id"), "patch_failed");
       const keys = new Map<string, { scope: string; key: string; id: string; forMs: number | null }>();
       const revivable: string[] = [];
       for (const row of ended) {
@@ -156,6 +160,11 @@ export class Jobs {
       const revived =
         revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
       if (laned.length > 0) yield { name: "ringJobs", params: { ids: revivable } };
+      const changed = revivable.flatMap((id) => {
+        const input = inputs?.get(id);
+        return input === undefined ? [] : [{ id, input }];
+      });
+      if (changed.length > 0) yield { name: "setInputs", params: { rows: changed } };
       // A step that failed for good is tried again; what is done stays done.
       if (revivable.length > 0) yield { name: "forgetFailed", params: { ids: revivable } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
@@ -245,6 +254,18 @@ function cancelled(row: Row, reason: string, at: number): string {
     message: reason,
     stack: null,
   });
+}
+
+/** The inputs of these jobs as the patch leaves them; those that it does not fit are left out. */
+function* patchInputs(rows: readonly Row[], patch: InputPatch): Script<Map<string, string>> {
+  if (rows.length === 0) return new Map();
+  const inputs = yield { name: "inputsOf", params: { ids: rows.map((row) => text(row, "id")) } };
+  return new Map(
+    inputs.flatMap((row) => {
+      const input = patched(text(row, "input"), patch);
+      return input === null ? [] : [[text(row, "id"), input] as const];
+    }),
+  );
 }
 
 /** As the text stands in JSON, and with ASCII letters in lower case: all that both databases agree on. */

@@ -327,7 +327,7 @@ export class SqlStore implements Store {
   };
   delete: Store["delete"] = (wanted, running = "stop") =>
     this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
-  retry: Store["retry"] = (wanted) => this.#jobs.retry(wanted);
+  retry: Store["retry"] = (wanted, patch) => this.#jobs.retry(wanted, patch ?? null);
   runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
   async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
     const now = this.#driver.now();
@@ -428,6 +428,9 @@ export class SqlStore implements Store {
   getState: Store["getState"] = (key) => this.#cluster.getState(key);
   setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
   deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
+  stateRow: Store["stateRow"] = (key) => this.#cluster.stateRow(key);
+  stateRows: Store["stateRows"] = (prefix, limit) => this.#cluster.stateRows(prefix, limit);
+  swapState: Store["swapState"] = (key, was, value) => this.#cluster.swapState(key, was, value);
 
   // Schedules, budgets, passes (a file each)
 

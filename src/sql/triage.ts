@@ -9,6 +9,7 @@
  * Not here: which jobs are dead or retrying now (insight.ts), what a decision has come to (policy/triage.ts).
  */
 import type { Decision, ErrorGroupChange, Triage } from "../policy/triage.ts";
+import type { FailuresBy } from "../insight.ts";
 import type { FailureGroupRow, FailureRow } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
@@ -18,6 +19,8 @@ const HOUR = 3_600_000;
 export const HOURS_SHOWN = 168;
 /** As many groups are looked at. */
 export const MOST_GROUPS = 500;
+/** As many counts of failures, the newest, are added up by something else than their cause. */
+const MOST_COUNTS = 50_000;
 
 /** What is known of a cause besides its jobs. */
 export interface Cause extends Triage {
@@ -132,6 +135,24 @@ export class Causes {
         n: number(row, "n"),
       });
     return counts;
+  }
+
+  /** Failures by something else than their cause: the most first. */
+  async by(by: FailuresBy["by"], since: number): Promise<FailuresBy> {
+    const rows = await this.#driver.read({
+      name: "failuresBy",
+      params: { by, since, scan: MOST_COUNTS, limit: by === "hour" ? HOURS_SHOWN + 1 : MOST_GROUPS },
+    });
+    const lines = rows.map((row) => ({
+      value: text(row, "value"),
+      name: maybeText(row, "name"),
+      failures: number(row, "n"),
+      causes: number(row, "causes"),
+      lastAt: number(row, "last_at"),
+    }));
+    // Time goes on: the newest hour first.
+    if (by === "hour") lines.sort((a, b) => Number(b.value) - Number(a.value));
+    return { by, lines, cut: rows[0] !== undefined && number(rows[0], "walked") >= MOST_COUNTS };
   }
 
   /** Writes a decision, a note or a link. `name`: whose failures they are, where no worker has told. */

@@ -18,18 +18,35 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const linesIn = `select l.id from ${t.line} l
           where (:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
   const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
+  // By keys, and with numbers as places in a list: `items.0.id` may mean either.
+  const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
+  const value = (at: string) =>
+    `case json_type(j.input, ${at}) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else cast(json_extract(j.input, ${at}) as text) end`;
   const walk = (taken: string, table: string) => `
       with walked as materialized (${taken}),
+      wanted as materialized (
+        select v.value as want, ${path(`'."' || s.value || '"'`)} as path,
+          ${path(`case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"' end`)} as place
+        from json_each(:paths) p join json_each(:wants) v on v.key = p.key
+      ),
       found as (
         select w.id, w.state, w.line from walked w
         where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
           and ${among("w")}
           and (:group is null or w.error_group = :group)
+          and (:attemptMin is null or w.attempt >= :attemptMin) and (:attemptMax is null or w.attempt <= :attemptMax)
+          and (:endedMin is null or w.ended_at >= :endedMin) and (:endedMax is null or w.ended_at <= :endedMax)
+          and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
+            and coalesce(w.ended_at, :now) - w.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
+          and (:worker is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
+          and (:error is null or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :error) > 0))
           and (not :deep or exists (
             select 1 from ${t.job} j where j.id = w.id
               and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
               and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
-              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :search) > 0))))
+              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :search) > 0))
+              and (:paths is null or (json_valid(j.input) and not exists (
+                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)))))
       )`;
   const browse = (taken: string, table: string) => `${walk(taken, table)}
       select * from (select f.id, null as bottom, null as walked from found f order by f.id desc limit :limit)
@@ -40,8 +57,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       union all select null, null, (select count(*) from walked), (select min(id) from walked)`;
   const range = (row: string) => `${row}.id < :cursor`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan`;
-  const columns = `r.id, r.line, ${state} as state, r.error_group`;
-  const endedColumns = `h.id, h.line, h.state, h.error_group`;
+  const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null as ended_at`;
+  const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
   const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
   const takenHeld = `
         select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.id = o.value and r.token = c.token

@@ -361,6 +361,8 @@ export function statements(t: Tables): Statements {
         ) from ${t.history} h where h.id in (select value from json_each(:ids))`,
       `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
     ],
+    inputsOf: `select id, input from ${t.job} where id in (select value from json_each(:ids))`,
+    setInputs: `update ${t.job} set input = :rows.input where id = :rows.id`,
     runNow: [
       `update ${t.step} set wake_at = :now where job in (
           select r.id from ${t.ready} r where r.id in (select value from json_each(:ids)) and r.token is null and r.run_at > :now and r.waits = 'sleep')
@@ -425,6 +427,10 @@ export function statements(t: Tables): Statements {
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)
       on conflict (key) do update set value = excluded.value, set_at = excluded.set_at`,
     deleteState: `delete from ${t.state} where key = :key returning key`,
+    stateRow: `select key, value, set_at, :now as now from ${t.state} where key = :key`,
+    stateRows: `
+      select key, value, set_at, :now as now from ${t.state} where key >= :from and key < :until order by key desc limit :limit`,
+    swapState: `update ${t.state} set value = :value, set_at = :now where key = :key and value = :was returning key`,
 
     scheduleRows: `
       select ${scheduleColumns}, :now as now from ${t.schedule} where :name is null or name = :name order by name`,

@@ -27,6 +27,15 @@ export function triageStatements(t: Tables) {
     failurePlaces: `
       select f.error_group, f.queue, f.version, sum(f.n) as n from ${t.failure} f
       where f.error_group in (select value from json_each(:ids)) group by 1, 2, 3 order by 1, 4 desc, 2, 3`,
+    failuresBy: `
+      with walked as materialized (
+        select * from ${t.failure} where at >= :since and (:by <> 'worker' or worker <> '') order by at desc limit :scan
+      )
+      select case :by when 'queue' then f.queue when 'worker' then f.worker when 'version' then cast(f.version as text)
+          when 'hour' then cast(f.at - f.at % 3600000 as text) else coalesce(g.name, '') end as value,
+        case :by when 'version' then g.name end as name, sum(f.n) as n, count(distinct f.error_group) as causes, max(f.at) as last_at,
+        (select count(*) from walked) as walked
+      from walked f left join ${t.error_group} g on g.id = f.error_group group by 1, 2 order by 3 desc, 1 limit :limit`,
     failuresSince: `
       select :rows.group as error_group, coalesce(sum(f.n), 0) as n from ${t.failure} f where f.error_group = :rows.group and f.at >= :rows.at`,
     setErrorGroup: `

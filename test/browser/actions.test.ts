@@ -261,7 +261,7 @@ test("filters are in the address: a link shows what its sender saw, and back goe
   expect(new URL(page.url()).search).toBe("?state=dead&queue=billing");
   await page.goBack();
   await page.getByRole("button", { name: "Remove the filter search" }).waitFor();
-  await page.getByRole("search").getByRole("searchbox").fill('name:charge-card lane:ann "declined"');
+  await page.getByRole("combobox", { name: "Find jobs" }).fill('name:charge-card lane:ann "declined"');
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Remove the filter lane" }).waitFor();
   expect(new URL(page.url()).searchParams.get("lane")).toBe("ann");
@@ -285,7 +285,7 @@ test("a hundred thousand jobs: every list comes in pages, and the page stays qui
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByText(`${more * 50} jobs shown`).waitFor();
   }
-  await page.getByRole("search").getByRole("searchbox").fill("99999");
+  await page.getByRole("combobox", { name: "Find jobs" }).fill("99999");
   const started = Date.now();
   await page.keyboard.press("Enter");
   await page.getByText('{"n":99999}').waitFor();

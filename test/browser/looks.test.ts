@@ -12,6 +12,7 @@ import { accessible, busySite, closeSites, openPage, type Site, TOKEN, useBrowse
 useBrowser();
 closeSites();
 
+const shots = process.env["HOLDFAST_SHOTS"];
 let home: Site;
 let filled: Filled;
 let features: Features;
@@ -35,6 +36,7 @@ const screens: readonly [string, () => string][] = [
   ["workers", () => "/workers"],
   ["limits", () => "/limits"],
   ["database", () => "/database"],
+  ["operations", () => "/operations"],
   ["audit", () => "/audit"],
 ];
 
@@ -68,6 +70,77 @@ test("[K3] high contrast is chosen in the settings, kept, and as good without th
   for (const theme of ["dark", "light", "contrast"]) {
     await page.keyboard.press("t");
     await page.getByRole("button", { name: new RegExp(`Theme: ${theme}`) }).waitFor();
+  }
+});
+
+test("[K3] every kind of dialog is as good in the dark, and Escape closes it", async () => {
+  const page = await home.open("/", { dark: true });
+  const button =
+    (name: string | RegExp, nth = 0) =>
+    () =>
+      page.getByRole("button", { name }).nth(nth).click();
+  const keys =
+    (...all: string[]) =>
+    async () => {
+      for (const key of all) await page.keyboard.press(key);
+    };
+  const { groups } = await home.hf.internals.store.insight.errorGroups({});
+  const dead = groups.find((group) => group.dead > 1)!.group;
+  const all = async (): Promise<void> => {
+    await page.getByLabel("Choose all on this page").check();
+  };
+  const dialogs: readonly [name: string, path: string, open: () => Promise<void>][] = [
+    ["palette", "/", keys("Control+k")],
+    ["help", "/", keys("?")],
+    ["new job", "/jobs", button("New job")],
+    ["columns", "/jobs", button("Columns")],
+    ["export", "/jobs", button("Export")],
+    ["save view", "/jobs?state=dead", button("Save this view")],
+    ["bulk retry", "/jobs?state=dead", () => all().then(keys("r"))],
+    ["bulk delete", "/jobs?state=dead", () => all().then(keys("#"))],
+    ["bulk edit", "/jobs?state=scheduled", () => all().then(keys("e"))],
+    ["cancel one", `/jobs/${features.flow.waiting}`, button("Cancel")],
+    ["signal", `/jobs/${features.flow.waiting}`, button(/^Send /)],
+    ["edit one", `/jobs/${features.flow.waiting}`, keys("e")],
+    ["a step", `/jobs/${features.flow.done}`, () => page.locator(".waterfall [role=option]").first().click()],
+    ["resolve", `/errors/${dead}`, button("Resolve")],
+    ["ignore", `/errors/${dead}`, button("Ignore")],
+    ["change and retry", `/errors/${dead}`, button("Change and retry")],
+    ["queue settings", "/queues/crawl", button("Settings")],
+    ["next runs", "/schedules", button(/^Next runs/)],
+    ["edit schedule", "/schedules", button(/^Edit /)],
+    ["remove schedule", "/schedules", button(/^Remove /)],
+    ["new hold", "/limits", button("New hold")],
+    ["new budget", "/limits", button("New budget")],
+    ["stop worker", "/workers", button(/^Stop /)],
+  ];
+  const rules = [
+    "color-contrast",
+    "label",
+    "button-name",
+    "select-name",
+    "aria-dialog-name",
+    "scrollable-region-focusable",
+  ];
+  let at = "/";
+  for (const [name, path, open] of dialogs) {
+    if (path !== at) await page.goto(`${home.url}${path}`);
+    await page.waitForSelector("main h1");
+    if (path !== at) await page.waitForTimeout(250);
+    at = path;
+    await open().catch((error: unknown) => {
+      throw new Error(`${name}: ${String(error)}`);
+    });
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    await expect.poll(() => dialog.getByText(/^Loading|^Looking/).count(), { message: name }).toBe(0);
+    await accessible(page, rules, "dialog").catch((error: unknown) => {
+      throw new Error(`${name}: ${String(error)}`);
+    });
+    if (shots !== undefined)
+      await page.screenshot({ path: `${shots}/dialog-${name.replaceAll(" ", "-")}.png` });
+    await page.keyboard.press("Escape");
+    await expect.poll(() => dialog.count(), { message: name }).toBe(0);
   }
 });
 

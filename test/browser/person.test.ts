@@ -76,7 +76,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
 
   // The order that waits goes on when the signal is sent from its page.
   await menu.getByRole("link", { name: /^Jobs/ }).click();
-  await page.getByRole("searchbox").fill("name:fulfil-order");
+  await page.getByRole("combobox", { name: "Find jobs" }).fill("name:fulfil-order");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "fulfil-order", exact: true }).click();
   await page.getByRole("button", { name: "Send packed" }).click();

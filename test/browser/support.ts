@@ -127,9 +127,10 @@ export async function openPage(
   return page;
 }
 
-/** No finding of axe that is serious or critical; of all its rules, or of these. */
-export async function accessible(page: Page, rules?: readonly string[]): Promise<void> {
-  const axe = new AxeBuilder({ page });
+/** No finding of axe that is serious or critical; of all its rules, or of these; on the whole page, or within. */
+export async function accessible(page: Page, rules?: readonly string[], within?: string): Promise<void> {
+  const whole = new AxeBuilder({ page });
+  const axe = within === undefined ? whole : whole.include(within);
   const { violations } = await (rules === undefined ? axe : axe.withRules([...rules])).analyze();
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   expect(

@@ -284,6 +284,7 @@ onEveryStore((target) => {
         ["jobFacets", "/jobs/facets"],
         ["getJob", `/jobs/${dead}`],
         ["errorGroups", "/errors"],
+        ["failuresBy", "/failures?by=version"],
         ["listOperations", "/operations"],
         ["listQueues", "/queues"],
         ["getQueue", "/queues/mail"],

@@ -55,7 +55,8 @@ export function query(params: Params): string {
   for (const [name, value] of Object.entries(params)) {
     if (value === null || value === undefined || value === "") continue;
     const text = Array.isArray(value) ? value.join(",") : String(value);
-    if (text !== "") search.set(name, text);
+    // A line each: several values of one parameter.
+    if (text !== "") for (const one of text.split("\n")) search.append(name, one);
   }
   const text = search.toString();
   return text === "" ? "" : `?${text}`;

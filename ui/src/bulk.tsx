@@ -1,51 +1,38 @@
-// Bulk actions: first what would happen (a dry run by the server), then doing it, with progress and a way to stop.
+// Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
+// rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type {
-  BulkAction,
-  BulkVerb,
-  DryRun,
-  EditJson,
-  FilterJson,
-  Operation,
-  Permission,
-} from "../../src/dashboard/contract.ts";
+import type { BulkVerb, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/contract.ts";
 import { get, send } from "./api.ts";
+import { wordOf } from "../../src/policy/words.ts";
 import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";
-import { count, number, plural, shortId } from "./format.ts";
+import { count, number, plural, shortId, windowText } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
+import { isUnderWay, OperationProgress, outcomesInWords, Steering } from "./operation-parts.tsx";
+import { verbs } from "./verbs.ts";
+import { Diff } from "./diff-view.tsx";
 import { copy, Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
-
-export const actions: Readonly<
-  Record<BulkAction, { verb: string; done: string; permission: Permission; danger: boolean; key: string }>
-> = {
-  retry: { verb: "Retry", done: "retried", permission: "jobs:retry", danger: false, key: "r" },
-  "run-now": { verb: "Run now", done: "made due", permission: "jobs:run", danger: false, key: "n" },
-  edit: { verb: "Edit", done: "seen to", permission: "jobs:edit", danger: false, key: "e" },
-  cancel: { verb: "Cancel", done: "cancelled", permission: "jobs:cancel", danger: true, key: "c" },
-  delete: { verb: "Delete", done: "deleted", permission: "jobs:delete", danger: true, key: "#" },
-};
-
-const verbs: Readonly<Record<BulkVerb, (typeof actions)[BulkAction]>> = {
-  ...actions,
-  purge: { verb: "Purge", done: "deleted", permission: "jobs:delete", danger: true, key: "" },
-};
 
 export function mayDo(action: BulkVerb): boolean {
   return may(verbs[action].permission);
 }
 
-/** Opens the dialog: a dry run, then the confirmation. */
-export function startBulk(action: BulkVerb, filter: FilterJson, done: () => void): void {
+/** Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first. */
+export function startBulk(
+  action: BulkVerb,
+  filter: FilterJson,
+  done: () => void,
+  patch: object | null = null,
+): void {
   if (!mayDo(action)) {
     toast(`You may not ${verbs[action].verb.toLowerCase()} jobs here.`, "bad");
     return;
   }
   const show = (change: EditJson | null): void =>
     showDialog(`${verbs[action].verb} jobs`, (close) => (
-      <Bulk action={action} filter={filter} change={change} close={close} done={done} />
+      <Bulk action={action} filter={filter} change={change} patch={patch} close={close} done={done} />
     ));
   if (action === "edit") askEdit(`Edit ${inWords(filter)}`, show);
   else show(null);
@@ -64,6 +51,10 @@ export function inWords(filter: FilterJson): string {
   if (filter.key !== undefined) parts.push(`with key ${filter.key}`);
   if (filter.errorGroup !== undefined) parts.push(`with error ${filter.errorGroup.slice(0, 8)}`);
   if (filter.search !== undefined) parts.push(`that contain “${filter.search}”`);
+  for (const param of ["attempt", "age", "run", "worker", "error"] as const)
+    if (filter[param] !== undefined) parts.push(wordOf(param, filter[param]));
+  for (const value of filter.payload ?? []) parts.push(wordOf("payload", value));
+  if (filter.ended !== undefined) parts.push(`that ended ${windowText(filter.ended)}`);
   return parts.join(" ");
 }
 
@@ -71,12 +62,14 @@ function Bulk({
   action,
   filter,
   change,
+  patch,
   close,
   done,
 }: {
   action: BulkVerb;
   filter: FilterJson;
   change: EditJson | null;
+  patch: object | null;
   close: () => void;
   done: () => void;
 }) {
@@ -84,8 +77,11 @@ function Bulk({
   const running = useSignal<Operation | null>(null);
   const error = useSignal<Error | null>(null);
   const input = useRef<HTMLInputElement>(null);
-  const { verb, danger, done: did } = verbs[action];
-  const edit = change === null ? {} : { change };
+  const perSecond = useSignal("");
+  const wrong = useSignal<string | null>(null);
+  const closed = useRef(false);
+  const { verb, danger } = verbs[action];
+  const edit = { ...(change === null ? {} : { change }), ...(patch === null ? {} : { patch }) };
 
   const look = (): void => {
     error.value = null;
@@ -96,19 +92,18 @@ function Bulk({
   };
   useEffect(look, []);
 
+  useEffect(() => () => void (closed.current = true), []);
   const follow = async (operation: Operation): Promise<void> => {
     let current = operation;
     running.value = current;
-    while (current.state === "running") {
+    while (isUnderWay(current) && !closed.current) {
       await new Promise((resolve) => setTimeout(resolve, 500));
       current = await get<Operation>(`/operations/${current.id}`);
       running.value = current;
     }
-    const changed = Object.entries(current.outcomes).map(
-      ([outcome, n]) => `${number(n)} ${outcome.replaceAll("_", " ")}`,
-    );
+    if (closed.current) return;
     toast(
-      changed.length === 0 ? "No job matched any more." : `${verb}: ${changed.join(", ")}.`,
+      current.matched === 0 ? "No job matched any more." : `${verb}: ${outcomesInWords(current)}.`,
       current.state === "failed" ? "bad" : "good",
     );
     close();
@@ -127,7 +122,18 @@ function Bulk({
       input.current?.focus();
       return;
     }
-    send<Operation>("POST", "/jobs/bulk", { action, ...edit, filter: dry.value.bounded })
+    const rate = rateOf(perSecond.value);
+    if (rate === "wrong") {
+      wrong.value = "A rate is a whole number of jobs a second, or empty.";
+      return;
+    }
+    error.value = null;
+    send<Operation>("POST", "/jobs/bulk", {
+      action,
+      ...edit,
+      ...(rate === null ? {} : { rate }),
+      filter: dry.value.bounded,
+    })
       .then(follow)
       .catch((failure: unknown) => (error.value = failure as Error));
   };
@@ -142,13 +148,18 @@ function Bulk({
     >
       <header>
         <h2>
-          {matched === undefined
+          {matched === undefined || running.value !== null
             ? `${verb}…`
             : `${verb} ${count(matched)} ${matched.count === 1 && !matched.more ? "job" : "jobs"}?`}
         </h2>
       </header>
       <div class="content">
         {error.value !== null && <Failure error={error.value} again={look} />}
+        {wrong.value !== null && (
+          <div class="banner bad" role="alert">
+            {wrong.value}
+          </div>
+        )}
         <p>
           {verb} every one of: <b>{inWords(filter)}</b>
           {change !== null && (
@@ -156,38 +167,55 @@ function Bulk({
               , to <b>{editInWords(change)}</b>
             </>
           )}
-          .
+          {patch !== null && ", with another input"}.
         </p>
         {dry.value !== null && <PassedOver dry={dry.value} />}
         {running.value !== null ? (
-          <div role="status" class="stack">
-            <p>
-              {number(running.value.matched)} {did} so far…
-            </p>
-            <div class="progress">
-              <i
-                style={{
-                  width: `${Math.min(100, (running.value.matched / Math.max(1, matched?.count ?? 1)) * 100)}%`,
-                }}
-              />
-            </div>
-          </div>
+          <>
+            <OperationProgress operation={running.value} />
+            <p class="muted small">The server does it: this window can be closed.</p>
+          </>
         ) : dry.value === null ? (
           <p class="muted">Looking what that would be…</p>
         ) : (
           <>
-            <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
-            {dry.value.samples.length > 0 && (
-              <ul class="samples">
-                {dry.value.samples.map((job) => (
-                  <li key={job.id}>
-                    <JobStateOf job={job} />
-                    <span class="nowrap">{job.name}</span>
-                    <span class="mono muted nowrap">{shortId(job.id)}</span>
-                    <span class="mono clip muted">{job.preview}</span>
-                  </li>
-                ))}
-              </ul>
+            {dry.value.patched !== null ? (
+              <Patched samples={dry.value.patched} />
+            ) : (
+              <>
+                <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
+                {dry.value.samples.length > 0 && (
+                  <ul class="samples">
+                    {dry.value.samples.map((job) => (
+                      <li key={job.id}>
+                        <JobStateOf job={job} />
+                        <span class="nowrap">{job.name}</span>
+                        <span class="mono muted nowrap">{shortId(job.id)}</span>
+                        <span class="mono clip muted">{job.preview}</span>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </>
+            )}
+            {action !== "edit" && (matched?.count ?? 0) > 1 && (
+              <label class="field rate">
+                <span>At most</span>
+                <input
+                  class="input"
+                  inputMode="numeric"
+                  autocomplete="off"
+                  placeholder="as fast as it goes"
+                  aria-label="At most so many jobs a second"
+                  value={perSecond.value}
+                  aria-invalid={wrong.value !== null}
+                  onInput={(event) => {
+                    perSecond.value = event.currentTarget.value;
+                    wrong.value = null;
+                  }}
+                />
+                <span>a second</span>
+              </label>
             )}
             {typed !== null && (
               <label class="field">
@@ -201,34 +229,78 @@ function Bulk({
         )}
       </div>
       <footer>
-        <button
-          type="button"
-          class="button"
-          onClick={() => {
-            if (running.value !== null) void send("POST", `/operations/${running.value.id}/stop`);
-            else close();
-          }}
-        >
-          {running.value === null ? "Not now" : "Stop"}
-        </button>
-        <button
-          type="submit"
-          class={`button ${danger ? "danger fill" : "primary"}`}
-          disabled={dry.value === null || running.value !== null || (matched?.count === 0 && !matched.more)}
-        >
-          {matched === undefined ? verb : `${verb} ${count(matched)}`}
-        </button>
+        {running.value === null ? (
+          <>
+            <button type="button" class="button" onClick={close}>
+              Not now
+            </button>
+            <button
+              type="submit"
+              class={`button ${danger ? "danger fill" : "primary"}`}
+              disabled={dry.value === null || (matched?.count === 0 && !matched.more)}
+            >
+              {matched === undefined ? verb : `${verb} ${count(matched)}`}
+            </button>
+          </>
+        ) : (
+          <>
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                close();
+                done();
+              }}
+            >
+              Close
+            </button>
+            <Steering operation={running.value} then={(next) => (running.value = next)} />
+          </>
+        )}
         <button
           type="button"
           class="button quiet aside"
           title="The same in a terminal"
-          onClick={() => void copy(commandOf(action, filter, change))}
+          onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
         >
           <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>
   );
+}
+
+/** What becomes of some inputs. */
+function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
+  const misfits = samples.filter(({ after }) => after === null).length;
+  return (
+    <>
+      {misfits > 0 && (
+        <div class="banner warn" role="status">
+          The patch does not fit {number(misfits)} of these {number(samples.length)}: they stay dead, as they
+          are.
+        </div>
+      )}
+      {samples.length === 0 && <h3>Nothing matches now.</h3>}
+      {samples.map(({ id, before, after }) => (
+        <figure key={id} class="patched">
+          <figcaption class="mono muted">{shortId(id)}</figcaption>
+          {after === null ? (
+            <p class="muted">The patch does not fit.</p>
+          ) : (
+            <Diff before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
+          )}
+        </figure>
+      ))}
+    </>
+  );
+}
+
+/** "50" a second; null: no limit. */
+function rateOf(text: string): { limit: number; per: string } | null | "wrong" {
+  if (text.trim() === "") return null;
+  const limit = Number(text);
+  return Number.isInteger(limit) && limit > 0 ? { limit, per: "1s" } : "wrong";
 }
 
 /** What an edit will leave as it is, as far as the dry run looked. */

@@ -1,5 +1,7 @@
 // A line chart by uPlot, drawn anew when the theme changes and fed without being made anew. A sentence says the same to who
-// cannot see it.
+// cannot see it. Where points lead somewhere, a click or Enter goes there, and a stretch that is dragged over (or chosen with
+// Shift and the arrows) is handed on: to who listens it is a slider over the minutes.
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -9,6 +11,14 @@ export interface Line {
   readonly name: string;
   readonly values: readonly (number | null)[];
   readonly shown: (value: number) => string;
+}
+
+/** What can be done with points. */
+export interface Lead {
+  /** A point; `line`: the nearest one, null by the keyboard. */
+  readonly point: (index: number, line: number | null) => void;
+  /** From one point to another, both in it. */
+  readonly range: (from: number, to: number) => void;
 }
 
 const colours = {
@@ -33,6 +43,7 @@ export function Chart({
   lines,
   empty,
   marks = [],
+  lead,
 }: {
   title: string;
   at: readonly number[];
@@ -41,11 +52,18 @@ export function Chart({
   empty?: string;
   /** Instants with a word, such as deploys: lines across, and a sentence below. */
   marks?: readonly { readonly at: number; readonly text: string }[];
+  lead?: Lead;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const marked = useRef(marks);
   marked.current = marks;
+  const leads = useRef(lead);
+  leads.current = lead;
+  /** Where the keyboard is, and where its choice began. */
+  const at0 = useSignal<number | null>(null);
+  const anchor = useSignal<number | null>(null);
+  const active = lead !== undefined;
   const dark = isDark();
   const high = contrast.value;
   const names = lines.map(({ name }) => name).join();
@@ -62,9 +80,20 @@ export function Chart({
         width: element.clientWidth,
         height: 180,
         legend: { show: false },
-        cursor: { y: false, points: { size: 6 } },
+        cursor: { y: false, points: { size: 6 }, drag: { x: active, y: false, setScale: false } },
         padding: [8, 20, 0, 0],
-        hooks: { draw: [(drawn) => drawMarks(drawn, marked.current, axis)] },
+        hooks: {
+          draw: [(drawn) => drawMarks(drawn, marked.current, axis)],
+          setSelect: [
+            (drawn) => {
+              const { left, width } = drawn.select;
+              if (width < 4) return;
+              const [from, to] = [drawn.posToIdx(left), drawn.posToIdx(left + width)];
+              drawn.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+              leads.current?.range(from, to);
+            },
+          ],
+        },
         scales: {
           x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
           y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
@@ -112,15 +141,71 @@ export function Chart({
       plot.current?.setSize({ width: element.clientWidth, height: 180 }),
     );
     resized.observe(element);
+    const over = plot.current.over;
+    let pressedAt = 0;
+    const press = (event: MouseEvent): void => void (pressedAt = event.clientX);
+    const click = (event: MouseEvent): void => {
+      const drawn = plot.current;
+      const index = drawn?.cursor.idx ?? null;
+      // What was dragged was no click.
+      if (drawn === null || index === null || Math.abs(event.clientX - pressedAt) > 3) return;
+      leads.current?.point(index, nearest(drawn, index));
+    };
+    over.addEventListener("mousedown", press);
+    over.addEventListener("click", click);
     return () => {
       resized.disconnect();
       plot.current?.destroy();
       plot.current = null;
     };
     // Data goes in below, without a new chart.
-  }, [dark, high, names]);
+  }, [dark, high, names, active]);
 
   useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, marks]);
+
+  const show = (index: number, from: number): void => {
+    const drawn = plot.current;
+    if (drawn === null) return;
+    const left = (i: number): number => drawn.valToPos((at[i] ?? 0) / 1_000, "x");
+    drawn.setCursor({ left: left(index), top: 0 });
+    const [low, top] = [Math.min(index, from), Math.max(index, from)];
+    const width = low === top ? 0 : left(top) - left(low);
+    drawn.setSelect({ left: left(low), top: 0, width, height: drawn.over.clientHeight }, false);
+  };
+  const move = (to: number, stretch: boolean): void => {
+    const before = at0.value ?? at.length;
+    const index = Math.max(0, Math.min(at.length - 1, to));
+    anchor.value = stretch ? (anchor.value ?? Math.min(before, at.length - 1)) : null;
+    at0.value = index;
+    show(index, anchor.value ?? index);
+  };
+  const keyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey || lead === undefined) return;
+    const here = at0.value ?? at.length;
+    const far = event.key === "PageUp" || event.key === "PageDown" ? 10 : 1;
+    if (["ArrowLeft", "ArrowDown", "PageDown"].includes(event.key)) move(here - far, event.shiftKey);
+    else if (["ArrowRight", "ArrowUp", "PageUp"].includes(event.key)) move(here + far, event.shiftKey);
+    else if (event.key === "Home") move(0, event.shiftKey);
+    else if (event.key === "End") move(at.length - 1, event.shiftKey);
+    else if (event.key === "Enter" && at0.value !== null) {
+      const from = anchor.value;
+      if (from === null || from === at0.value) lead.point(at0.value, null);
+      else lead.range(Math.min(from, at0.value), Math.max(from, at0.value));
+      leave();
+    } else if (event.key === "Escape" && at0.value !== null) leave();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const leave = (): void => {
+    at0.value = null;
+    anchor.value = null;
+    plot.current?.setCursor({ left: -10, top: -10 });
+    plot.current?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  };
+  const spoken = (index: number): string =>
+    `${timeOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
+  const chosen = at0.value ?? at.length - 1;
 
   const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
   return (
@@ -133,7 +218,32 @@ export function Chart({
           </span>
         ))}
       </div>
-      <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+      {active ? (
+        <div
+          class="plot leads"
+          ref={host}
+          role="slider"
+          tabIndex={0}
+          aria-label={`${title}. Arrows go through time, Shift chooses a stretch, Enter opens it.`}
+          aria-valuemin={0}
+          aria-valuemax={Math.max(0, at.length - 1)}
+          aria-valuenow={Math.max(0, chosen)}
+          aria-valuetext={
+            anchor.value === null
+              ? `${at0.value === null ? "Now, " : ""}${spoken(chosen)}`
+              : `From ${timeOf((at[Math.min(anchor.value, chosen)] ?? 0) / 1_000)} to ${timeOf((at[Math.max(anchor.value, chosen)] ?? 0) / 1_000)}`
+          }
+          onKeyDown={keyDown}
+          onBlur={leave}
+        />
+      ) : (
+        <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+      )}
+      {at0.value !== null && (
+        <p class="point small" aria-hidden="true">
+          {spoken(chosen)}
+        </p>
+      )}
       {marks.length > 0 && (
         <p class="marks small muted">
           Deployed: {marks.map(({ at: ms, text }) => `${text} at ${timeOf(ms / 1_000)}`).join(", ")}
@@ -164,6 +274,19 @@ function drawMarks(plot: uPlot, marks: readonly { at: number; text: string }[], 
     ctx.fillText(text.slice(0, 16), x + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
   }
   ctx.restore();
+}
+
+/** The line that is nearest to the pointer. */
+function nearest(plot: uPlot, index: number): number | null {
+  const top = plot.cursor.top ?? 0;
+  let found: { line: number; far: number } | null = null;
+  for (let line = 1; line < plot.data.length; line += 1) {
+    const value = plot.data[line]?.[index];
+    if (typeof value !== "number") continue;
+    const far = Math.abs(plot.valToPos(value, "y") - top);
+    if (found === null || far < found.far) found = { line: line - 1, far };
+  }
+  return found?.line ?? null;
 }
 
 function timeOf(seconds: number): string {

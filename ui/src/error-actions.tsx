@@ -39,6 +39,43 @@ export function retryAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("retry", deadOf(group), again);
 }
 
+/** With another input: an object that is merged into each, or the steps of a JSON Patch. */
+export function patchAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead === 0) return;
+  let patch: object | null = null;
+  openForm({
+    title: "Retry with another input",
+    verb: "Look what that does",
+    body: (
+      <>
+        <label class="field">
+          <span>Patch (JSON)</span>
+          <textarea
+            class="input mono"
+            name="patch"
+            rows={6}
+            required
+            placeholder={'{ "plan": "pro", "coupon": null }'}
+            spellcheck={false}
+          />
+        </label>
+        <p class="muted small">
+          An object is merged into each input, and null takes a key away. A list is a JSON Patch:{" "}
+          <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code>. Unique keys and lanes
+          stay what they were.
+        </p>
+      </>
+    ),
+    run: async (fields) => {
+      const given = fields.json("patch", "patch");
+      if (typeof given !== "object" || given === null) throw new Error("A patch is an object or a list.");
+      patch = given;
+      return null;
+    },
+    then: () => startBulk("retry", deadOf(group), again, patch),
+  });
+}
+
 export function deleteAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("delete", deadOf(group), again);
 }

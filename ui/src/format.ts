@@ -96,3 +96,12 @@ export function plural(n: number, noun: string): string {
 export function shortId(id: string): string {
   return id.slice(-12);
 }
+
+/** "2026-01-31 12:00 to 12:05", of `from..to`. */
+export function windowText(range: string): string {
+  const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(range) ?? [];
+  if (from === undefined || to === undefined) return range;
+  const [begin, end] = [instant(Number(from)), instant(Number(to) + 1)];
+  const sameDay = begin.slice(0, 10) === end.slice(0, 10);
+  return `${begin.slice(0, 16)} to ${sameDay ? end.slice(11, 16) : end.slice(0, 16)}`;
+}

@@ -1,4 +1,5 @@
 // Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
+import { parseSearch, wordOf } from "../../src/policy/words.ts";
 import type { BulkVerb, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
 import type { Params } from "./api.ts";
 
@@ -13,47 +14,51 @@ export const CHIPS = [
   "lane",
   "key",
   "errorGroup",
+  "error",
+  "attempt",
+  "age",
+  "run",
+  "ended",
+  "worker",
+  "payload",
   "search",
   "since",
   "until",
 ] as const;
 
-/** What is typed before a colon, and the parameter it means. */
-const words: Readonly<Record<string, string>> = {
-  queue: "queue",
-  name: "name",
-  lane: "lane",
-  key: "key",
-  id: "ids",
-  error: "errorGroup",
-  state: "state",
-  since: "since",
-  until: "until",
-};
+/** Values that may have a comma, and stand in the address one by one; here on lines. */
+export const SEVERAL = "payload";
 
 export function filterOf(params: URLSearchParams): ListFilter {
   const chosen: Record<string, string> = {};
   for (const name of [...CHIPS, "state"]) {
-    const value = params.get(name);
+    const value = name === SEVERAL ? params.getAll(name).join("\n") : params.get(name);
     if (value !== null && value !== "") chosen[name] = value;
   }
   return chosen;
 }
 
-/** What is typed into the search: `queue:mail name:"x"` are filters, the rest is text; a whole id is an id. */
-export function parseSearch(text: string, now: number): Record<string, string> {
+/** What is typed into the search, as parameters of the address. Of what is said twice the last holds, but of payloads all. */
+export function searchParams(typed: string, now: number): Record<string, string> {
+  const { params, text } = parseSearch(typed);
   const found: Record<string, string> = {};
-  const rest: string[] = [];
-  for (const [part, word, quoted, bare] of text.matchAll(/(\w+):(?:"([^"]*)"|(\S+))|\S+/g)) {
-    const value = quoted ?? bare;
-    const param = word !== undefined && Object.hasOwn(words, word) ? words[word] : undefined;
-    if (param === undefined || value === undefined) {
-      if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/i.test(part)) found["ids"] = part.toLowerCase();
-      else rest.push(part);
-    } else found[param] = param === "since" || param === "until" ? String(instantOf(value, now)) : value;
+  for (const [param, values] of Object.entries(params)) {
+    const last = values.at(-1) ?? "";
+    if (param === SEVERAL) found[param] = values.join("\n");
+    else if (param === "since" || param === "until") found[param] = String(instantOf(last, now));
+    else if (param === "state" || param === "queue" || param === "name" || param === "ids")
+      found[param] = values.join(",");
+    else found[param] = last;
   }
-  if (rest.length > 0) found["search"] = rest.join(" ");
+  if (text !== "") found["search"] = text;
   return found;
+}
+
+/** A part as it would be typed, for its chip. */
+export function chipText(param: string, value: string): { name: string; text: string } {
+  const typed = wordOf(param, value);
+  const at = typed.indexOf(":");
+  return { name: typed.slice(0, at), text: typed.slice(at + 1).replaceAll('"', "") };
 }
 
 /** "2h" ago, or a date. */
@@ -92,6 +97,13 @@ export function filterJson(asked: Params): FilterJson {
     ...one("key"),
     ...one("errorGroup"),
     ...one("search"),
+    ...one("error"),
+    ...one("attempt"),
+    ...one("age"),
+    ...one("run"),
+    ...one("ended"),
+    ...one("worker"),
+    ...(text(SEVERAL) === undefined ? {} : { payload: text(SEVERAL)?.split("\n") ?? [] }),
     ...instant("since"),
     ...instant("until"),
     ...(asked["retrying"] === true ? { retrying: true } : {}),
@@ -103,8 +115,19 @@ export function commandOf(
   verb: "list" | BulkVerb,
   filter: FilterJson,
   change: EditJson | null = null,
+  rate: { readonly limit: number } | null | "wrong" = null,
+  patch: object | null = null,
 ): string {
-  return [...partsOf(verb, filter), ...editParts(change ?? {})].map(quoted).join(" ");
+  // By ids a terminal knows no rate: they are few.
+  const asFastAsItGoes = rate === null || rate === "wrong" || filter.ids !== undefined;
+  return [
+    ...partsOf(verb, filter),
+    ...editParts(change ?? {}),
+    ...(patch === null ? [] : ["--patch", JSON.stringify(patch)]),
+    ...(asFastAsItGoes ? [] : ["--rate", `${rate.limit}/s`]),
+  ]
+    .map(quoted)
+    .join(" ");
 }
 
 function editParts({ delay, at, queue, priority }: EditJson): string[] {
@@ -137,6 +160,13 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
   add("since", filter.since === undefined ? undefined : new Date(filter.since).toISOString());
   add("until", filter.until === undefined ? undefined : new Date(filter.until).toISOString());
   if (filter.retrying === true) parts.push("--retrying");
+  const words = (["attempt", "age", "run", "worker"] as const).flatMap((param) => {
+    const value = filter[param];
+    return value === undefined ? [] : [wordOf(param, value)];
+  });
+  if (filter.error !== undefined) words.push(wordOf("error", filter.error));
+  words.push(...(filter.payload ?? []).map((value) => wordOf("payload", value)));
+  add("where", words.length === 0 ? undefined : words.join(" "));
   return parts;
 }
 

@@ -3,10 +3,11 @@ import { render } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
-import { locked, seg, unlock } from "./api.ts";
+import { locked, query, unlock } from "./api.ts";
 import { enqueueDialog } from "./enqueue.tsx";
 import { count, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
+import { searchParams } from "./job-filter.ts";
 import { onKey, startKeys } from "./keys.ts";
 import { about, connect, connection, live, may, me, overview } from "./live.ts";
 import { Dialogs, showDialog, Toasts } from "./parts.tsx";
@@ -18,11 +19,12 @@ import { Errors } from "./screens/errors.tsx";
 import { Job } from "./screens/job.tsx";
 import { Jobs } from "./screens/jobs.tsx";
 import { Limits } from "./screens/limits.tsx";
+import { OperationsScreen } from "./screens/operations.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { Queues, QueueScreen } from "./screens/queues.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { Workers } from "./screens/workers.tsx";
-import { clock, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
+import { clock, density, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
 import { views } from "./views.tsx";
 
 interface Place {
@@ -77,6 +79,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         tail: () => tail(overview.value?.holds || undefined),
       },
       { path: "/database", name: "Database", icon: "database", key: "b" },
+      { path: "/operations", name: "Operations", icon: "step", key: "p" },
       { path: "/audit", name: "Audit", icon: "audit", key: "a", shown: () => may("audit:view") },
     ],
   },
@@ -116,6 +119,8 @@ function Screen() {
       return <Limits />;
     case "database":
       return <Database />;
+    case "operations":
+      return <OperationsScreen />;
     case "audit":
       return <Audit />;
     default:
@@ -393,7 +398,8 @@ function Palette({ close }: { close: () => void }) {
       name: `Find jobs with “${text.value.trim()}”`,
       icon: "search",
       hint: "search",
-      run: () => go(`/jobs?search=${seg(text.value.trim())}`),
+      // Words mean here what they mean in the search for jobs.
+      run: () => go(`/jobs${query(searchParams(text.value, Date.now()))}`),
     });
   const chosen = Math.min(at.value, options.length - 1);
   const choose = (i: number): void => {
@@ -448,14 +454,15 @@ function Palette({ close }: { close: () => void }) {
 const keys: readonly [string, string][] = [
   ["Ctrl K", "Go to a screen, a saved view, a queue or a job"],
   [
-    "g then o j s r d q c w l b a",
-    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, audit",
+    "g then o j s r d q c w l b p a",
+    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, operations, audit",
   ],
   ["/", "Find jobs"],
   ["j k Enter", "Next, previous, open"],
   ["x X *", "Choose, choose a range, choose all that match"],
   ["r n c e #", "Retry, run now, cancel, edit, delete"],
   ["s i o", "Failures: resolve, ignore, reopen"],
+  ["← → Shift Enter", "On a chart: through time, choose a stretch, open it"],
   [".", "Live or paused"],
   ["t", "Theme"],
   ["?", "This"],
@@ -496,6 +503,18 @@ function Help({ close }: { close: () => void }) {
                 {name}
               </option>
             ))}
+          </select>
+        </label>
+        <label class="row">
+          Rows{" "}
+          <select
+            class="input"
+            aria-label="Rows"
+            value={density.value}
+            onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
+          >
+            <option value="comfortable">Comfortable</option>
+            <option value="compact">Compact</option>
           </select>
         </label>
         <label class="row">

@@ -37,6 +37,8 @@ const icons: Readonly<Record<string, IconName>> = {
   regressed: "retry",
   ignored: "minus",
   resolved: "check",
+  stopped: "minus",
+  "stands still": "wait",
 };
 
 export function State({ state }: { state: string }) {

@@ -34,8 +34,9 @@ export function setParams(
 ): void {
   const next = new URLSearchParams(at.value.search);
   for (const [name, value] of Object.entries(change)) {
-    if (value === null || value === "") next.delete(name);
-    else next.set(name, value);
+    next.delete(name);
+    // A line each: several values of one parameter.
+    if (value !== null && value !== "") for (const one of value.split("\n")) next.append(name, one);
   }
   const text = next.toString();
   go(at.value.path + (text === "" ? "" : `?${text}`), options);

@@ -69,6 +69,8 @@ export const themes = [
 export const clock = kept("clock", "local", ["local", "utc"]);
 /** Queues that share what is before the first dot or colon, together. */
 export const grouping = kept("grouping", "on", ["on", "off"]);
+/** How close the rows of tables stand. */
+export const density = kept("density", "comfortable", ["comfortable", "compact"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
 const moreContrast = matchMedia("(prefers-contrast: more)");
@@ -80,6 +82,7 @@ export const contrast = computed(() => theme.value === "contrast" || wantsContra
 effect(() => {
   const { dataset } = document.documentElement;
   dataset["theme"] = theme.value;
+  dataset["density"] = density.value;
   dataset["contrast"] = contrast.value ? "more" : "usual";
 });
 

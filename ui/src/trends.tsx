@@ -1,19 +1,95 @@
-// The last hour by the minute: how much was done, and how long it waited.
+// The last hour by the minute, or another stretch of time: how much was done, and how long it waited. A stretch that is dragged
+// over is shown alone; a point leads to the jobs that ended then.
 import { useMemo } from "preact/hooks";
 import type { Series } from "../../src/dashboard/contract.ts";
-import { get } from "./api.ts";
-import { duration, number } from "./format.ts";
+import { get, seg } from "./api.ts";
+import { duration, number, windowText } from "./format.ts";
+import { Icon } from "./icons.tsx";
 import { Chart } from "./lazy-chart.tsx";
 import { Loaded, now } from "./parts.tsx";
+import { go, href, params, path, setParams } from "./router.ts";
 import { Panel } from "./table.tsx";
 import { useQuery } from "./use-query.ts";
 
+const HOUR = 3_600_000;
+const spans = [
+  ["15m", "15 min", HOUR / 4],
+  [null, "1 h", HOUR],
+  ["6h", "6 h", 6 * HOUR],
+  ["24h", "24 h", 24 * HOUR],
+  ["7d", "7 d", 168 * HOUR],
+] as const;
+
+/** What time is shown: a stretch that was chosen (`from`, `to`), or the last so long (`last`). The address has it. */
+function timeShown(): { from: number; to: number } | { last: (typeof spans)[number] } {
+  const [from, to] = ["from", "to"].map((name) => Number(params.value.get(name) ?? Number.NaN));
+  if (from !== undefined && to !== undefined && to > from) return { from, to };
+  const last = params.value.get("last");
+  return { last: spans.find(([name]) => name === last) ?? spans[1] };
+}
+
 /** Of everything, or of one queue. */
 export function Trends({ queue = null }: { queue?: string | null }) {
-  const query = useQuery(`series ${queue ?? ""}`, (signal) => get<Series>("/series", { queue }, signal), {
-    live: true,
-  });
-  return <Loaded query={query}>{(all) => <TrendCharts all={all} />}</Loaded>;
+  const time = timeShown();
+  const key = "last" in time ? time.last[1] : `${time.from} ${time.to}`;
+  const query = useQuery(
+    `series ${queue ?? ""} ${key}`,
+    (signal) => {
+      // By the database's clock as we heard it; the last hour is the server's own to say.
+      const last = "last" in time ? time.last : null;
+      const ago =
+        "from" in time
+          ? time
+          : { from: last === null || last[0] === null ? null : Math.floor(now.peek() - last[2]), to: null };
+      return get<Series>("/series", { queue, ...ago }, signal);
+    },
+    { live: true },
+  );
+  const note = "last" in time ? `last ${time.last[1]}` : windowText(`${time.from}..${time.to - 1}`);
+  return (
+    <>
+      <div class="row tight span">
+        <nav class="spans" aria-label="Time shown">
+          {spans.map((one) => (
+            <a
+              key={one[1]}
+              href={href(`${path.value}${one[0] === null ? "" : `?last=${one[0]}`}`)}
+              aria-current={"last" in time && time.last === one ? "true" : undefined}
+            >
+              {one[1]}
+            </a>
+          ))}
+        </nav>
+        {"from" in time && (
+          <>
+            <span class="chip">
+              <b>{note}</b>
+              <button
+                type="button"
+                aria-label="Back to the last hour"
+                onClick={() => setParams({ from: null, to: null })}
+              >
+                <Icon name="close" size={12} />
+              </button>
+            </span>
+            <a class="link small" href={href(jobsOf(time, queue, ""))}>
+              Jobs that ended then
+            </a>
+            <a class="link small" href={href(jobsOf(time, queue, "state=dead"))}>
+              Those that died
+            </a>
+          </>
+        )}
+      </div>
+      <Loaded query={query}>{(all) => <TrendCharts all={all} queue={queue} note={note} />}</Loaded>
+    </>
+  );
+}
+
+/** Jobs that ended in a stretch of time. */
+function jobsOf({ from, to }: { from: number; to: number }, queue: string | null, more: string): string {
+  const of = queue === null ? "" : `&queue=${seg(queue)}`;
+  return `/jobs?ended=${from}..${to - 1}${of}${more === "" ? "" : `&${more}`}`;
 }
 
 /** Minutes that are over: one under way would look as if everything had stopped. */
@@ -32,17 +108,30 @@ function over(series: Series, at: number): Series {
   };
 }
 
-function TrendCharts({ all }: { all: Series }) {
+function TrendCharts({ all, queue, note }: { all: Series; queue: string | null; note: string }) {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const series = useMemo(() => over(all, tick), [all, tick]);
   const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
+  const { stepMs } = series;
+  const begin = (index: number): number => series.at[index] ?? 0;
+  const range = (from: number, to: number): void =>
+    setParams({ from: String(begin(from)), to: String(begin(to) + stepMs), last: null });
+  const open = (index: number, more: string): void =>
+    go(jobsOf({ from: begin(index), to: begin(index) + stepMs }, queue, more));
+  // By the keyboard: what failed, if anything did.
+  const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
+  const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
   return (
     <div class="grid two">
-      <Panel title="Throughput" note="jobs a minute, last hour">
+      <Panel
+        title="Throughput"
+        note={`jobs ${stepMs === 60_000 ? "a minute" : `in ${duration(stepMs)}`}, ${note}`}
+      >
         <Chart
           title="Throughput"
           marks={marks}
-          empty="No job ended in the last hour; a minute shows when it is over."
+          lead={{ range, point: (index, line) => open(index, kinds[line ?? likely(index)] ?? "") }}
+          empty="No job ended in this time; a minute shows when it is over."
           at={series.at}
           lines={[
             { name: "Done", values: series.done, shown: number },
@@ -51,11 +140,12 @@ function TrendCharts({ all }: { all: Series }) {
           ]}
         />
       </Panel>
-      <Panel title="Waiting time" note="from due to start, last hour">
+      <Panel title="Waiting time" note={`from due to start, ${note}`}>
         <Chart
           title="Waiting time"
           marks={marks}
-          empty="No job started in the last hour; a minute shows when it is over."
+          lead={{ range, point: (index) => open(index, "") }}
+          empty="No job started in this time; a minute shows when it is over."
           at={series.at}
           lines={[
             { name: "p50", values: series.waitMs.p50, shown: duration },

@@ -1,8 +1,15 @@
 /** `holdfast errors`: failures by cause, and what is decided about them. */
 import type { ErrorGroup } from "../../index.ts";
-import { checkGroup, checkTriageState, type ErrorGroupQuery } from "../../error-groups.ts";
+import {
+  checkBy,
+  checkGroup,
+  checkTriageState,
+  type ErrorGroupQuery,
+  type FailureCountQuery,
+} from "../../error-groups.ts";
 import { type Command, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
+import { instant } from "../filter.ts";
 import { grouped, oneLine, relative, table } from "../text.ts";
 
 const noting: Readonly<Record<string, Option>> = {
@@ -27,13 +34,22 @@ const list: Command = {
       help: "open, regressed, ignored, resolved; default open and regressed",
     },
     all: { type: "boolean", help: "Also what is ignored or resolved" },
+    by: {
+      type: "string",
+      value: "what",
+      help: "Instead of by cause: kind, queue, worker (of the last hour or two), version, hour",
+    },
+    since: { type: "string", value: "when", help: "With --by: since then; default 1d (ago)" },
   },
-  json: `[{ ${fields} }]`,
+  json: `[{ ${fields} }]; with --by [{ value, name, failures, causes, lastAt }]`,
   examples: [
+    { line: "errors list --by queue --since 6h", says: "Where it fails, whatever of" },
     { line: "errors list --queue mail", says: "What fails in a queue, the most frequent first" },
     { line: "jobs retry --error 3f0c… --dry-run", says: "What a retry of one cause would do" },
   ],
   run: async (ctx) => {
+    const by = ctx.string("by");
+    if (by !== undefined) return listBy(ctx, checkBy(by));
     const states = ctx.list("state")?.map(checkTriageState);
     const query: ErrorGroupQuery = {
       queue: ctx.list("queue"),
@@ -45,6 +61,34 @@ const list: Command = {
     ctx.result(groups, () => listText(ctx, groups));
   },
 };
+
+async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> {
+  const given = ctx.string("since");
+  const hf = await ctx.client();
+  const since = given === undefined ? {} : { since: instant(given, "since") };
+  const counts = await hf.errors.counts({ by, ...since });
+  ctx.result(counts, () =>
+    counts.length === 0
+      ? "Nothing has failed in this time."
+      : table(
+          [
+            {
+              title: by,
+              cell: ({ value, name }) =>
+                by === "hour"
+                  ? new Date(Number(value)).toISOString().slice(0, 16).replace("T", " ")
+                  : `${name === null ? "" : `${name} `}${value}`,
+              most: 60,
+            },
+            { title: "failures", align: "right", cell: ({ failures }) => grouped(failures) },
+            { title: "causes", align: "right", cell: ({ causes }) => grouped(causes) },
+            { title: "last", align: "right", cell: ({ lastAt }) => relative(lastAt, Date.now()) },
+          ],
+          counts,
+          (cell, _column, count) => (count === null ? ctx.paint("dim", cell) : cell),
+        ),
+  );
+}
 
 function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
   if (groups.length === 0) return "Nothing fails that is not resolved or ignored.";

@@ -5,13 +5,17 @@ import { type Command, FORCE, type Option } from "../command.ts";
 import type { Context } from "../context.ts";
 import { checkEdit } from "../../jobs.ts";
 import { jobsErrors } from "./errors.ts";
-import { bulk, FILTER, filterOf, jobTable, Search } from "../filter.ts";
+import { jobEdit, type KeptEdit } from "../../operations.ts";
+import { instantMs } from "../../policy/duration.ts";
+import { checkPatch, type InputPatch } from "../../policy/patch.ts";
+import { bulk, FILTER, filterOf, jobTable, RATE, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
 import { jobHistory } from "./job-history.ts";
 import { jobLogs } from "./job-logs.ts";
 
 const acting: Readonly<Record<string, Option>> = {
   ...FILTER,
+  ...RATE,
   "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
   ...FORCE,
 };
@@ -26,9 +30,13 @@ const list: Command = {
     all: { type: "boolean", help: "Every page; with --json one job a line" },
     count: { type: "boolean", help: "Only how many" },
   },
-  json: "{ jobs, cursor }; with --all one job a line; with --count { count }",
+  json: "{ jobs, cursor, cut? }; with --all one job a line; with --count { count }",
   examples: [
     { line: "jobs list --state dead --queue mail --since 1d", says: "Dead mail jobs of the last day" },
+    {
+      line: "jobs list --where 'attempt:>3 age:<1h payload.user.id:42'",
+      says: "By words, as in the dashboard",
+    },
     {
       line: "jobs list --state dead --all --json | jq -r .error | sort | uniq -c",
       says: "Errors by how often",
@@ -58,13 +66,13 @@ const list: Command = {
   },
 };
 
-function pageText(
-  ctx: Context,
-  page: { readonly jobs: readonly Job[]; readonly cursor: string | null },
-): string {
-  if (page.jobs.length === 0) return "No job matches.";
-  const text = jobTable(ctx, page.jobs, Date.now());
-  return page.cursor === null ? text : `${text}\n${ctx.paint("dim", `more: --cursor ${page.cursor}`)}`;
+function pageText(ctx: Context, page: Awaited<ReturnType<Search["page"]>>): string {
+  const { jobs: found, cursor, cut } = page;
+  if (found.length === 0 && cursor === null) return "No job matches.";
+  const text = found.length === 0 ? "No job matches so far." : jobTable(ctx, found, Date.now());
+  if (cursor === null) return text;
+  const more = cut === true ? "searched 20,000 to 50,000 jobs; on from there" : "more";
+  return `${text}\n${ctx.paint("dim", `${more}: --cursor ${cursor}`)}`;
 }
 
 const show: Command = {
@@ -216,16 +224,43 @@ const retry: Command = {
   summary: "run ended jobs again",
   args: "[<id>…]",
   maxArgs: 10_000,
-  options: acting,
+  options: {
+    ...acting,
+    patch: {
+      type: "string",
+      value: "json",
+      help: `Change the inputs first: '{"plan":"pro","old":null}' is merged into them, '[{"op":"replace",…}]' is a JSON Patch`,
+    },
+  },
   details:
     "Ids, or a filter. A filter without --state means dead jobs. Of several jobs with one unique key only the newest comes back.",
-  json: "{ matched, retried, superseded, not_ended, not_found }; with --dry-run { dryRun, matched, samples }",
+  json: "{ matched, retried, superseded, not_ended, not_found }, with --rate or where it was broken off also { operation, state }; with --dry-run { dryRun, matched, samples }",
   examples: [
     { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "How many would come back" },
     { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Bring them back" },
+    {
+      line: `jobs retry --error 3f0c… --patch '{"plan":"pro"}' --dry-run`,
+      says: "What the inputs would become",
+    },
+    { line: "jobs retry --error 3f0c… --rate 50/s", says: "No faster than the other side can take it" },
   ],
-  run: (ctx) => bulk(ctx, "retry", (hf, ids) => hf.jobs.retry({ ids }), { states: ["dead"] }),
+  run: (ctx) => {
+    const patch = ctx.string("patch");
+    return bulk(ctx, { action: "retry", ...(patch === undefined ? {} : { patch: patchOf(patch) }) });
+  },
 };
+
+/** @throws UsageError */
+function patchOf(text: string): InputPatch {
+  try {
+    return checkPatch(JSON.parse(text), "--patch");
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new UsageError("BAD_OPTION", `--patch must be JSON: ${cause.message}. In a shell, quote it.`, {
+      cause,
+    });
+  }
+}
 
 const cancel: Command = {
   name: "cancel",
@@ -236,10 +271,7 @@ const cancel: Command = {
   details: "A running job is asked to stop; it ends when its handler has heard.",
   json: "{ matched, cancelled, cancel_requested, ended, not_found }",
   examples: [{ line: "jobs cancel --queue imports --state ready,scheduled --force", says: "Empty a queue" }],
-  run: (ctx) =>
-    bulk(ctx, "cancel", (hf, ids) => hf.jobs.cancel({ ids }), {
-      states: ["scheduled", "ready", "running", "waiting"],
-    }),
+  run: (ctx) => bulk(ctx, { action: "cancel" }),
 };
 
 const remove: Command = {
@@ -253,7 +285,7 @@ const remove: Command = {
   examples: [
     { line: "jobs delete --state dead --until 30d --force", says: "Dead jobs that are older than 30 days" },
   ],
-  run: (ctx) => bulk(ctx, "delete", (hf, ids) => hf.jobs.delete({ ids }), { destructive: true }),
+  run: (ctx) => bulk(ctx, { action: "delete", destructive: true }),
 };
 
 const runNow: Command = {
@@ -264,7 +296,7 @@ const runNow: Command = {
   options: acting,
   json: "{ matched, due, not_scheduled }",
   examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
-  run: (ctx) => bulk(ctx, "run", (hf, ids) => hf.jobs.runNow({ ids }), { states: ["scheduled"] }),
+  run: (ctx) => bulk(ctx, { action: "run-now" }),
 };
 
 const edit: Command = {
@@ -292,16 +324,17 @@ const edit: Command = {
   ],
   run: (ctx) => {
     const at = ctx.string("at");
-    const change = {
-      delay: ctx.string("delay"),
-      at: at === undefined ? undefined : new Date(at),
-      queue: ctx.string("to"),
-      priority: ctx.integer("priority"),
+    const delay = ctx.string("delay");
+    const queue = ctx.string("to");
+    const priority = ctx.integer("priority");
+    const change: KeptEdit = {
+      ...(delay === undefined ? {} : { delay }),
+      ...(at === undefined ? {} : { at: instantMs(new Date(at), "at") }),
+      ...(queue === undefined ? {} : { queue }),
+      ...(priority === undefined ? {} : { priority }),
     };
-    checkEdit(change); // before anything is counted or asked
-    return bulk(ctx, "edit", (hf, ids) => hf.jobs.edit({ ids }, change), {
-      states: ["scheduled", "ready", "waiting"],
-    });
+    checkEdit(jobEdit(change)); // before anything is counted or asked
+    return bulk(ctx, { action: "edit", change });
   },
 };
 

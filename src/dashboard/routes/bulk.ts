@@ -1,12 +1,14 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
 import type { BulkVerb, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
-import type { InsightFilter } from "../../insight.ts";
+import { checkPatch, type InputPatch, patched } from "../../policy/patch.ts";
+import type { InsightFilter, JobSummary } from "../../insight.ts";
 import { checkEdit } from "../../jobs.ts";
-import { actionFilter, editOf, jobEdit, STATES_OF } from "../operations.ts";
+import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operations.ts";
+import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
 import { jobLine } from "../shapes.ts";
-import { readFilter, type Route, type RouteContext } from "./route.ts";
+import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
 
 export const bulkRoutes: readonly Route[] = [
   {
@@ -14,10 +16,10 @@ export const bulkRoutes: readonly Route[] = [
     path: "/jobs/bulk",
     id: "bulk",
     summary:
-      "Acts on every job that matches. With `dryRun: true` it says how many and shows some, and changes nothing.",
+      "Acts on every job that matches, at a `rate` if one is given. With `dryRun: true` it says how many and shows some, and changes nothing.",
     permission: "view",
     write: true,
-    body: ["action", "filter", "dryRun", "change"],
+    body: ["action", "filter", "dryRun", "change", "patch", "rate"],
     answer: "BulkAnswer",
     run: bulk,
   },
@@ -25,10 +27,13 @@ export const bulkRoutes: readonly Route[] = [
     method: "GET",
     path: "/operations",
     id: "listOperations",
-    summary: "Bulk actions of this server, newest first.",
+    summary: "Bulk actions on this database, whoever drives them, newest first: at most 100.",
     permission: "view",
     answer: "OperationList",
-    run: ({ operations }) => ({ operations: operations.list() }),
+    run: async (context) => {
+      const show = await shownTo(context);
+      return { operations: (await context.operations.list()).map(show) };
+    },
   },
   {
     method: "GET",
@@ -37,24 +42,72 @@ export const bulkRoutes: readonly Route[] = [
     summary: "How far a bulk action has got.",
     permission: "view",
     answer: "Operation",
-    run: ({ operations, path }) => found(operations.get(path["id"] ?? "")),
+    run: async (context) => {
+      const { operations, path } = context;
+      return (await shownTo(context))(found(await operations.get(path["id"] ?? "")));
+    },
   },
-  {
+  steer("pause", "Pauses a bulk action after the chunk at hand, whoever drives it.", async (context, id) =>
+    found(await context.operations.pause(id, context.user.name)),
+  ),
+  steer(
+    "resume",
+    "Goes on with a bulk action that is paused, has failed or stands still; this server drives it then.",
+    async (context, id) => {
+      if (context.operations.driven >= MOST_RUNNING) throw busy();
+      const resumed = found(await context.operations.resume(id, context.user.name));
+      return "now" in resumed ? resumed.now() : resumed;
+    },
+  ),
+  steer("stop", "Stops a bulk action after the chunk at hand; what it did stands.", async (context, id) =>
+    found(await context.operations.stop(id, context.user.name)),
+  ),
+];
+
+/** Whoever started it may pause and stop it; to go on with it is to act. */
+function steer(
+  verb: "pause" | "resume" | "stop",
+  summary: string,
+  run: (context: RouteContext, id: string) => Promise<Kept>,
+): Route {
+  return {
     method: "POST",
-    path: "/operations/:id/stop",
-    id: "stopOperation",
-    summary: "Stops a bulk action after the batch at hand; what it did stands.",
+    path: `/operations/:id/${verb}`,
+    id: `${verb}Operation`,
+    summary,
     permission: "view",
     write: true,
     answer: "Operation",
-    run: async ({ operations, path, user, need, audit }) => {
-      const operation = found(operations.get(path["id"] ?? ""));
-      if (operation.actor !== user.name) await need(permissionOf[operation.action]);
-      await audit("operations.stop", operation.id, "asked");
-      return found(operations.stop(operation.id));
+    run: async (context) => {
+      const { operations, path, user, need } = context;
+      const operation = found(await operations.get(path["id"] ?? ""));
+      if (verb === "resume" || operation.actor !== user.name) await need(permissionOf[operation.action]);
+      if (verb === "resume" && (operation.patch ?? null) !== null) await mayPatch(context);
+      return (await shownTo(context))(await run(context, operation.id));
     },
-  },
-];
+  };
+}
+
+async function shownTo({ may, redactor }: RouteContext): Promise<(operation: Kept) => Operation> {
+  const mayPayload = await may("view:payload");
+  const shown = (patch: string): string | null =>
+    mayPayload ? redactor.json(patch, { name: "", queue: "" }) : null;
+  return (operation) => operationJson(operation, shown);
+}
+
+/** To write into inputs is to edit them, and nobody writes blindly. */
+async function mayPatch({ need }: RouteContext): Promise<void> {
+  await need("jobs:edit");
+  await need("view:payload");
+}
+
+function busy(): ApiError {
+  return new ApiError(
+    "TOO_MANY_REQUESTS",
+    `At most ${MOST_RUNNING} bulk actions at once. Wait for one to end, or stop one.`,
+    { headers: { "retry-after": "5" } },
+  );
+}
 
 const permissionOf: Readonly<Record<BulkVerb, Permission>> = {
   retry: "jobs:retry",
@@ -77,7 +130,10 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   const verb = action as BulkVerb;
   await context.need(permissionOf[verb]);
   const change = changeOf(verb, body["change"]);
-  const given = filterOfBody(body["filter"]);
+  const rate = rateOf(body["rate"]);
+  const patch = patchOf(verb, body["patch"]);
+  if (patch !== null) await mayPatch(context);
+  const given = await asOfNow(context, filterOfBody(body["filter"]));
   if (Object.keys(given).length === 0)
     throw bad(
       "filter",
@@ -101,17 +157,21 @@ async function bulk(context: RouteContext): Promise<Response | object> {
       samples: page.jobs.map((job) => jobLine(job, redactor, mayPayload)),
       ...(change === null ? { outcomes: null, judged: 0 } : await judge(context, wanted, change)),
       change,
+      patched: patch === null ? null : await patchSamples(context, page.jobs, patch),
     };
     return answer;
   }
   const filter = actionFilter(verb, insightFilter(shown));
-  const running = operations.start({ action: verb, filter, shown, change }, user.name);
+  if (operations.driven >= MOST_RUNNING) throw busy();
+  const { now, left } = await operations.start({ action: verb, filter, change, patch, rate }, user.name);
+  const show = await shownTo(context);
+  // At a rate it takes its time.
+  if (rate !== null) return json(show(now()), 202);
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = hf.internals.env.clock.after(patienceMs, resolve, { unref: true });
-  await Promise.race([running.finished, promise]);
+  await Promise.race([left, promise]);
   timer.cancel();
-  const { operation }: { operation: Operation } = running;
-  return json(operation, operation.state === "running" ? 202 : 200);
+  return json(show(now()), now().state === "running" ? 202 : 200);
 }
 
 /** @throws ApiError 400, UsageError */
@@ -123,6 +183,33 @@ function changeOf(action: BulkVerb, value: unknown): EditJson | null {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw bad("change", 'must be an object such as { "delay": "1h" } or { "queue": "mail" }.');
   return editOf(value as Readonly<Record<string, unknown>>, "change.");
+}
+
+/** @throws ApiError 400, UsageError */
+function patchOf(action: BulkVerb, value: unknown): InputPatch | null {
+  if (value === undefined || value === null) return null;
+  if (action !== "retry") throw bad("patch", "goes with the action retry alone.");
+  return checkPatch(value);
+}
+
+/** What the patch makes of some inputs. */
+async function patchSamples(
+  { insight, redactor }: RouteContext,
+  jobs: readonly JobSummary[],
+  patch: InputPatch,
+): Promise<NonNullable<DryRun["patched"]>> {
+  const details = await Promise.all(jobs.map(({ id }) => insight.inspect(id)));
+  return details.flatMap((job) => {
+    if (job === null) return [];
+    const after = patched(job.input, patch);
+    return [
+      {
+        id: job.id,
+        before: redactor.json(job.input, job, 2) ?? "null",
+        after: after === null ? null : redactor.json(after, job, 2),
+      },
+    ];
+  });
 }
 
 /** As many are judged before the edit; the rest are judged when it comes to them, as these are again. */

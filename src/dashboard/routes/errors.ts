@@ -1,9 +1,9 @@
 /** Failures by cause: lists, one of them, and what is decided about it. */
 import type { ErrorGroup } from "../../insight.ts";
-import { checkTriageState, isGroup } from "../../error-groups.ts";
+import { checkBy, checkTriageState, isGroup } from "../../error-groups.ts";
 import type { Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
-import { bad, filterOfQuery, insightFilter } from "../query.ts";
+import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
 import { change, type Route, type RouteContext } from "./route.ts";
 
 const permission: Permission = "errors:triage";
@@ -31,6 +31,21 @@ export const errorsRoutes: readonly Route[] = [
       });
       const show = await shownTo(context);
       return { ...found, groups: found.groups.map(show) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/failures",
+    id: "failuresBy",
+    summary:
+      "Attempts that failed, by kind, queue, worker, version or hour, as workers counted them since an instant (default: a day ago). Which worker is known of the last hour or two.",
+    permission: "view",
+    query: ["by", "since"],
+    answer: "FailuresBy",
+    run: async ({ insight, store, query }) => {
+      const by = checkBy(query.get("by"));
+      const since = integer(query, "since", { min: 0, max: 8.64e15, or: -1 });
+      return insight.failuresBy(by, since === -1 ? (await store.now()) - 86_400_000 : since);
     },
   },
   {

@@ -2,7 +2,8 @@
 import type { Holdfast } from "../../index.ts";
 import type { BulkAction, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
-import { editOf, jobEdit } from "../operations.ts";
+import { jobEdit } from "../../operations.ts";
+import { editOf } from "../operations.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../query.ts";
 import { jobDetail, jobLine } from "../shapes.ts";
 import { pageParams, readFilter, type Route, type RouteContext } from "./route.ts";

@@ -10,8 +10,8 @@ import type { Store } from "../../store.ts";
 import type { Adapters } from "../adapters.ts";
 import type { DatabaseLine, FilterJson, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
-import type { Operations } from "../operations.ts";
-import { insightFilter } from "../query.ts";
+import type { Operations } from "../../operations.ts";
+import { ageless, insightFilter } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import type { Identity } from "../security.ts";
 import type { Stream } from "../stream.ts";
@@ -104,10 +104,16 @@ export function whileOf(
 
 /** A filter, and the right to use its search: who may search can test for values that are not shown. */
 export async function readFilter(context: RouteContext, given: FilterJson): Promise<InsightFilter> {
-  const filter = insightFilter(given);
-  if (filter.search !== undefined) {
+  const filter = insightFilter(await asOfNow(context, given));
+  const { search, error, payload } = filter;
+  if (search !== undefined || error !== undefined || payload !== undefined) {
     await context.need("jobs:search");
     await context.need("view:payload");
   }
   return filter;
+}
+
+/** A filter without ages: they are instants as of now. */
+export async function asOfNow(context: RouteContext, given: FilterJson): Promise<FilterJson> {
+  return given.age === undefined ? given : ageless(given, await context.store.now());
 }

@@ -10,6 +10,7 @@ import {
   ignore,
   isSettled,
   note,
+  patchAll,
   reopen,
   resolve,
   retryAll,
@@ -19,6 +20,7 @@ import { instant, number, plural, shortId } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { commandOf } from "../job-filter.ts";
 import { onKey } from "../keys.ts";
+import { may } from "../live.ts";
 import { Ago, copy, Empty, JobLink, JobStateOf, Loaded, State } from "../parts.tsx";
 import { href, params } from "../router.ts";
 import { Facts, Panel, Table, Tile } from "../table.tsx";
@@ -378,6 +380,16 @@ function AllOfThem({
         needs="jobs:retry"
         press={() => retryAll(group, again)}
       />
+      {may("jobs:edit") && may("view:payload") && (
+        <Act
+          large
+          verb="Change and retry"
+          on=""
+          needs="jobs:retry"
+          title="Patch the inputs of its dead jobs, then retry them"
+          press={() => patchAll(group, again)}
+        />
+      )}
       <Act large danger verb="Delete all" on="" needs="jobs:delete" press={() => deleteAll(group, again)} />
     </>
   );

@@ -21,6 +21,7 @@ import { Ago, Empty, Head, Loaded, State } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
 import { actionsColumn, type Column, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { FailuresBySide } from "./failures-by.tsx";
 
 const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
   { name: "Open", state: null, holds: wantsAttention },
@@ -29,12 +30,51 @@ const tabs: readonly { name: string; state: string | null; holds: (group: ErrorG
   { name: "All", state: "all", holds: () => true },
 ];
 
+/** By what they can be grouped; null: by cause. */
+const sides = [
+  [null, "Cause"],
+  ["kind", "Kind"],
+  ["queue", "Queue"],
+  ["worker", "Worker"],
+  ["version", "Version"],
+  ["hour", "Hour"],
+] as const;
+
 export function Errors() {
+  const by = params.value.get("by");
+  const side = sides.find(([name]) => name === by) ?? sides[0];
+  return (
+    <>
+      <Head
+        title="Failures"
+        note={
+          side[0] === null
+            ? "Grouped by what they failed of. Try one, then retry the rest."
+            : "Attempts that failed, as workers counted them."
+        }
+      >
+        <nav class="spans" aria-label="Group by">
+          {sides.map(([name, text]) => (
+            <a
+              key={text}
+              href={href(`/errors${name === null ? "" : `?by=${name}`}`)}
+              aria-current={side[0] === name ? "true" : undefined}
+            >
+              {text}
+            </a>
+          ))}
+        </nav>
+      </Head>
+      {side[0] === null ? <ByCause /> : <FailuresBySide key={side[0]} by={side[0]} />}
+    </>
+  );
+}
+
+function ByCause() {
   const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { live: true });
   const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
   return (
     <>
-      <Head title="Failures" note="Grouped by what they failed of. Try one, then retry the rest." />
       <nav class="tabs" aria-label="States">
         {tabs.map(({ name, state, holds }) => (
           <a

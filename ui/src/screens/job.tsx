@@ -5,7 +5,7 @@ import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/
 import { Act, openForm } from "../actions.tsx";
 import { ApiFailure, call, get, seg, send } from "../api.ts";
 import { editJob } from "../bulk-edit.tsx";
-import { actions } from "../bulk.tsx";
+import { Diff } from "../diff-view.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
 import { download } from "../download.ts";
@@ -33,6 +33,7 @@ import { go, href, params } from "../router.ts";
 import { stepActions } from "../step-actions.tsx";
 import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { actions } from "../verbs.ts";
 import { Waterfall } from "../waterfall-view.tsx";
 
 export function Job({ id }: { id: string }) {
@@ -328,6 +329,7 @@ function Timeline({ job, firstStepAt }: { job: JobDetail; firstStepAt: number | 
 function Attempts({ job }: { job: JobDetail }) {
   const newest = [...job.errors].reverse();
   const open = useSignal(0);
+  const compared = useSignal(-1);
   return (
     <Panel
       title="Failures"
@@ -351,6 +353,18 @@ function Attempts({ job }: { job: JobDetail }) {
               </span>
               {i > 0 && failure.message === newest[i - 1]?.message && <span class="tag">same error</span>}
               <span style={{ flex: 1 }} />
+              {differs(failure, newest[i + 1]) && (
+                <button
+                  type="button"
+                  class="button quiet small"
+                  aria-expanded={compared.value === i}
+                  onClick={() => (compared.value = compared.value === i ? -1 : i)}
+                >
+                  {compared.value === i
+                    ? "Hide differences"
+                    : `Compare with attempt ${newest[i + 1]?.attempt}`}
+                </button>
+              )}
               {failure.stack !== null && (
                 <button
                   type="button"
@@ -362,7 +376,13 @@ function Attempts({ job }: { job: JobDetail }) {
                 </button>
               )}
             </div>
-            {open.value === i && failure.stack !== null ? (
+            {compared.value === i && newest[i + 1] !== undefined ? (
+              <Diff
+                before={wholeOf(newest[i + 1]!)}
+                after={wholeOf(failure)}
+                label={`Error of attempt ${newest[i + 1]?.attempt} and of attempt ${failure.attempt}`}
+              />
+            ) : open.value === i && failure.stack !== null ? (
               <Stack text={failure.stack} />
             ) : (
               <pre class="code">{failure.message}</pre>
@@ -372,6 +392,18 @@ function Attempts({ job }: { job: JobDetail }) {
       </div>
     </Panel>
   );
+}
+
+type Failed = JobDetail["errors"][number];
+
+/** The message and its frames; a stack has the message in it. */
+function wholeOf({ message, stack }: Failed): string {
+  if (stack === null) return message;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
+}
+
+function differs(one: Failed, before: Failed | undefined): boolean {
+  return before !== undefined && wholeOf(one) !== wholeOf(before);
 }
 
 function Payload({ job }: { job: JobDetail }) {

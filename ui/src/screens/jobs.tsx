@@ -1,6 +1,6 @@
 // Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type {
   BulkAction,
   CappedCount,
@@ -9,21 +9,23 @@ import type {
   JobState,
 } from "../../../src/dashboard/contract.ts";
 import { get, type Params } from "../api.ts";
-import { actions, inWords, mayDo, startBulk } from "../bulk.tsx";
+import { inWords, mayDo, startBulk } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
-import { count, plural } from "../format.ts";
+import { count, plural, windowText } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { chooseColumns, jobColumns } from "../job-columns.tsx";
 import { exportDialog } from "../job-export.tsx";
 import { Facets } from "../job-facets.tsx";
-import { CHIPS, commandOf, filterJson, filterOf, type ListFilter, parseSearch } from "../job-filter.ts";
+import { CHIPS, chipText, commandOf, filterJson, filterOf, type ListFilter } from "../job-filter.ts";
 import { useJobPages } from "../job-pages.ts";
+import { SearchBar } from "../job-search.tsx";
 import { onKey } from "../keys.ts";
 import { may } from "../live.ts";
 import { copy, Empty, Failure, Head } from "../parts.tsx";
 import { go, href, params, setParams } from "../router.ts";
 import { Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
+import { actions } from "../verbs.ts";
 import { SavedViews } from "../views.tsx";
 
 const states: readonly JobState[] = ["running", "ready", "scheduled", "waiting", "dead", "cancelled", "done"];
@@ -99,7 +101,7 @@ export function Jobs({ kind }: { kind: JobsKind }) {
           </button>
         )}
       </Head>
-      <SearchBar />
+      <SearchBar facets={facets.data} asked={asked} />
       <div class="row tight filters">
         <SavedViews />
         <Chips filter={filter} />
@@ -111,61 +113,38 @@ export function Jobs({ kind }: { kind: JobsKind }) {
   );
 }
 
-function SearchBar() {
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => onKey("/", () => input.current?.focus()), []);
-  return (
-    <form
-      class="search"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const text = input.current?.value ?? "";
-        if (text.trim() === "") return;
-        setParams(parseSearch(text, Date.now()));
-        if (input.current !== null) input.current.value = "";
-      }}
-    >
-      <Icon name="search" />
-      <input
-        ref={input}
-        class="input"
-        type="search"
-        aria-label="Find jobs"
-        placeholder="Text in the payload, an id, or queue:mail name:send state:dead lane:acme key:… since:2h"
-        spellcheck={false}
-        autocomplete="off"
-      />
-    </form>
-  );
-}
-
 function Chips({ filter }: { filter: ListFilter }) {
-  const shown = CHIPS.filter((name) => filter[name] !== undefined);
+  const shown = CHIPS.flatMap((name) => (filter[name]?.split("\n") ?? []).map((value) => ({ name, value })));
   if (shown.length === 0) return null;
   return (
     <div class="row tight" aria-label="Filters" role="group">
-      {shown.map((name) => (
-        <span class="chip" key={name}>
-          <span class="muted">{name === "errorGroup" ? "error" : name}</span>
-          <b class="clip">
-            {name === "since" || name === "until"
-              ? new Date(Number(filter[name])).toISOString().slice(0, 16).replace("T", " ")
-              : filter[name]}
-          </b>
-          <button
-            type="button"
-            aria-label={`Remove the filter ${name}`}
-            onClick={() => setParams({ [name]: null })}
-          >
-            <Icon name="close" size={12} />
-          </button>
-        </span>
-      ))}
+      {shown.map(({ name, value }) => {
+        const chip = chipText(name, value);
+        const rest = filter[name]?.split("\n").filter((one) => one !== value) ?? [];
+        return (
+          <span class="chip" key={`${name} ${value}`}>
+            <span class="muted">{chip.name}</span>
+            <b class="clip">
+              {name === "since" || name === "until"
+                ? new Date(Number(value)).toISOString().slice(0, 16).replace("T", " ")
+                : name === "ended"
+                  ? windowText(value)
+                  : chip.text}
+            </b>
+            <button
+              type="button"
+              aria-label={`Remove the filter ${chip.name}`}
+              onClick={() => setParams({ [name]: rest.length === 0 ? null : rest.join("\n") })}
+            >
+              <Icon name="close" size={12} />
+            </button>
+          </span>
+        );
+      })}
       <button
         type="button"
         class="button quiet small"
-        onClick={() => setParams(Object.fromEntries(shown.map((name) => [name, null])))}
+        onClick={() => setParams(Object.fromEntries(shown.map(({ name }) => [name, null])))}
       >
         Clear
       </button>
@@ -382,7 +361,7 @@ function List({
           ]}
         />
       ) : next !== null ? (
-        <Nothing kind={kind} cut={next.cut} filtered={filtered} />
+        <Nothing kind={kind} asked={asked} cut={next.cut} filtered={filtered} />
       ) : (
         pages.error.value === null && (
           <div class="empty" role="status">
@@ -397,9 +376,7 @@ function List({
             : `${plural(jobs.length, "job")} shown${total === null ? "" : ` of ${total}`}`}
         </span>
         <span class="spring" />
-        {next?.cut === true && (
-          <span>Searched as far as {jobs.at(-1) === undefined ? "the bound" : "here"}.</span>
-        )}
+        {next?.cut === true && <span>Searched {searched(asked)} newest at a time, as far as here.</span>}
         {next !== null && next.cursor !== null && (
           <button type="button" class="button small" disabled={pages.loading.value} onClick={pages.more}>
             {next.cut ? "Search on" : "Load more"}
@@ -410,11 +387,27 @@ function List({
   );
 }
 
-function Nothing({ kind, cut, filtered }: { kind: JobsKind; cut: boolean; filtered: boolean }) {
+/** What one search looks at: fewer where each costs a look at the job's own row. */
+function searched(asked: Params): string {
+  const deep = ["lane", "key", "since", "until", "age", "search", "payload", "error"];
+  return deep.some((name) => asked[name] !== undefined && asked[name] !== null) ? "20,000" : "50,000";
+}
+
+function Nothing({
+  kind,
+  asked,
+  cut,
+  filtered,
+}: {
+  kind: JobsKind;
+  asked: Params;
+  cut: boolean;
+  filtered: boolean;
+}) {
   if (cut)
     return (
       <Empty icon="jobs" title="Nothing among the newest">
-        <p>The search looks at 20,000 to 50,000 jobs at a time. Go on to look further back.</p>
+        <p>The search looks at the {searched(asked)} newest at a time. Go on to look further back.</p>
       </Empty>
     );
   return (

@@ -1,0 +1,167 @@
+/** `holdfast operations`: bulk actions on this database, whoever drives them: list, show, pause, resume, stop. */
+import type { InsightFilter } from "../../insight.ts";
+import { type Operation, Operations } from "../../operations.ts";
+import type { Command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { ACTOR, follow } from "../filter.ts";
+import { rateText } from "../rate.ts";
+import { grouped, oneLine, relative, table } from "../text.ts";
+
+const fields =
+  "id, action, change, filter, rate, actor, state, standsStill, startedAt, endedAt, seenAt, total, matched, outcomes, refused, error";
+
+const list: Command = {
+  name: "list",
+  summary: "bulk actions, the newest first",
+  json: `[{ ${fields} }]`,
+  examples: [{ line: "operations list", says: "What is under way, paused, or stands still" }],
+  run: async (ctx) => {
+    const all = await new Operations(await ctx.client()).list();
+    ctx.result(all, () => listText(ctx, all));
+  },
+};
+
+function listText(ctx: Context, all: readonly Operation[]): string {
+  if (all.length === 0) return "No bulk action was started on this database.";
+  const now = Date.now();
+  return table(
+    [
+      { title: "id", cell: ({ id }) => id },
+      { title: "action", cell: ({ action }) => action },
+      { title: "state", cell: stateText },
+      { title: "done", align: "right", cell: progressText },
+      { title: "refused", align: "right", cell: ({ refused }) => grouped(refused) },
+      { title: "rate", cell: ({ rate }) => (rate === null ? "–" : rateText(rate.limit, rate.perMs)) },
+      { title: "by", cell: ({ actor }) => actor, most: 24 },
+      { title: "started", align: "right", cell: ({ startedAt }) => relative(new Date(startedAt), now) },
+      { title: "jobs", cell: ({ filter }) => filterText(filter), most: 60 },
+    ],
+    all,
+    (cell, column, operation) => {
+      if (operation === null) return ctx.paint("dim", cell);
+      if (column !== 2) return cell;
+      return operation.standsStill || operation.state === "failed" ? ctx.paint("bad", cell) : cell;
+    },
+  );
+}
+
+const show: Command = {
+  name: "show",
+  summary: "one bulk action: how far, what became of the jobs",
+  args: "<id>",
+  maxArgs: 1,
+  json: `{ ${fields} }`,
+  examples: [{ line: "operations show 0199…", says: "Counts by what became of them" }],
+  run: async (ctx) => {
+    const id = idOf(ctx);
+    const operation = await new Operations(await ctx.client()).get(id);
+    if (operation === null) return unknown(ctx, id);
+    ctx.result(operation, () => showText(ctx, operation));
+    return 0;
+  },
+};
+
+function showText(ctx: Context, operation: Operation): string {
+  const now = Date.now();
+  const at = (ms: number | null): string =>
+    ms === null ? "–" : `${new Date(ms).toISOString()} (${relative(new Date(ms), now)})`;
+  const lines: [string, string][] = [
+    ["id", operation.id],
+    ["action", operation.action],
+    ["jobs", filterText(operation.filter)],
+    ["state", stateText(operation)],
+    ["done", progressText(operation)],
+    ...Object.entries(operation.outcomes).map(([name, n]): [string, string] => [name, grouped(n)]),
+    ["rate", operation.rate === null ? "–" : rateText(operation.rate.limit, operation.rate.perMs)],
+    ["by", operation.actor],
+    ["started", at(operation.startedAt)],
+    ["ended", at(operation.endedAt)],
+  ];
+  if (operation.error !== null) lines.push(["error", operation.error]);
+  return lines.map(([name, value]) => `${ctx.paint("dim", name.padEnd(9))} ${oneLine(value)}`).join("\n");
+}
+
+const pause: Command = {
+  name: "pause",
+  summary: "stop for now, after the chunk at hand; resume goes on",
+  args: "<id>",
+  maxArgs: 1,
+  json: `{ ${fields} }`,
+  examples: [{ line: "operations pause 0199…", says: "Whoever drives it leaves" }],
+  run: (ctx) => steer(ctx, (operations, id) => operations.pause(id, ACTOR)),
+};
+
+const stop: Command = {
+  name: "stop",
+  summary: "end it where it is; what it did stands",
+  args: "<id>",
+  maxArgs: 1,
+  json: `{ ${fields} }`,
+  examples: [{ line: "operations stop 0199…", says: "For good" }],
+  run: (ctx) => steer(ctx, (operations, id) => operations.stop(id, ACTOR)),
+};
+
+const resume: Command = {
+  name: "resume",
+  summary: "go on with one that is paused, failed or stands still; this process drives it",
+  args: "<id>",
+  maxArgs: 1,
+  json: "{ matched, …, operation, state }",
+  examples: [{ line: "operations resume 0199…", says: "From where it was left" }],
+  run: async (ctx) => {
+    const id = idOf(ctx);
+    const operations = new Operations(await ctx.client());
+    const resumed = await operations.resume(id, ACTOR);
+    if (resumed === null) return unknown(ctx, id);
+    if ("left" in resumed) return follow(ctx, operations, resumed);
+    ctx.note(
+      resumed.state === "running"
+        ? `Somebody drives ${id} already.`
+        : `${id} is over: it is ${resumed.state}.`,
+    );
+    return 1;
+  },
+};
+
+async function steer(
+  ctx: Context,
+  run: (operations: Operations, id: string) => Promise<Operation | null>,
+): Promise<number> {
+  const id = idOf(ctx);
+  const operation = await run(new Operations(await ctx.client()), id);
+  if (operation === null) return unknown(ctx, id);
+  ctx.result(operation, () => `${operation.state} after ${progressText(operation)}`);
+  return 0;
+}
+
+function idOf(ctx: Context): string {
+  return ctx.argument(0, "an id, as `holdfast operations list` shows it").toLowerCase();
+}
+
+function unknown(ctx: Context, id: string): number {
+  ctx.note(`There is no operation ${oneLine(id, 60)}.`);
+  return 1;
+}
+
+function stateText({ state, standsStill }: Operation): string {
+  return standsStill ? "stands still" : state;
+}
+
+function progressText({ matched, total }: Operation): string {
+  return `${grouped(matched)} of ${grouped(Math.max(matched, total.count))}${total.more ? "+" : ""}`;
+}
+
+function filterText(filter: InsightFilter): string {
+  if (filter.ids !== undefined) return "by their ids";
+  return Object.entries(filter)
+    .filter(([name]) => name !== "until")
+    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(",") : String(value)}`)
+    .join("; ");
+}
+
+export const operations: Command = {
+  name: "operations",
+  summary: "bulk actions under way: list, show, pause, resume, stop",
+  subcommands: [list, show, pause, resume, stop],
+  fallback: "list",
+};

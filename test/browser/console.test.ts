@@ -1,0 +1,401 @@
+// Working with many jobs in a real browser: actions at a rate, words in the search, windows of time, failures from other sides.
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { Dead, defineJob, type Holdfast, immediately } from "../../src/index.ts";
+import { Operations } from "../../src/operations.ts";
+import { Histogram } from "../../src/policy/histogram.ts";
+import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+const charge = defineJob({
+  name: "charge-card",
+  queue: "billing",
+  retry: { attempts: 1 },
+  run: ({ n }: { n: number; user: { id: number; plan: string } }) => {
+    if (n >= 0) throw new Dead(`the bank refused charge ${n}`);
+  },
+});
+const report = defineJob({
+  name: "report",
+  queue: "reports",
+  retry: { attempts: 3, backoff: immediately() },
+  run: (_input: { n: number }, ctx) => {
+    if (ctx.attempt === 3) throw new RangeError("the disk is full");
+    throw new Error("no rows for last month");
+  },
+});
+const mail = defineJob({ name: "send-mail", queue: "mail", run: async (_input: { to: string }) => {} });
+
+async function fill(hf: Holdfast): Promise<void> {
+  await hf.enqueueMany(
+    Array.from({ length: 40 }, (_, n) => ({
+      job: charge,
+      input: { n, user: { id: n % 7, plan: n % 2 === 0 ? "free" : "pro" } },
+    })),
+  );
+  const worker = hf.work([charge, mail], { queues: ["billing", "mail"], name: "web-1" });
+  await worker.ready;
+  await hf.enqueueMany(Array.from({ length: 12 }, (_, n) => ({ job: mail, input: { to: `user-${n}` } })));
+  await worker.idle();
+  await worker.stop();
+}
+
+const shots = process.env["HOLDFAST_SHOTS"];
+async function shot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });
+}
+
+const dialog = (page: Page) => page.getByRole("dialog");
+const row = (page: Page, name: RegExp) => page.getByRole("row", { name });
+
+const MINUTE = 60_000;
+
+/** An hour of the queue billing: 20 a minute, and ten minutes ago eight that died. */
+async function fillMinutes(hf: Holdfast): Promise<number> {
+  const now = Math.floor(Date.now() / MINUTE) * MINUTE;
+  const took = new Histogram();
+  for (let ms = 5; ms < 900; ms *= 2) took.add(ms);
+  const text = took.encode();
+  const spike = now - 10 * MINUTE;
+  await hf.internals.store.putMetrics(
+    Array.from({ length: 58 }, (_, n) => ({
+      minute: now - (n + 2) * MINUTE,
+      queue: "billing",
+      name: "charge-card",
+      worker: "web-1",
+      done: 20 + ((n * 7) % 9),
+      failed: n === 8 ? 12 : 0,
+      dead: n === 8 ? 8 : 0,
+      cancelled: 0,
+      throttled: 0,
+      released: 0,
+      lost: 0,
+      ran: text,
+      waited: text,
+    })),
+  );
+  return spike;
+}
+
+let home: Site;
+let spike = 0;
+beforeAll(async () => {
+  home = await site();
+  await fill(home.hf);
+  spike = await fillMinutes(home.hf);
+}, 60_000);
+
+describe("[K3] operations", () => {
+  test("a cause's dead jobs are retried at a rate: watched, paused, left, gone on with from the list, and stopped", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const page = await own.open("/errors");
+    await row(page, /the bank refused/)
+      .getByRole("button", { name: "Retry all" })
+      .click();
+    await dialog(page).getByRole("heading", { name: "Retry 40 jobs?" }).waitFor();
+    const rate = dialog(page).getByLabel("At most so many jobs a second");
+    await rate.fill("many");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page).getByText("A rate is a whole number").waitFor();
+    await rate.fill("1");
+    await accessible(page);
+    await shot(page, "operation-dialog");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page)
+      .getByText(/^\d+ of 40 · 1 per s/)
+      .waitFor();
+    await accessible(page);
+    await shot(page, "operation-running");
+    await dialog(page).getByRole("button", { name: "Pause" }).click();
+    await dialog(page).getByRole("button", { name: "Go on" }).waitFor();
+    await dialog(page).getByRole("button", { name: "Close" }).click();
+    await page.keyboard.press("g");
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "Operations" }).waitFor();
+    await row(page, /Retry dead jobs named charge-card/)
+      .getByText("paused", { exact: true })
+      .waitFor();
+    const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
+    await page.getByRole("button", { name: "Go on" }).click();
+    await expect.poll(() => own.hf.jobs.count({ state: "ready" })).toBeGreaterThanOrEqual(before);
+    // One that a terminal began and left: nobody drives it.
+    const left = new Operations(own.hf);
+    const task = {
+      action: "delete",
+      filter: { names: ["send-mail"], states: ["done"] },
+      change: null,
+    } as const;
+    const { id } = await left.start({ ...task, rate: { limit: 1, perMs: 1_000 } }, "cli: ann");
+    left.close();
+    await row(page, /Delete done jobs named send-mail/)
+      .getByText("cli: ann")
+      .waitFor();
+    await accessible(page);
+    await shot(page, "operations");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "operations-dark");
+    await row(page, /Retry dead/)
+      .getByRole("button", { name: "Stop" })
+      .click();
+    await row(page, /Retry dead/)
+      .getByText("stopped", { exact: true })
+      .waitFor();
+    expect(await own.hf.jobs.count({ state: "dead" })).toBeGreaterThan(0);
+    expect((await left.stop(id, "ann"))?.state).toBe("stopped");
+    const narrow = await own.open("/operations", { width: 360, height: 760 });
+    await row(narrow, /Retry dead/).waitFor();
+    await fits(narrow);
+    await shot(narrow, "operations-narrow");
+  });
+});
+
+describe("[K3] words in the search", () => {
+  test("names and values are completed by the keyboard, the address keeps them, and each can be taken away", async () => {
+    const page = await home.open("/jobs");
+    await page.getByText("52 jobs shown").or(page.getByText("50 jobs shown")).first().waitFor();
+    const field = page.getByRole("combobox", { name: "Find jobs" });
+    const words = page.getByRole("listbox", { name: "What could be typed" });
+    await page.keyboard.press("/");
+    await page.keyboard.press("ArrowDown");
+    await words.getByRole("option", { name: /^attempt:/ }).waitFor();
+    await accessible(page);
+    await shot(page, "words");
+    await page.keyboard.type("pay");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("us");
+    await words.getByRole("option", { name: /payload\.user\.id:/ }).waitFor();
+    await shot(page, "words-payload");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Tab");
+    expect(await field.inputValue()).toBe("payload.user.id:");
+    await page.keyboard.type("3 na");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await words.getByRole("option", { name: /^charge-card/ }).waitFor();
+    await page.keyboard.type("ch");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("attempt:>=1 age:<1h worker:web-1 error:refused");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.getByText("6 jobs shown of 6").waitFor();
+    const asked = new URL(page.url()).searchParams;
+    expect(Object.fromEntries(asked)).toEqual({
+      payload: "user.id:3",
+      name: "charge-card",
+      attempt: ">=1",
+      age: "<1h",
+      worker: "web-1",
+      error: "refused",
+    });
+    await accessible(page);
+    await shot(page, "words-chips");
+    await page.reload();
+    await page.getByText("6 jobs shown of 6").waitFor();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await field.focus();
+    await page.keyboard.type("state:");
+    await words.getByRole("option", { name: "dead" }).waitFor();
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "words-dark");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Remove the filter payload.user.id" }).click();
+    await page.getByText("40 jobs shown of 40").waitFor();
+    const narrow = await home.open("/jobs?attempt=%3E9&payload=user.id:3", { width: 360, height: 760 });
+    await narrow.getByText("No job matches").waitFor();
+    await narrow.getByRole("combobox", { name: "Find jobs" }).fill("a");
+    await narrow.getByRole("option", { name: /^attempt:/ }).waitFor();
+    await fits(narrow);
+    await shot(narrow, "words-narrow");
+  });
+});
+
+describe("[K3] windows of time", () => {
+  test("a stretch that is dragged over is shown alone, a point leads to the jobs that ended then, also by the keyboard", async () => {
+    const page = await home.open("/");
+    const chart = page.getByRole("slider", { name: /^Throughput/ });
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await accessible(page);
+    await shot(page, "spans");
+    const asked = (): Record<string, string> => Object.fromEntries(new URL(page.url()).searchParams);
+    const box = (await page.locator(".plot.leads .u-over").first().boundingBox())!;
+    const drag = async (from: number, to: number): Promise<void> => {
+      await page.mouse.move(box.x + box.width * from, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 6 });
+      await page.mouse.up();
+    };
+    await drag(0.5, 0.95);
+    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    const { from, to } = asked();
+    expect(Number(from)).toBeLessThan(spike);
+    expect(Number(to)).toBeGreaterThan(spike);
+    expect((Number(to) - Number(from)) / MINUTE).toBeGreaterThan(20);
+    expect((Number(to) - Number(from)) / MINUTE).toBeLessThan(35);
+    await page.reload();
+    await page.getByRole("link", { name: "Those that died" }).waitFor();
+    await page.waitForTimeout(400);
+    await accessible(page);
+    await shot(page, "spans-brushed");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "spans-dark");
+    await page.getByRole("link", { name: "Those that died" }).click();
+    expect(asked()).toEqual({ state: "dead", ended: `${from}..${Number(to) - 1}` });
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d to/).waitFor();
+
+    // The same without a mouse, on a queue's page: to the minute of the spike, and Enter.
+    await page.goto(`${home.url}/queues/billing`);
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await chart.focus();
+    for (let n = 0; n < 70; n += 1) {
+      await page.keyboard.press("ArrowLeft");
+      if ((await chart.getAttribute("aria-valuetext"))?.includes("Dead 8") === true) break;
+    }
+    await shot(page, "spans-keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    expect(asked()).toEqual({ queue: "billing", state: "dead", ended: `${spike}..${spike + MINUTE - 1}` });
+    await page.goBack();
+    await page.locator(".plot.leads .u-over").first().waitFor();
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+PageDown");
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/^From \d\d:\d\d to \d\d:\d\d$/);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Back to the last hour" }).click();
+    expect(asked()).toEqual({});
+    await page.getByRole("link", { name: "24 h", exact: true }).click();
+    await page
+      .getByText("jobs in 24 min, last 24 h")
+      .or(page.getByText(/jobs in \d+ min.*, last 24 h/))
+      .first()
+      .waitFor();
+    // A click on what is done: the jobs that were.
+    await page.getByRole("link", { name: "1 h", exact: true }).click();
+    await page.waitForTimeout(400);
+    const plot = (await page.locator(".plot.leads .u-over").first().boundingBox())!;
+    await page.mouse.click(plot.x + plot.width * 0.3, plot.y + 20);
+    await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+    expect(asked()).toMatchObject({ queue: "billing", state: "done" });
+    const narrow = await home.open("/", { width: 360, height: 760 });
+    await narrow.locator(".plot.leads .u-over").first().waitFor();
+    await fits(narrow);
+    await shot(narrow, "spans-narrow");
+  });
+});
+
+describe("[K3] failures from other sides", () => {
+  test("by kind, queue, worker, version and hour, each leading to the dead jobs; light, dark and narrow", async () => {
+    const page = await home.open("/errors");
+    const sides = page.getByRole("navigation", { name: "Group by" });
+    const lines: readonly [string, RegExp, Record<string, string>][] = [
+      ["Kind", /^charge-card 40/, { state: "dead", name: "charge-card" }],
+      ["Queue", /^billing 40/, { state: "dead", queue: "billing" }],
+      ["Worker", /^\S+ 40/, {}],
+      ["Version", /^charge-card, version 1 40/, { state: "dead", name: "charge-card" }],
+      ["Hour", /^\d{4}-\d\d-\d\d \d\d:00 40/, {}],
+    ];
+    for (const [side, line, query] of lines) {
+      await sides.getByRole("link", { name: side }).click();
+      await row(page, line).waitFor();
+      await accessible(page);
+      await row(page, line).getByRole("link").click();
+      await page.getByText("40 jobs shown of 40").waitFor();
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(query);
+      await page.goBack();
+    }
+    await shot(page, "failures-by");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await sides.getByRole("link", { name: "Queue" }).click();
+    await row(page, /^billing 40/).waitFor();
+    await shot(page, "failures-by-dark");
+    const narrow = await home.open("/errors?by=version&last=7d", { width: 360, height: 760 });
+    await row(narrow, /version 1/).waitFor();
+    await fits(narrow);
+    await shot(narrow, "failures-by-narrow");
+  });
+
+  test("a cause's dead jobs get another input after a look at it, and come back", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const page = await own.open("/errors", { noisy: true });
+    await page.getByRole("link", { name: /the bank refused/ }).click();
+    await page.getByRole("button", { name: "Change and retry" }).click();
+    await dialog(page).getByLabel("Patch (JSON)").fill("{ n: -1 }");
+    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page).getByText("The patch is not JSON.").waitFor();
+    await dialog(page)
+      .getByLabel("Patch (JSON)")
+      .fill(
+        '[{ "op": "test", "path": "/user/plan", "value": "pro" }, { "op": "replace", "path": "/n", "value": -1 }]',
+      );
+    await accessible(page);
+    await shot(page, "patch");
+    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page)
+      .getByText(/does not fit 2 of these 5/)
+      .waitFor();
+    await accessible(page);
+    await shot(page, "patch-dry");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "patch-dark");
+    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await page.getByText(/Retry: 20 retried, 20 patch failed|Retry: 20 patch failed, 20 retried/).waitFor();
+    expect(await own.hf.jobs.count({ state: "ready" })).toBe(20);
+    const { jobs } = await own.hf.jobs.list({ state: "ready" });
+    expect(jobs.every(({ input }) => (input as { n: number }).n === -1)).toBe(true);
+    await page.goto(`${own.url}/operations`);
+    await row(page, /Retry dead jobs named charge-card/)
+      .getByText("20 refused")
+      .waitFor();
+    await shot(page, "patch-operation");
+  });
+});
+
+describe("[K3] one job's errors, and rows that stand closer", () => {
+  test("an attempt's error is compared with the one before where they differ; compact rows are kept", async () => {
+    const own = await site();
+    await fill(own.hf);
+    const { id } = await own.hf.enqueue(report, { n: 1 });
+    const worker = own.hf.work([report], { queues: ["reports"] });
+    await worker.ready;
+    await worker.idle();
+    await worker.stop();
+    const page = await own.open(`/jobs/${id}`);
+    await page.getByRole("button", { name: "Compare with attempt 2" }).click();
+    expect(await page.getByRole("button", { name: "Compare with attempt 1" }).count()).toBe(0);
+    const differences = page.getByRole("region", { name: "Error of attempt 2 and of attempt 3" });
+    await differences.getByText("before: Error: no rows for last month").waitFor();
+    await differences.getByText("after: RangeError: the disk is full").waitFor();
+    await accessible(page);
+    await shot(page, "compare");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "compare-dark");
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(`${own.url}/jobs`);
+    await page.getByText("50 jobs shown").waitFor();
+    const height = (): Promise<number> =>
+      page.evaluate<number>("document.querySelector('tbody tr').getBoundingClientRect().height");
+    const before = await height();
+    await page.keyboard.press("?");
+    await dialog(page).getByRole("combobox", { name: "Rows" }).selectOption("Compact");
+    await page.keyboard.press("Escape");
+    expect(await height()).toBeLessThan(before - 6);
+    await page.reload();
+    await page.getByText("50 jobs shown").waitFor();
+    expect(await height()).toBeLessThan(before - 6);
+    await accessible(page, ["color-contrast", "target-size"]);
+    await shot(page, "compact");
+  });
+});

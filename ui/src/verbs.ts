@@ -1,0 +1,18 @@
+// What can be done to jobs: the words, what it needs, and its key.
+import type { BulkAction, BulkVerb, Permission } from "../../src/dashboard/contract.ts";
+
+export const actions: Readonly<
+  Record<BulkAction, { verb: string; permission: Permission; danger: boolean; key: string }>
+> = {
+  retry: { verb: "Retry", permission: "jobs:retry", danger: false, key: "r" },
+  "run-now": { verb: "Run now", permission: "jobs:run", danger: false, key: "n" },
+  edit: { verb: "Edit", permission: "jobs:edit", danger: false, key: "e" },
+  cancel: { verb: "Cancel", permission: "jobs:cancel", danger: true, key: "c" },
+  delete: { verb: "Delete", permission: "jobs:delete", danger: true, key: "#" },
+};
+
+/** With what is done to a queue's jobs alone. */
+export const verbs: Readonly<Record<BulkVerb, (typeof actions)[BulkAction]>> = {
+  ...actions,
+  purge: { verb: "Purge", permission: "jobs:delete", danger: true, key: "" },
+};
