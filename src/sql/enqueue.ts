@@ -40,7 +40,7 @@ export function insertNew(placed: readonly PlacedJob[], now: number | null): Cal
   const rows = placed.map(({ job: { id, input } }) => ({ id, input }));
   return {
     name: "insertAlike",
-    params: { now, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows },
+    params: { now, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows, count: rows.length },
   };
 }
 

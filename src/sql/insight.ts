@@ -6,7 +6,7 @@
  *   dead, cancelled   history_unhappy              other live ones   ready, newest first
  *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
  *
- * Invariant: a page is in id order over all its walks. A walk that reached its bound may have more behind its lowest
+ * Invariant: a page is in the order of places over all its walks. A walk that reached its bound may have more behind its lowest
  * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
  */
 import { statSync } from "node:fs";
@@ -28,11 +28,12 @@ import type {
   LineTally,
   StateTally,
 } from "../insight.ts";
-import { JOB_STATES, type JobState, WAITING_AT } from "../job.ts";
+import { JOB_STATES, type JobState, type Place, WAITING_AT } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
+import { cursorFor, newestFirst, placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
@@ -46,10 +47,11 @@ export const COUNT_CAP = 10_000;
 /** Index entries that one walk takes at most; fewer where each costs a look at the job's own row. */
 const SCAN = 50_000;
 const DEEP_SCAN = 20_000;
+/** The first and the last of all ids. */
 const LOWEST = "00000000-0000-0000-0000-000000000000";
 const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 /** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
-const CLOCK_SLACK_MS = 3_600_000;
+export const CLOCK_SLACK_MS = 3_600_000;
 
 type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
@@ -97,7 +99,7 @@ export class SqlInsight implements Insight {
   ): Promise<InsightPage> {
     if (filter.ids !== undefined) return this.#byIds(filter.ids, page.limit);
     if (page.order === "due") return this.#due(filter, page);
-    const cursor = page.cursor ?? HIGHEST;
+    const cursor = cursorFor(this.#driver, page.cursor);
     const walked = await Promise.all(
       walksOf(filter).map(async ({ source, states }) => {
         const scan = scanOf(filter);
@@ -105,29 +107,31 @@ export class SqlInsight implements Insight {
           name: `browse${source}`,
           params: { ...this.#params(filter, states, cursor), scan, limit: page.limit + 1 },
         });
-        const ids = rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
+        const jobs = rows
+          .filter((row) => row["id"] !== null)
+          .map((row) => ({ id: text(row, "id"), place: placeIn(row) }));
         const last = rows.find((row) => row["id"] === null);
-        const bottom = last === undefined ? null : wasCut(last, number(last, "walked"), scan, filter);
-        return { ids, bottom };
+        const bottom = last === undefined ? null : wasCut(last, number(last, "walked"), scan);
+        return { jobs, bottom };
       }),
     );
     // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
     const floor = walked
-      .filter(({ ids }) => ids.length <= page.limit)
-      .reduce<string | null>(
+      .filter(({ jobs }) => jobs.length <= page.limit)
+      .reduce<Place | null>(
         (most, { bottom }) => (bottom !== null && (most === null || bottom > most) ? bottom : most),
         null,
       );
     const found = walked
-      .flatMap(({ ids }) => ids)
-      .filter((id) => floor === null || id >= floor)
-      .sort()
-      .reverse();
-    const ids = found.slice(0, page.limit);
+      .flatMap(({ jobs }) => jobs)
+      .filter(({ place }) => floor === null || place >= floor)
+      .sort(newestFirst);
+    const given = found.slice(0, page.limit);
     const full = found.length > page.limit;
+    const next = full ? (given.at(-1)?.place ?? null) : floor;
     return {
-      jobs: await this.#summaries(ids),
-      cursor: full ? (ids.at(-1) ?? null) : floor,
+      jobs: await this.#summaries(given.map(({ id }) => id)),
+      cursor: next === null ? null : String(next),
       cut: !full && floor !== null,
     };
   }
@@ -139,15 +143,15 @@ export class SqlInsight implements Insight {
   }
 
   async #due(filter: InsightFilter, page: { limit: number; cursor: string | null }): Promise<InsightPage> {
-    const [at, id] = (page.cursor ?? `-1 ${LOWEST}`).split(" ");
+    const [at, place] = page.cursor?.split(" ") ?? [];
     const rows = await this.#driver.read({
       name: "lineUp",
       params: {
         now: this.#driver.now(),
         queues: filter.queues ?? null,
         names: filter.names ?? null,
-        fromAt: Number(at),
-        fromId: id ?? LOWEST,
+        fromAt: Number(at ?? -1),
+        fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
         limit: page.limit + 1,
       },
     });
@@ -155,7 +159,7 @@ export class SqlInsight implements Insight {
     const ids = rows.slice(0, page.limit).map((row) => text(row, "id"));
     return {
       jobs: await this.#summaries(ids),
-      cursor: last === undefined ? null : `${number(last, "run_at")} ${text(last, "id")}`,
+      cursor: last === undefined ? null : `${number(last, "run_at")} ${placeIn(last)}`,
       cut: false,
     };
   }
@@ -211,10 +215,10 @@ export class SqlInsight implements Insight {
       tallyWalks({ ...filter, states }).map(async (walk) => {
         const all = await this.#driver.read({
           name: `tally${walk.source}`,
-          params: { ...this.#params(filter, walk.states, HIGHEST), scan },
+          params: { ...this.#params(filter, walk.states, null), scan },
         });
         const last = all.find((row) => row["state"] === null) as Row;
-        const cut = wasCut(last, number(last, "n"), scan, filter) !== null;
+        const cut = wasCut(last, number(last, "n"), scan) !== null;
         return { walk, rows: all.filter((row) => row["state"] !== null), cut };
       }),
     );
@@ -360,7 +364,7 @@ export class SqlInsight implements Insight {
   ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
     const queues = filter.queues ?? null;
     const names = filter.names ?? null;
-    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, from: LOWEST, scan: SCAN };
+    const params = { now: this.#driver.now(), queues, names, cursor: null, before: HIGHEST, scan: SCAN };
     const [dead, troubled, known] = await Promise.all([
       this.#driver.read({ name: "groupDead", params }),
       this.#driver.read({ name: "groupTroubled", params }),
@@ -481,8 +485,7 @@ export class SqlInsight implements Insight {
     return statSync(`${target.path}-wal`, { throwIfNoEntry: false })?.size ?? null;
   }
 
-  #params(filter: InsightFilter, states: readonly JobState[], cursor: string): Params {
-    const until = filter.until === undefined ? HIGHEST : idAt(filter.until + CLOCK_SLACK_MS);
+  #params(filter: InsightFilter, states: readonly JobState[], cursor: string | null): Params {
     return {
       now: this.#driver.now(),
       states,
@@ -495,20 +498,16 @@ export class SqlInsight implements Insight {
       since: filter.since ?? null,
       until: filter.until ?? null,
       search: filter.search === undefined ? null : needle(filter.search),
-      cursor: cursor < until ? cursor : until,
-      from: lowest(filter),
+      cursor,
+      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
+      before: filter.until === undefined ? HIGHEST : idAt(filter.until + CLOCK_SLACK_MS),
     };
   }
 }
 
 /** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
-function wasCut(row: Row, walked: number, scan: number, filter: InsightFilter): string | null {
-  const bottom = maybeText(row, "bottom");
-  return walked >= scan && bottom !== null && bottom > lowest(filter) ? bottom : null;
-}
-
-function lowest(filter: InsightFilter): string {
-  return filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS);
+function wasCut(row: Row, walked: number, scan: number): Place | null {
+  return walked >= scan ? (row["bottom"] as Place | null) : null;
 }
 
 /** The lowest UUIDv7 of an instant. */

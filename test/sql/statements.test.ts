@@ -31,6 +31,22 @@ const onlyHere: Readonly<Record<string, string>> = {
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
   "end dropped": "sqlite",
   "endOrphans dropped": "sqlite",
+  // New rows follow each other in SQLite's numbers: how many, says which.
+  "insertAlike count": "sqlite",
+  // Postgres counts what a statement has moved by itself.
+  "doneAlike count": "sqlite",
+  // Walks are bounded by the time itself where jobs are numbered, and by ids made of it where they are not.
+  ...Object.fromEntries(
+    ["Live", "Held", "Troubled", "Ended", "Unhappy"].flatMap((walk) =>
+      [`browse${walk}`, `tally${walk}`].flatMap((name) => [
+        [`${name} from`, "postgres"],
+        [`${name} before`, "postgres"],
+      ]),
+    ),
+  ),
+  "groupDead before": "postgres",
+  "groupTroubled before": "postgres",
+  "expired before": "postgres",
   // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
   "claim most": "sqlite",
   "sweep most": "sqlite",
