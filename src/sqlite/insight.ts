@@ -109,16 +109,19 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       with walked as materialized (
         select h.seq, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${under("h")} ${newest("h")}
       )
-      select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, ${seq.id("max(w.seq)")} as sample,
-        count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
-        count(*) filter (where w.ended_at > :now - 604800000) as week
-      from walked w join ${t.line} l on l.id = w.line
-      where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group
+      select g.queue, g.name, g.error_group, g.n, g.first_at, g.last_at, ${seq.id("g.newest")} as sample, g.hour, g.day, g.week from (
+        select l.queue, l.name, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
+          count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
+          count(*) filter (where w.ended_at > :now - 604800000) as week
+        from walked w join ${t.line} l on l.id = w.line
+        where w.state = 'dead' and w.error_group is not null and w.line in (${linesIn}) group by l.queue, l.name, w.error_group) g
       union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
     groupTroubled: `
-      select l.queue, l.name, w.error_group, count(*) as n, ${seq.id("max(w.seq)")} as sample, null as first_at, max(w.started_at) as last_at
-      from (select r.seq, r.line, r.error_group, r.started_at from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w join ${t.line} l on l.id = w.line
-      where w.line in (${linesIn}) group by l.queue, l.name, w.error_group`,
+      select g.queue, g.name, g.error_group, g.n, ${seq.id("g.newest")} as sample, null as first_at, g.last_at from (
+        select l.queue, l.name, w.error_group, count(*) as n, max(w.seq) as newest, max(w.started_at) as last_at
+        from (select r.seq, r.line, r.error_group, r.started_at from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w
+        join ${t.line} l on l.id = w.line
+        where w.line in (${linesIn}) group by l.queue, l.name, w.error_group) g`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details) values (:now, :actor, :action, :target, :outcome, :details)`,
     dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,

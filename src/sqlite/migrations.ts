@@ -1,7 +1,7 @@
 /**
  * SQLite's schema, one immutable entry for each version. Read it beside postgres/migrations.ts.
  *
- * What is SQLite's own: no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
+ * What is SQLite's own: jobs are numbered (seq.ts), and only `job` has the id; no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
  * the counter, so a token never comes twice), and a partial index for the claim, because a row that leaves the index
  * costs little here while Postgres would lose its HOT update.
  */
@@ -29,8 +29,9 @@ export const migrations: readonly Migration[] = [
         constraint lease_is_whole check ((token is null) = (session is null)))`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
-      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, seq) where token is null`,
-      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, seq) where lane is not null and token is null`,
+      // Every index of a table with a rowid ends in it: within one instant these are in the order of the numbers.
+      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at) where token is null`,
+      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at) where lane is not null and token is null`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
       `create index "${schema}_ready_troubled" on ${t.ready} (seq) where error_group is not null`,
       `create table ${t.history} (

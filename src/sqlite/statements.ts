@@ -275,9 +275,11 @@ export function statements(t: Tables): Statements {
 
     // Of one claim and without output, what most jobs come to. It answers with those that were not its to end.
     doneAlike: [
-      `insert into ${t.history} (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
-        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, r.errors, r.progress
-        from json_each(:places) o cross join ${t.ready} r on r.seq = o.value where r.token = :token and ${alive}`,
+      // All columns in the table's order, so that none is copied once more, and the session is looked at once.
+      `insert into ${t.history} (${failedColumns})
+        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
+        from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
+        where s.id = :session and s.lease_until > :now and r.token = :token`,
       `select o.value as place, 0 as watched from json_each(:places) o where changes() < :count
         and not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
       `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${alive}`,

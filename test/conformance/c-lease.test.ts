@@ -500,15 +500,16 @@ onEveryStore((target) => {
     const { hf } = await world.client();
     const { id } = await hf.enqueue("quick", {});
     const ready = world.fresh.table("ready");
-    const set = (columns: string) => world.fresh.query(`update ${ready} set ${columns} where id = ?`, [id]);
+    const { jobKey, jobKeyOf } = world.fresh;
+    const set = (columns: string) =>
+      world.fresh.query(`update ${ready} set ${columns} where ${jobKey} = ${jobKeyOf("?")}`, [id]);
     await expect(set("token = 1")).rejects.toThrow(/lease_is_whole/);
     await expect(set("session = 1")).rejects.toThrow(/lease_is_whole/);
     await expect(set("token = 1, session = 1")).resolves.toEqual([]);
     await expect(set("token = null")).rejects.toThrow(/lease_is_whole/);
-    const [key, value] =
-      target.dialect === "sqlite" ? ["seq", 1] : ["id", "01900000-0000-7000-8000-000000000000"];
+    const value = target.dialect === "sqlite" ? 1_000 : "01900000-0000-7000-8000-000000000000";
     await expect(
-      world.fresh.query(`insert into ${ready} (${key}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`, [
+      world.fresh.query(`insert into ${ready} (${jobKey}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`, [
         value,
       ]),
     ).rejects.toThrow(/lease_is_whole/);
