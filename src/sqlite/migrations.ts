@@ -18,8 +18,9 @@ export const migrations: readonly Migration[] = [
       `insert into ${t.meta} values ('instance', lower(hex(randomblob(16))))`,
       `create table ${t.line} (
         id integer primary key, queue text not null, name text not null, laned integer not null default 0, unique (queue, name, laned))`,
+      // Counted up, so that no number comes twice: a row that was left behind must not become another job's.
       `create table ${t.job} (
-        seq integer primary key, id text not null unique, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
+        seq integer primary key autoincrement, id text not null unique, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
         deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null)`,
       `create table ${t.ready} (
         seq integer primary key, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,

@@ -509,9 +509,10 @@ onEveryStore((target) => {
     await expect(set("token = null")).rejects.toThrow(/lease_is_whole/);
     const value = target.dialect === "sqlite" ? 1_000 : "01900000-0000-7000-8000-000000000000";
     await expect(
-      world.fresh.query(`insert into ${ready} (${jobKey}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`, [
-        value,
-      ]),
+      world.fresh.query(
+        `insert into ${ready} (${jobKey}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`,
+        [value],
+      ),
     ).rejects.toThrow(/lease_is_whole/);
   });
 });

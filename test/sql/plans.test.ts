@@ -390,7 +390,7 @@ function onSqlitePlans(filled: Filled): void {
       const plan = plans.get(name)!;
       const next = plan.find(
         ({ detail }) =>
-          order.test(detail) && detail.includes("line=? AND rank=? AND (run_at,seq)>(?,?) AND run_at<?"),
+          order.test(detail) && detail.includes("line=? AND rank=? AND (run_at,rowid)>(?,?) AND run_at<?"),
       );
       expect(next, `${name} begins at the cursor and ends at what is due`).toBeDefined();
       // The jobs of several levels are merged by one sort of the batch; the next of one level come without any.

@@ -48,8 +48,6 @@ const onlyHere: Readonly<Record<string, string>> = {
   "groupTroubled before": "postgres",
   "expired before": "postgres",
   // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
-  "claim most": "sqlite",
-  "sweep most": "sqlite",
   "takeLaned most": "sqlite",
   "takeGated most": "sqlite",
 };
