@@ -116,11 +116,11 @@ export function claimedJobs(
   const direction = scope.order === "highest-first" ? 1 : -1;
   let last: ClaimLevel | undefined;
   const jobs = rows.map((row) => {
-    const line = number(row, "line");
+    const line = row["line"] as number;
     const name = lines.name(line);
     if (name === undefined) throw new TypeError(`line ${line} is not known`);
     const job = claimedJob(row, session, name);
-    last = reached(cursor, last, line, number(row, "rank"), job);
+    last = reached(cursor, last, line, row["rank"] as number, job);
     return job;
   });
   return jobs.sort(

@@ -388,14 +388,16 @@ function onSqlitePlans(filled: Filled): void {
     }
     for (const name of ["claim", "sweep"] as const) {
       const plan = plans.get(name)!;
-      const next = plan.find(
+      const next = plan.filter(
         ({ detail }) =>
-          order.test(detail) && detail.includes("line=? AND rank=? AND (run_at,rowid)>(?,?) AND run_at<?"),
+          order.test(detail) && detail.includes("(line=? AND rank=? AND run_at>? AND run_at<?)"),
       );
-      expect(next, `${name} begins at the cursor and ends at what is due`).toBeDefined();
-      // The jobs of several levels are merged by one sort of the batch; the next of one level come without any.
-      const beside = plan.filter(({ parent }) => parent === next!.parent).map(({ detail }) => detail);
-      expect(beside.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
+      expect(next.length, `${name} begins at the cursor and ends at what is due`).toBeGreaterThanOrEqual(2);
+      // The jobs of several levels are merged by one sort of the batch; those of each level come without any.
+      for (const { parent } of next) {
+        const beside = plan.filter((step) => step.parent === parent).map(({ detail }) => detail);
+        expect(beside.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
+      }
     }
   });
 

@@ -52,6 +52,12 @@ const onlyHere: Readonly<Record<string, string>> = {
   "takeGated most": "sqlite",
 };
 
+/** Columns of a list that Postgres alone reads, with the reason. */
+const columnsOfPostgres: readonly string[] = [
+  // What was claimed is not in SQLite's index any more, so that the instant says where to go on.
+  "claim levels.place",
+];
+
 describe("the catalogues", () => {
   test("have the same statements, in the order of the list", () => {
     expect(Object.keys(sqlite)).toEqual([...STATEMENTS]);
@@ -84,7 +90,10 @@ describe("the catalogues", () => {
         texts(sqlite, name).some((text) => text.includes(`->> '${column.split(".")[1]!}'`)),
       );
     });
-    expect([...new Set([...columns(sqlite), ...json])].sort()).toEqual(columns(postgres));
+    const read = [...new Set([...columns(sqlite), ...json])].sort();
+    const excepted = columns(postgres).filter((column) => columnsOfPostgres.includes(`${name} ${column}`));
+    expect(read.filter((column) => excepted.includes(column))).toEqual([]);
+    expect(read).toEqual(columns(postgres).filter((column) => !excepted.includes(column)));
   });
 
   test("every exception in the list above is still one", () => {
