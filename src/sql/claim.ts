@@ -56,14 +56,12 @@ export function scopeParams(scope: ClaimScope): {
   queues: RowList;
   names: readonly string[] | null;
   direction: number;
-  most: number;
 } {
   const queues = scopeRows(scope);
   return {
     queues,
     names: scope.names === "all" ? null : scope.names,
     direction: scope.order === "highest-first" ? 1 : -1,
-    most: queues.reduce((most, queue) => Math.max(most, Number(queue["limit"])), 0),
   };
 }
 

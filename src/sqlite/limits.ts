@@ -15,6 +15,8 @@ export interface Pieces {
   readonly unstopped: (queue: string) => string;
   /** What few jobs have, as one column. */
   readonly rest: string;
+  /** The claim that the statements before have filed; null: none. */
+  readonly filed: string;
 }
 
 export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
@@ -46,10 +48,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
               order by c.run_at, c.seq`;
   const take = (counted: string, more = "") => [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now, counted = ${counted}
-      where changes() > 0 and seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
+      where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${piece.filed})`,
     `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted, j.input, j.max_attempts, ${piece.rest}${more}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
-      where changes() > 0 and c.token = last_insert_rowid()`,
+      where c.token = ${piece.filed}`,
   ];
   /** The lanes that something rang for: in the lines in scope, or (what is given back) in any line of their queues. */
   const heard = `${laned("")},

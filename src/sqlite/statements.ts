@@ -16,6 +16,8 @@ import { insightStatements } from "./insight.ts";
 import { seqOf } from "./seq.ts";
 import { triageStatements } from "./triage.ts";
 
+/** The claim that the statements before have filed and taken; null: none. One value, so that it is looked at once. */
+const FILED = "case when changes() > 0 then last_insert_rowid() end";
 /** No number is larger. */
 const LAST_SEQ = "9223372036854775807";
 
@@ -78,10 +80,10 @@ export function statements(t: Tables): Statements {
       select :session, ids from filed where ids <> '[]'`;
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
-      where changes() > 0 and seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
+      where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${FILED})`,
     `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
-      where changes() > 0 and c.token = last_insert_rowid()`,
+      where c.token = ${FILED}`,
   ];
 
   const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
@@ -281,8 +283,8 @@ export function statements(t: Tables): Statements {
         select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
         from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
         where s.id = :session and s.lease_until > :now and r.token = :token`,
-      `select o.value as place, 0 as watched from json_each(:places) o where changes() < :count
-        and not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
+      `select o.value as place, 0 as watched from (select 1 where changes() < :count) cross join json_each(:places) o
+        where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
       `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${alive}`,
       `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${alive}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
@@ -539,6 +541,6 @@ export function statements(t: Tables): Statements {
       order by h.seq limit :limit`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     now: `select :now as now`,
-    ...limitStatements(t, { alive, unstopped, rest }),
+    ...limitStatements(t, { alive, unstopped, rest, filed: FILED }),
   };
 }

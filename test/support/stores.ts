@@ -38,9 +38,9 @@ export interface FreshStore extends AsyncDisposable {
   table(name: string): string;
   /** For raw SQL on `ready` and `history`: the column that says whose row it is, and its value for the job with this id. */
   readonly jobKey: string;
-  jobKeyOf(id: string): string;
+  readonly jobKeyOf: (id: string) => string;
   /** After the `*` of a query on a table: the job's id, where the row has it not. */
-  idIn(table: string): string;
+  readonly idIn: (table: string) => string;
   dispose(): Promise<void>;
 }
 
