@@ -88,6 +88,8 @@ export class Attempt {
   startedAt = 0;
   /** When the attempt times out; once it was told to stop for that, when it is abandoned. */
   deadlineAt: number = Infinity;
+  /** Where it stands among those that run (worker/running.ts). */
+  slot = -1;
 
   constructor(job: ClaimedJob, definition: Runnable, deps: AttemptDeps) {
     this.job = job;

@@ -403,12 +403,13 @@ export class AttemptContext implements JobContext {
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
     const known = await store.userTx(tx);
-    const { id, token, attempt, crashes, errors, keyed, session, counted } = job;
+    const { id, place, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
     this.#attempt.committed = true;
     const ended = await store.commit(known, session, {
       move: "end",
       id,
+      place,
       token,
       state: "done",
       output: text,

@@ -184,9 +184,17 @@ export interface Enqueued {
   readonly id: string;
 }
 
+/**
+ * Where a store keeps a job: on Postgres its id, on SQLite its row's number. Only the statements look into it. A claim
+ * hands it over and a settle gives it back, so that no id is looked up in between; jobs that are due at one instant, and
+ * lists, are in its order.
+ */
+export type Place = string | number;
+
 /** A job as a claim hands it over: everything an attempt and `decide` need. */
 export interface ClaimedJob {
   readonly id: string;
+  readonly place: Place;
   readonly token: number;
   readonly session: number;
   readonly name: string;

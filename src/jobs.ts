@@ -153,9 +153,6 @@ export class Jobs {
     const filter = checkFilter(given);
     const limit = given.limit === undefined ? 50 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 });
     const cursor = given.cursor ?? null;
-    if (cursor !== null && !isId(cursor)) {
-      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
-    }
     if (filter.ids?.length === 0) return { jobs: [], cursor: null };
     return this.#deps.retry.repeatable(() => this.#deps.store.list(filter, { limit, cursor }));
   }
@@ -420,11 +417,12 @@ export class Jobs {
     let cursor: string | null = null;
     for (;;) {
       const after: string | null = cursor;
-      const ids: string[] = await retry.repeatable(() =>
+      const page: { ids: string[]; cursor: string | null } = await retry.repeatable(() =>
         store.ids(filter, { limit: batchSize, cursor: after }),
       );
+      const { ids } = page;
       if (ids.length === 0) break;
-      cursor = ids.at(-1) ?? null;
+      cursor = page.cursor;
       if (order === "oldest-first") yield ids;
       else newestFirst.push(...ids);
       if (ids.length < batchSize) break;

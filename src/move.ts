@@ -161,7 +161,10 @@ function pairs(
     throw refused(
       `${from.place} has the tables ${names(sources)}; ${to.place} has ${names(targets)}. Migrate both with this version first.`,
     );
-  const copied = sources.filter(({ name }) => name !== BELLS);
+  // Jobs first: a database that numbers them gives its other tables the numbers (sqlite/admin.ts).
+  const copied = sources
+    .filter(({ name }) => name !== BELLS)
+    .toSorted((a, b) => Number(b.name === "job") - Number(a.name === "job"));
   return copied.map((source) => {
     const target = targets.find(({ name }) => name === source.name) as AdminTable;
     if ([...source.columns].sort().join() !== [...target.columns].sort().join())

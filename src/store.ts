@@ -11,7 +11,17 @@
  */
 import type { Insight } from "./insight.ts";
 import type { EditOutcome, JobChange } from "./policy/edit.ts";
-import type { ClaimedJob, EndState, Enqueued, Job, JobExtras, JobState, LaneLimits, NewJob } from "./job.ts";
+import type {
+  ClaimedJob,
+  EndState,
+  Enqueued,
+  Job,
+  JobExtras,
+  JobState,
+  LaneLimits,
+  NewJob,
+  Place,
+} from "./job.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { InputPatch } from "./policy/patch.ts";
 import type { ScheduleEdits, ScheduleSpec } from "./policy/schedule.ts";
@@ -39,7 +49,7 @@ export interface ClaimLevel {
   readonly rank: number;
   readonly queue: string;
   runAt: number;
-  id: string;
+  place: Place;
 }
 
 /** Kinds that share a budget and take as much of it at each start. */
@@ -469,7 +479,10 @@ export interface Store {
   list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage>;
   count(filter: JobFilter): Promise<number>;
   /** Ids that match, oldest first, after `cursor`: what bulk actions walk over in batches. */
-  ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]>;
+  ids(
+    filter: JobFilter,
+    page: { limit: number; cursor: string | null },
+  ): Promise<{ ids: string[]; cursor: string | null }>;
   cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
   delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
   /**
@@ -1017,6 +1030,8 @@ export interface Dependency {
 
 export interface LiveFlow {
   readonly id: string;
+  /** Where the next page goes on. */
+  readonly cursor: string;
   readonly name: string;
   readonly input: string;
   readonly attempt: number;

@@ -14,7 +14,7 @@
  * over the definition's, the definition's over the queue's, and the queue's over the default.
  * Not here: how an attempt comes to its outcome (attempt.ts), how a transition is written (sql/).
  */
-import type { ClaimedJob, Counted, EndState } from "./job.ts";
+import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
 import {
   asBackoff,
   type Backoff,
@@ -80,6 +80,7 @@ export type Transition =
   | {
       readonly move: "end";
       readonly id: string;
+      readonly place: Place;
       readonly token: number;
       readonly state: EndState;
       /** JSON text. */
@@ -334,6 +335,7 @@ function end(
   const transition: Transition = {
     move: "end",
     id: job.id,
+    place: job.place,
     token: job.token,
     state,
     output: change.output ?? null,

@@ -10,6 +10,7 @@ import type { Outcome } from "../src/transition.ts";
 
 const claimed: ClaimedJob = {
   id: "job-1",
+  place: "job-1",
   token: 7,
   session: 3,
   name: "job",

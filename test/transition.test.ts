@@ -18,6 +18,7 @@ const policy: Policy = {
 function job(change: Partial<ClaimedJob> = {}): ClaimedJob {
   return {
     id: "job-1",
+    place: "job-1",
     token: 7,
     session: 3,
     name: "send-mail",

@@ -62,7 +62,7 @@ export async function checkFlows(
     if (page.length === 0) break;
     for (const flow of page) {
       checked += 1;
-      after = flow.id;
+      after = flow.cursor;
       const definition = byName.get(flow.name);
       const fault = definition === undefined ? null : await replay(deps, definition, flow);
       if (fault !== null) broken.push({ id: flow.id, name: flow.name, ...fault });
@@ -179,6 +179,7 @@ function refused(): Promise<never> {
 function claimed(flow: LiveFlow, now: number): ClaimedJob {
   return {
     id: flow.id,
+    place: flow.id,
     token: 0,
     session: 0,
     name: flow.name,

@@ -194,7 +194,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
-      where r.begun and l.name = any(:names::text[]) and r.id > :after::uuid and exists (select 1 from ${t.step} s where s.job = r.id)
+      where r.begun and l.name = any(:names::text[]) and r.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid) and exists (select 1 from ${t.step} s where s.job = r.id)
       order by r.id limit :limit::int`,
     flowRow: `
       select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id where r.id = :id::uuid

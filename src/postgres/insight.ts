@@ -1,8 +1,8 @@
 /**
  * The dashboard's statements for Postgres. Read it beside sqlite/insight.ts: same names, same order, same parameters.
  *
- * A walk takes at most :scan entries of an index, newest first, between :from and :cursor (both always bound: `id < $1 or
- * $1 is null` could not be an index condition), and filters what it took. Columns of `job` are looked at only for a
+ * A walk takes at most :scan entries of an index, newest first, between :from and :cursor or :before, whichever comes first
+ * (one bound, which is always there: `id < $1 or $1 is null` could not be an index condition), and filters what it took. Columns of `job` are looked at only for a
  * filter that needs them (:deep).
  */
 import { WAITING_AT } from "../job.ts";
@@ -49,16 +49,18 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
                 select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
                   is distinct from x.want) end))
       )`;
+  /** Null where the walk went beyond what is asked for: there is nothing behind it. */
+  const bottom = `(select id from (select id from walked order by id limit 1) lowest where id > :from::uuid)`;
   const browse = (taken: string, table: string) => `${walk(taken, table)}
       (select f.id, null::uuid as bottom, null::bigint as walked from found f order by f.id desc limit :limit::int)
       union all
-      select null, (select id from walked order by id limit 1), (select count(*) from walked)`;
+      select null, ${bottom}, (select count(*) from walked)`;
   const tally = (taken: string, table: string) => `${walk(taken, table)}
       select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
-      union all select null, null, (select count(*) from walked), (select id from walked order by id limit 1)`;
+      union all select null, null, (select count(*) from walked), ${bottom}`;
   // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
   // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
-  const range = (row: string) => `${row}.id < :cursor::uuid`;
+  const range = (row: string) => `${row}.id < least(:cursor::uuid, :before::uuid)`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
   const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
   const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
@@ -99,7 +101,7 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         select r.id, r.run_at, r.rank, r.line from ${t.ready} r
         where case when r.token is null then true end
           and (r.line, r.rank, r.run_at, r.id) > (lv.line, lv.rank, greatest(:fromAt::bigint, ${NOW}),
-            case when :fromAt::bigint > ${NOW} then :fromId::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
+            case when :fromAt::bigint > ${NOW} then :fromPlace::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
         order by r.line, r.rank, r.run_at, r.id limit :limit::int
       ) h where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.run_at < ${WAITING_AT}
       order by h.run_at, h.id limit :limit::int`,

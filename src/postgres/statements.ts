@@ -277,7 +277,7 @@ export function statements(t: Tables): Statements {
     claim: `
       with level as materialized (
         select l.* from unnest((select :levels.line::int[]), (select :levels.rank::int[]), (select :levels.queue::text[]), (select :levels.group::text[]),
-          (select :levels.limit::int[]), (select :levels.runAt::bigint[]), (select :levels.id::uuid[])) as l (line, rank, queue, grp, n, from_at, from_id)
+          (select :levels.limit::int[]), (select :levels.runAt::bigint[]), (select :levels.place::uuid[])) as l (line, rank, queue, grp, n, from_at, from_id)
         where ${alive} and ${open("l.queue")}
       ),${take}`,
     sweep: `
@@ -365,7 +365,7 @@ export function statements(t: Tables): Statements {
     // answers with those that were not its to end, which are mostly none: an answer of all ids cost 1 µs a job.
     doneAlike: `
       with gone as (
-        delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint and ${alive}
+        delete from ${t.ready} r where r.id = any(:places::uuid[]) and r.token = :token::bigint and ${alive}
         returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress, r.watched
       ),
       kept as (
@@ -373,17 +373,17 @@ export function statements(t: Tables): Statements {
         select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      select o.id, false as watched from unnest(:ids::uuid[]) as o (id)
-      where (select count(*) from gone) < cardinality(:ids::uuid[]) and o.id not in (select id from gone)
+      select o.id as place, false as watched from unnest(:places::uuid[]) as o (id)
+      where (select count(*) from gone) < cardinality(:places::uuid[]) and o.id not in (select id from gone)
       union all select id, true from gone where watched`,
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: `
       with t as materialized (
-        select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.output::text[]) as t (id, token, output)
+        select * from unnest(:rows.place::uuid[], :rows.token::bigint[], :rows.output::text[]) as t (id, token, output)
       ),
       gone as (
         delete from ${t.ready} r using t
-        where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${alive}
+        where r.id = any(:rows.place::uuid[]) and r.id = t.id and r.token = t.token and ${alive}
         returning r.*, t.output
       ),
       kept as (
@@ -391,7 +391,7 @@ export function statements(t: Tables): Statements {
         select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      select id, watched from gone`,
+      select id as place, watched from gone`,
     end: end(() => alive),
     again: again(() => alive),
     endOrphans: end(untouched),
@@ -683,7 +683,7 @@ export function statements(t: Tables): Statements {
     duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
       select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
-      where h.id > :after::uuid and h.id < :before::uuid and h.state = any(:states::text[]) and h.ended_at <= ${NOW} - :keep::bigint
+      where h.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid) and h.id < :before::uuid and h.state = any(:states::text[]) and h.ended_at <= ${NOW} - :keep::bigint
         and (:queues::text[] is null or l.queue = any(:queues::text[])) and not (l.queue = any(:except::text[]))
       order by h.id limit :limit::int`,
     instance: `select value from ${t.meta} where key = 'instance'`,

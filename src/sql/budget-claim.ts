@@ -143,8 +143,8 @@ class Taking {
     if (scope === null) return;
     const { session } = this.#ask;
     const now = this.#ask.now();
-    const { queues, names, direction, most } = scopeParams(scope);
-    const rows = yield { name: "sweep", params: { now, session, queues, names, direction, most } };
+    const { queues, names, direction } = scopeParams(scope);
+    const rows = yield { name: "sweep", params: { now, session, queues, names, direction } };
     this.#took(inClaimOrder(rows, direction));
   }
 

@@ -1,7 +1,7 @@
 /**
  * Claiming: which levels to look at, where each claim got to, and when to look at everything again.
  *
- * A level is one (line, rank): its jobs stand in the index in the order (run_at, id). A claim that starts at the cursor
+ * A level is one (line, rank): its jobs stand in the index in the order (run_at, place). A claim that starts at the cursor
  * steps over the index entries of jobs that are gone, which Postgres cannot remove while anybody holds an old snapshot
  * (a prototype of this shape kept a fifth of its rate without the cursor, and all of it with). What a cursor could hide — an
  * insert that committed late, a level that is new, a row that a crashed claimer let go — is found by the look back:
@@ -11,7 +11,8 @@ import type { ClaimedJob } from "../job.ts";
 import type { ClaimCursor, ClaimLevel, ClaimScope } from "../store.ts";
 import type { Row, RowList } from "./catalogue.ts";
 import type { Lines } from "./lines.ts";
-import { claimedJob, number, text } from "./rows.ts";
+import { placeIn } from "./cursor.ts";
+import { claimedJob, number } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
 /** Levels that are kept while nothing is in them. */
@@ -57,14 +58,12 @@ export function scopeParams(scope: ClaimScope): {
   queues: RowList;
   names: readonly string[] | null;
   direction: number;
-  most: number;
 } {
   const queues = scopeRows(scope);
   return {
     queues,
     names: scope.names === "all" ? null : scope.names,
     direction: scope.order === "highest-first" ? 1 : -1,
-    most: queues.reduce((most, queue) => Math.max(most, Number(queue["limit"])), 0),
   };
 }
 
@@ -88,7 +87,7 @@ export function cursorLevels(scope: ClaimScope, cursor: ClaimCursor, monotonicMs
       group,
       limit,
       runAt: level.runAt,
-      id: level.id,
+      place: level.place,
     });
   }
   return levels.length === 0 ? null : levels;
@@ -121,15 +120,15 @@ export function claimedJobs(
   const direction = scope.order === "highest-first" ? 1 : -1;
   let last: ClaimLevel | undefined;
   const jobs = rows.map((row) => {
-    const line = number(row, "line");
+    const line = row["line"] as number;
     const name = lines.name(line);
     if (name === undefined) throw new TypeError(`line ${line} is not known`);
     const job = claimedJob(row, session, name);
-    last = reached(cursor, last, line, number(row, "rank"), job);
+    last = reached(cursor, last, line, row["rank"] as number, job);
     return job;
   });
   return jobs.sort(
-    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.id < b.id ? -1 : 1),
+    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.place < b.place ? -1 : 1),
   );
 }
 
@@ -139,18 +138,18 @@ function reached(
   last: ClaimLevel | undefined,
   line: number,
   rank: number,
-  { queue, runAt, id }: ClaimedJob,
+  { queue, runAt, place }: ClaimedJob,
 ): ClaimLevel {
   const same = last !== undefined && last.line === line && last.rank === rank;
   const level = same ? last : cursor.levels.get(`${line}:${rank}`);
   if (level === undefined) {
-    const first: ClaimLevel = { line, rank, queue, runAt, id };
+    const first: ClaimLevel = { line, rank, queue, runAt, place };
     cursor.levels.set(`${line}:${rank}`, first);
     return first;
   }
-  if (runAt > level.runAt || (runAt === level.runAt && id > level.id)) {
+  if (runAt > level.runAt || (runAt === level.runAt && place > level.place)) {
     level.runAt = runAt;
-    level.id = id;
+    level.place = place;
   }
   return level;
 }
@@ -162,9 +161,9 @@ export function inClaimOrder(rows: readonly Row[], direction: number): Row[] {
       row,
       rank: number(row, "rank") * direction,
       runAt: number(row, "run_at"),
-      id: text(row, "id"),
+      place: placeIn(row),
     }))
-    .sort((a, b) => a.rank - b.rank || a.runAt - b.runAt || (a.id < b.id ? -1 : 1))
+    .sort((a, b) => a.rank - b.rank || a.runAt - b.runAt || (a.place < b.place ? -1 : 1))
     .map(({ row }) => row);
 }
 

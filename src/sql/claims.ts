@@ -167,20 +167,20 @@ export class Claims {
   }
 
   async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
-    const { queues, names, direction, most } = scopeParams(scope);
+    const { queues, names, direction } = scopeParams(scope);
     if (queues.length === 0) return [];
     const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
     const now = this.#driver.now();
     if (levels !== null) {
       const rows = await this.#driver.write(
-        { name: "claim", params: { now, session, levels, direction, most } },
+        { name: "claim", params: { now, session, levels, direction } },
         "claim",
       );
       if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
     }
     const started = this.#clock.monotonic();
     const rows = await this.#driver.write(
-      { name: "sweep", params: { now, session, queues, names, direction, most } },
+      { name: "sweep", params: { now, session, queues, names, direction } },
       "claim",
     );
     lookedBack(cursor, rows.length, started, this.#clock.monotonic());

@@ -42,7 +42,10 @@ export function insertNew(placed: readonly PlacedJob[], now: number | null, ride
   const rows = placed.map(({ job: { id, input } }) => ({ id, input }));
   return {
     name: "insertAlike",
-    params: { now, channel, message, line: first.line, rank: -priority || 0, maxAttempts, timeout, rows },
+    params: {
+      ...{ now, channel, message, line: first.line, rank: -priority || 0, maxAttempts, timeout },
+      ...{ rows, count: rows.length },
+    },
   };
 }
 

@@ -26,6 +26,7 @@ import type {
 import type { Transition } from "../transition.ts";
 import type { Call, Row, RowList, Script } from "./catalogue.ts";
 import { type Ended, resolveScript, ringLanes } from "./dependencies.ts";
+import { cursorFor, placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, type PlacedJob } from "./enqueue.ts";
 import { cancelScript } from "./jobs.ts";
@@ -199,7 +200,7 @@ export class Flows {
     names: readonly string[],
     page: { limit: number; after: string | null },
   ): Promise<LiveFlow[]> {
-    const after = page.after ?? "00000000-0000-0000-0000-000000000000";
+    const after = cursorFor(this.#driver, page.after);
     const rows = await this.#driver.read({
       name: "liveFlows",
       params: { names, after, limit: page.limit },
@@ -298,6 +299,7 @@ export function* suspendScript(
 function liveFlow(row: Row): LiveFlow {
   return {
     id: text(row, "id"),
+    cursor: String(placeIn(row)),
     name: text(row, "name"),
     input: text(row, "input"),
     attempt: number(row, "attempt"),

@@ -9,7 +9,7 @@
  * A walk goes in pieces, and ends when it has what was asked for, at its bound, or when its time is up: a page costs
  * milliseconds whatever the tables hold, and where it stopped is said.
  *
- * Invariant: a page is in id order over all its walks. A walk that reached its bound may have more behind its lowest
+ * Invariant: a page is in the order of places over all its walks. A walk that reached its bound may have more behind its lowest
  * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
  */
 import { statSync } from "node:fs";
@@ -32,11 +32,12 @@ import type {
   LineTally,
   StateTally,
 } from "../insight.ts";
-import { JOB_STATES, type JobState, WAITING_AT } from "../job.ts";
+import { JOB_STATES, type JobState, type Place, WAITING_AT } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
+import { cursorFor, newestFirst, placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
@@ -60,10 +61,11 @@ const PATIENCE_MS = 12;
 const GROUP_SCAN = 10_000;
 const TROUBLED_SCAN = 4_000;
 const LINES_BUDGET = 40_000;
+/** The first and the last of all ids. */
 const LOWEST = "00000000-0000-0000-0000-000000000000";
 const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 /** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
-const CLOCK_SLACK_MS = 3_600_000;
+export const CLOCK_SLACK_MS = 3_600_000;
 
 type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
@@ -113,34 +115,35 @@ export class SqlInsight implements Insight {
     if (filter.ids !== undefined) return this.#byIds(filter.ids, page.limit);
     if (page.order === "due") return this.#due(filter, page);
     const deadline = performance.now() + PATIENCE_MS;
+    const cursor = cursorFor(this.#driver, page.cursor);
     const walked = await Promise.all(
       walksOf(filter).map(async (walk) => {
         const { rows, bottom } = await this.#walk("browse", walk, filter, {
-          cursor: page.cursor ?? HIGHEST,
+          cursor,
           deadline,
           limit: page.limit + 1,
           enough: (found) => found.length > page.limit,
         });
-        return { ids: rows.map((row) => text(row, "id")), bottom };
+        return { jobs: rows.map((row) => ({ id: text(row, "id"), place: placeIn(row) })), bottom };
       }),
     );
     // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
     const floor = walked
-      .filter(({ ids }) => ids.length <= page.limit)
-      .reduce<string | null>(
+      .filter(({ jobs }) => jobs.length <= page.limit)
+      .reduce<Place | null>(
         (most, { bottom }) => (bottom !== null && (most === null || bottom > most) ? bottom : most),
         null,
       );
     const found = walked
-      .flatMap(({ ids }) => ids)
-      .filter((id) => floor === null || id >= floor)
-      .sort()
-      .reverse();
-    const ids = found.slice(0, page.limit);
+      .flatMap(({ jobs }) => jobs)
+      .filter(({ place }) => floor === null || place >= floor)
+      .sort(newestFirst);
+    const given = found.slice(0, page.limit);
     const full = found.length > page.limit;
+    const next = full ? (given.at(-1)?.place ?? null) : floor;
     return {
-      jobs: await this.#summaries(ids),
-      cursor: full ? (ids.at(-1) ?? null) : floor,
+      jobs: await this.#summaries(given.map(({ id }) => id)),
+      cursor: next === null ? null : String(next),
       cut: !full && floor !== null,
     };
   }
@@ -151,12 +154,12 @@ export class SqlInsight implements Insight {
     { source, states }: Walk,
     filter: InsightFilter,
     until: {
-      readonly cursor: string;
+      readonly cursor: Place | null;
       readonly deadline: number;
       readonly limit?: number;
       readonly enough: (rows: readonly Row[]) => boolean;
     },
-  ): Promise<{ rows: Row[]; bottom: string | null }> {
+  ): Promise<{ rows: Row[]; bottom: Place | null }> {
     // Each entry costs a row of its own; errors are long, and lie beside theirs.
     const deep = isDeep(filter) || filter.error !== undefined || source === "Troubled";
     const [least, most] = deep ? [DEEP_LEAST, DEEP_SCAN] : [LEAST, SCAN];
@@ -174,7 +177,7 @@ export class SqlInsight implements Insight {
       found.push(...rows.filter((row) => !isLast(row)));
       const taken = number(last, verb === "browse" ? "walked" : "n");
       walked += taken;
-      const bottom = wasCut(last, taken, scan, filter);
+      const bottom = wasCut(last, taken, scan);
       if (bottom === null || walked >= most || until.enough(found)) return { rows: found, bottom };
       if (walked >= least && performance.now() > until.deadline) return { rows: found, bottom };
       cursor = bottom;
@@ -188,15 +191,15 @@ export class SqlInsight implements Insight {
   }
 
   async #due(filter: InsightFilter, page: { limit: number; cursor: string | null }): Promise<InsightPage> {
-    const [at, id] = (page.cursor ?? `-1 ${LOWEST}`).split(" ");
+    const [at, place] = page.cursor?.split(" ") ?? [];
     const rows = await this.#driver.read({
       name: "lineUp",
       params: {
         now: this.#driver.now(),
         queues: filter.queues ?? null,
         names: filter.names ?? null,
-        fromAt: Number(at),
-        fromId: id ?? LOWEST,
+        fromAt: Number(at ?? -1),
+        fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
         limit: page.limit + 1,
       },
     });
@@ -204,7 +207,7 @@ export class SqlInsight implements Insight {
     const ids = rows.slice(0, page.limit).map((row) => text(row, "id"));
     return {
       jobs: await this.#summaries(ids),
-      cursor: last === undefined ? null : `${number(last, "run_at")} ${text(last, "id")}`,
+      cursor: last === undefined ? null : `${number(last, "run_at")} ${placeIn(last)}`,
       cut: false,
     };
   }
@@ -266,7 +269,7 @@ export class SqlInsight implements Insight {
               rows.reduce((n, row) => (row["state"] === state ? n + number(row, "n") : n), 0) > COUNT_CAP,
           );
         const { rows, bottom } = await this.#walk("tally", walk, filter, {
-          cursor: HIGHEST,
+          cursor: null,
           deadline,
           enough,
         });
@@ -418,7 +421,14 @@ export class SqlInsight implements Insight {
   ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
     const queues = filter.queues ?? null;
     const names = filter.names ?? null;
-    const params = { now: this.#driver.now(), queues, names, cursor: HIGHEST, scan: GROUP_SCAN };
+    const params = {
+      now: this.#driver.now(),
+      queues,
+      names,
+      cursor: null,
+      before: HIGHEST,
+      scan: GROUP_SCAN,
+    };
     const [dead, troubled, known] = await Promise.all([
       this.#driver.read({ name: "groupDead", params }),
       this.#driver.read({ name: "groupTroubled", params: { ...params, scan: TROUBLED_SCAN } }),
@@ -545,10 +555,9 @@ export class SqlInsight implements Insight {
     return statSync(`${target.path}-wal`, { throwIfNoEntry: false })?.size ?? null;
   }
 
-  #params(filter: InsightFilter, states: readonly JobState[], cursor: string): Params {
+  #params(filter: InsightFilter, states: readonly JobState[], cursor: Place | null): Params {
     // What had ended by then was created before.
     const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
-    const until = before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS);
     const payload = filter.payload ?? null;
     return {
       now: this.#driver.now(),
@@ -562,8 +571,9 @@ export class SqlInsight implements Insight {
       since: filter.since ?? null,
       until: filter.until ?? null,
       search: filter.search === undefined ? null : needle(filter.search),
-      cursor: cursor < until ? cursor : until,
-      from: lowest(filter),
+      cursor,
+      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
+      before: before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS),
       attemptMin: filter.attempt?.min ?? null,
       attemptMax: filter.attempt?.max ?? null,
       ranMin: filter.ran?.min ?? null,
@@ -589,13 +599,8 @@ function withSample<G extends ErrorGroup>(group: G, sample: JobSummary | undefin
 }
 
 /** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
-function wasCut(row: Row, walked: number, scan: number, filter: InsightFilter): string | null {
-  const bottom = maybeText(row, "bottom");
-  return walked >= scan && bottom !== null && bottom > lowest(filter) ? bottom : null;
-}
-
-function lowest(filter: InsightFilter): string {
-  return filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS);
+function wasCut(row: Row, walked: number, scan: number): Place | null {
+  return walked >= scan ? (row["bottom"] as Place | null) : null;
 }
 
 /** The lowest UUIDv7 of an instant. */

@@ -11,6 +11,7 @@ import { isId } from "../policy/id.ts";
 import { type InputPatch, patched } from "../policy/patch.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../store.ts";
 import type { Params, Row, Script } from "./catalogue.ts";
+import { cursorFor, placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { takeKeys } from "./enqueue.ts";
 import { limitColumns, resolveLanes } from "./lanes.ts";
@@ -35,15 +36,27 @@ export class Jobs {
     // One more than asked for tells whether there is a next page.
     const rows = await this.#driver.read({
       name: "list",
-      params: { ...this.#filter(filter), cursor: page.cursor, limit: page.limit + 1 },
+      params: {
+        ...this.#filter(filter),
+        cursor: cursorFor(this.#driver, page.cursor),
+        limit: page.limit + 1,
+      },
     });
-    const jobs = rows.slice(0, page.limit).map(job);
-    return { jobs, cursor: rows.length > page.limit ? (jobs.at(-1)?.id ?? null) : null };
+    const given = rows.slice(0, page.limit);
+    const last = rows.length > page.limit ? given.at(-1) : undefined;
+    return { jobs: given.map(job), cursor: last === undefined ? null : String(placeIn(last)) };
   }
 
-  async ids(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<string[]> {
+  async ids(
+    filter: JobFilter,
+    page: { limit: number; cursor: string | null },
+  ): Promise<{ ids: string[]; cursor: string | null }> {
     const rows = await this.#driver.read({ name: "ids", params: { ...this.#filter(filter), ...page } });
-    return rows.map((row) => text(row, "id"));
+    const last = rows.at(-1);
+    return {
+      ids: rows.map((row) => text(row, "id")),
+      cursor: last === undefined ? null : String(placeIn(last)),
+    };
   }
 
   async count(filter: JobFilter): Promise<number> {

@@ -8,10 +8,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { idAt } from "../policy/id.ts";
 import type { DutyState, PruneReport } from "../store.ts";
+import { placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { maybeText, number, queueSettings, text } from "./rows.ts";
-
-const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 
 interface Rule {
   readonly states: readonly ("done" | "dead" | "cancelled")[];
@@ -75,7 +74,7 @@ export class Retention {
     if (rule.keepMs === 0) return;
     // A job's id is from before its end, so nothing with a younger id can have been kept long enough.
     const before = idAt(Math.max(0, this.#clock.now() - rule.keepMs + 1));
-    let after = FIRST_ID;
+    let after: string | null = null;
     for (;;) {
       const params = {
         now: this.#driver.now(),
@@ -99,7 +98,7 @@ export class Retention {
         if (state === "done" || state === "dead" || state === "cancelled") report[state] += 1;
       }
       if (rows.length < batch) return;
-      after = text(last, "id");
+      after = String(placeIn(last));
       await turn();
     }
   }

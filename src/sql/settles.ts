@@ -95,7 +95,7 @@ export class Settles {
       this.#wakeFreed(settled.freed);
       rows = settled.rows;
     }
-    await this.#tellWatchers(ended, rows);
+    if (rows.length > 0) await this.#tellWatchers(ended, named(ended, rows));
     return endedOf(rows);
   }
 
@@ -224,17 +224,21 @@ function doneCall(
 ): { call: Call; endedOf: (rows: readonly Row[]) => Set<string> } {
   const token = ended[0]?.token ?? null;
   if (!ended.every((transition) => transition.token === token && transition.output === null)) {
-    const rows = ended.map(({ id, token, output }) => ({ id, token, output }));
-    return { call: { name: "done", params: { ...params, rows } }, endedOf: ids };
+    const rows = ended.map(({ place, token, output }) => ({ place, token, output }));
+    return {
+      call: { name: "done", params: { ...params, rows } },
+      endedOf: (moved) => ids(named(ended, moved)),
+    };
   }
-  const all = ended.map(({ id }) => id);
+  const places = ended.map(({ place }) => place) as string[] | number[];
   // What it names was watched, or was not its to end.
   const endedOf = (rows: readonly Row[]): Set<string> => {
-    if (rows.length === 0) return new Set(all);
-    const missed = ids(rows.filter((row) => !flag(row, "watched")));
-    return new Set(all.filter((id) => !missed.has(id)));
+    const missed = new Set(rows.filter((row) => !flag(row, "watched")).map((row) => row["place"]));
+    const moved = new Set<string>();
+    for (const { id, place } of ended) if (missed.size === 0 || !missed.has(place)) moved.add(id);
+    return moved;
   };
-  return { call: { name: "doneAlike", params: { ...params, token, ids: all } }, endedOf };
+  return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
 }
 
 /** It stands in counts of limits. */
@@ -277,6 +281,12 @@ function onceMore(transition: Transition): Transition & { move: "again" } {
 function undoRow(transition: Transition): RowList[number] {
   const ended = transition.move === "end" ? transition : null;
   return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
+}
+
+/** Rows that say which jobs they mean by their places, with the ids that these have. */
+function named(ended: readonly (Transition & { move: "end" })[], rows: readonly Row[]): Row[] {
+  const byPlace = new Map<unknown, string>(ended.map(({ place, id }) => [place, id]));
+  return rows.map((row) => ({ ...row, id: byPlace.get(row["place"]) }));
 }
 
 function ids(rows: readonly Row[]): Set<string> {

@@ -1,4 +1,9 @@
-/** An operator's hands on a SQLite file. Beside postgres/admin.ts; the contract is in sql/admin.ts. */
+/**
+ * An operator's hands on a SQLite file. Beside postgres/admin.ts; the contract is in sql/admin.ts.
+ *
+ * Jobs are numbered here (seq.ts), and their numbers are this file's own: rows leave it with ids in their place, in the
+ * order of the numbers, and what comes in is numbered anew. A job must be here before the rows that are about it.
+ */
 import {
   type Admin,
   type AdminTable,
@@ -16,6 +21,9 @@ import { toStoreError } from "./errors.ts";
 import { databasePath } from "./file.ts";
 import type { Handle } from "./handle.ts";
 import { migrations } from "./migrations.ts";
+
+/** Keyed by the number that `job` gives; a claim's list is of numbers too. */
+const NUMBERED: readonly string[] = ["ready", "history"];
 
 interface Entry {
   readonly type: string;
@@ -85,9 +93,13 @@ class SqliteAdmin implements Admin {
       .filter((name) => !NOT_COPIED.includes(name))
       .map((name) => {
         const columns = this.#all(`select name, pk from pragma_table_info('${this.schema}_${name}')`);
+        const names = columns.map((column) => String(column["name"]));
         return {
           name,
-          columns: columns.map((column) => String(column["name"])),
+          columns:
+            NUMBERED.includes(name) || name === "job"
+              ? ["id", ...names.filter((column) => !["seq", "id"].includes(column))]
+              : names,
           key: columns
             .filter((column) => Number(column["pk"]) > 0)
             .sort((a, b) => Number(a["pk"]) - Number(b["pk"]))
@@ -105,7 +117,11 @@ class SqliteAdmin implements Admin {
     const where =
       after === null || key === "" ? "" : ` where (${key}) > (${after.map(() => "?").join(", ")})`;
     const order = key === "" ? "" : ` order by ${key} limit ${limit}`;
-    return this.#all(`select * from ${this.#quoted(table.name)}${where}${order}`, after ?? []) as PlainRow[];
+    const more = this.#outward(table.name);
+    return this.#all(
+      `select *${more} from ${this.#quoted(table.name)}${where}${order}`,
+      after ?? [],
+    ) as PlainRow[];
   }
 
   async write(
@@ -113,12 +129,8 @@ class SqliteAdmin implements Admin {
     rows: readonly PlainRow[],
     note: { readonly key: string; readonly value: string },
   ): Promise<void> {
-    const columns = table.columns.map((column) => `"${column}"`).join(", ");
-    const places = table.columns.map(() => "?").join(", ");
     this.#transaction(() => {
-      const insert = this.#handle.prepare(
-        `insert into ${this.#quoted(table.name)} (${columns}) values (${places}) on conflict do nothing`,
-      );
+      const insert = this.#handle.prepare(this.#insert(table));
       for (const row of rows) insert.run(...table.columns.map((column) => stored(row[column] ?? null)));
       this.#note(note.key, note.value);
     });
@@ -204,6 +216,36 @@ class SqliteAdmin implements Admin {
 
   #entries(): Entry[] {
     return entriesOf(this.#handle, this.schema);
+  }
+
+  /** What a row needs besides its columns, to leave without numbers. A claim may name jobs that have gone since. */
+  #outward(table: string): string {
+    const job = this.#quoted("job");
+    if (table === "claim")
+      return `, (select json_group_array(coalesce(j.id, o.value)) from json_each(ids) o left join ${job} j on j.seq = o.value
+        where j.id is not null or o.type = 'text') as ids`;
+    if (!NUMBERED.includes(table)) return "";
+    return `, (select j.id from ${job} j where j.seq = ${this.#quoted(table)}.seq) as id`;
+  }
+
+  /** The way in: ids become numbers. */
+  #insert({ name, columns }: AdminTable): string {
+    const into = `insert into ${this.#quoted(name)}`;
+    const job = this.#quoted("job");
+    const list = columns.map((column) => `"${column}"`);
+    if (NUMBERED.includes(name)) {
+      const numbers = ["seq", ...list.slice(1)].join(", ");
+      const given = columns.map((column, index) => `?${index + 1} as "${column}"`).join(", ");
+      const values = list.slice(1).map((column) => `g.${column}`);
+      return `${into} (${numbers}) select ${["j.seq", ...values].join(", ")}
+        from (select ${given}) g join ${job} j on j.id = g.id where true on conflict do nothing`;
+    }
+    const values = columns.map((column) =>
+      name === "claim" && column === "ids"
+        ? `(select json_group_array(coalesce(j.seq, o.value)) from json_each(?) o left join ${job} j on j.id = o.value)`
+        : "?",
+    );
+    return `${into} (${list.join(", ")}) values (${values.join(", ")}) on conflict do nothing`;
   }
 
   #note(key: string, value: string): void {

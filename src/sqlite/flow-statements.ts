@@ -6,8 +6,10 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { seqOf } from "./seq.ts";
 
 export function flowStatements(t: Tables, alive: string) {
+  const seq = seqOf(t);
   const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
@@ -15,7 +17,7 @@ export function flowStatements(t: Tables, alive: string) {
         ended_at = excluded.ended_at, undo = excluded.undo, output = excluded.output, error = excluded.error, label = excluded.label,
         wake_at = case when excluded.kind in ('sleep', 'signal') then coalesce(wake_at, excluded.wake_at) else excluded.wake_at end`;
   const held = (id: string, token: string) =>
-    `exists (select 1 from ${t.ready} r where r.id = ${id} and r.token = ${token}) and ${alive}`;
+    `exists (select 1 from ${t.ready} r where r.seq = ${seq.of(id)} and r.token = ${token}) and ${alive}`;
   const nextSignal = `(select id from ${t.signal} where topic = :topic and expires_at > :now order by id limit 1)`;
   const wakeAt = `coalesce((select w.wake_at from ${t.step} w where w.job = :id and w.name = :name), :now + :wakeIn)`;
   const unmet = `(select count(*) from ${t.dependency} d where d.job = :rows.id and d.step is not null and d.state is null)`;
@@ -30,14 +32,14 @@ export function flowStatements(t: Tables, alive: string) {
     findSteps: `select * from ${t.step} where job = :id order by seq, name`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
-      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where h.id = :id`,
+      from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line where h.seq = ${seq.of(":id")}`,
     // As of the fork's first attempt: a failure that the handler answered is not tried again (flow/replay.ts).
     copySteps: `
       insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label)
       select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, output, error, label from ${t.step} where job = :id and seq < :before`,
-    markBegun: `update ${t.ready} set begun = 1 where id = :id`,
+    markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
     findStep: `select * from ${t.step} where job = :id and name = :name`,
-    holdRow: `select r.id from ${t.ready} r where r.id = :id and r.token = :token and ${alive}`,
+    holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${alive}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
@@ -49,7 +51,7 @@ export function flowStatements(t: Tables, alive: string) {
               where w.job = :rows.id and w.state = 'open' and w.topic is not null) then :now
             when :rows.open > 0 and case when :rows.every then ${unmet} = 0 else ${unmet} < :rows.open end then :now
             else coalesce(:rows.at, ${WAITING_AT}) end
-        where id = :rows.id and token = :rows.token and ${alive} returning id`,
+        where seq = ${seq.of(":rows.id")} and token = :rows.token and ${alive} returning :rows.id as id`,
     ],
     askedCancels: `select id, reason from ${t.cancel} where id = :rows.id and token = :rows.token`,
     lockTopics: `select value from json_each(:topics) where false`,
@@ -68,41 +70,42 @@ export function flowStatements(t: Tables, alive: string) {
     sendSignal: `insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, :now, :now + :expires) returning id`,
     wakeWaiters: `
       update ${t.ready} set run_at = :now, waits = null
-      where token is null and waits is not null and id in (
-        select s.job from ${t.step} s join ${t.ready} w on w.id = s.job and w.token is null and w.waits is not null
+      where token is null and waits is not null and seq in (
+        select w.seq from ${t.step} s join ${t.job} j on j.id = s.job join ${t.ready} w on w.seq = j.seq and w.token is null and w.waits is not null
         where s.topic = :topic and s.state = 'open' order by s.started_at, s.job
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > :now))
-      returning id, lane is not null as laned`,
+      returning ${seq.id(`${t.ready}.seq`)} as id, lane is not null as laned`,
     expireSignals: `delete from ${t.signal} where expires_at <= :now`,
     // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
     // whether there are signals to forget. One look, because an idle worker makes it too.
     strays: `
       select 'topic' as kind, topic as id, null as state from (
         select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > :now
+        join ${t.job} j on j.id = s.job join ${t.ready} r on r.seq = j.seq and r.token is null and r.waits is not null and r.run_at > :now
         where g.expires_at > :now limit :limit) stranded
       union all
       select 'end', id, state from (
         select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-        left join ${t.history} h on h.id = d.on_job
-        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+        left join ${t.history} h on h.seq = ${seq.of("d.on_job")}
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of("d.on_job")})
           and (d.policy <> 'wait' or h.state = 'done')
         limit :limit) ended
       union all
       select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`,
-    watch: `update ${t.ready} set watched = 1 where id in (select value from json_each(:ids)) returning id`,
-    endsOf: `select id, state, output, errors from ${t.history} where id in (select value from json_each(:ids))`,
+    watch: `update ${t.ready} set watched = 1 where seq in ${seq.among(":ids")} returning ${seq.id(`${t.ready}.seq`)} as id`,
+    endsOf: `
+      select j.id, h.state, h.output, h.errors from ${t.job} j join ${t.history} h on h.seq = j.seq where j.id in (select value from json_each(:ids))`,
     addDependencies: `
       insert into ${t.dependency} (job, on_job, policy, step, state, met_at)
       values (:rows.job, :rows.on, :rows.policy, :rows.step, :rows.state, case when :rows.state is not null then :now end)
       on conflict (job, on_job) do nothing`,
     placeDependents: `
       update ${t.ready} set due_at = run_at, run_at = ${WAITING_AT}, waits = 'jobs', pending = :rows.pending
-      where id = :rows.id and token is null and pending is null and not begun returning id`,
+      where seq = ${seq.of(":rows.id")} and token is null and pending is null and not begun returning :rows.id as id`,
     awaited: `select distinct on_job as id from ${t.dependency} where on_job in (select value from json_each(:ids)) and state is null`,
     meet: [
       `update ${t.step} set state = case when :rows.state = 'done' then 'done' else 'failed' end,
-          output = (select h.output from ${t.history} h where h.id = :rows.id), error = (select h.errors from ${t.history} h where h.id = :rows.id),
+          output = (select h.output from ${t.history} h where h.seq = ${seq.of(":rows.id")}), error = (select h.errors from ${t.history} h where h.seq = ${seq.of(":rows.id")}),
           label = :rows.state, ended_at = :now
         where state = 'open' and (job, name) in (
           select d.job, d.step from ${t.dependency} d where d.on_job = :rows.id and d.state is null and d.step is not null)`,
@@ -114,8 +117,8 @@ export function flowStatements(t: Tables, alive: string) {
       update ${t.ready} set pending = coalesce(pending, 1) - :rows.met,
         waits = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then null else waits end,
         run_at = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then max(:now, coalesce(due_at, 0)) else run_at end
-      where id = :rows.id and token is null and waits is not null
-      returning id, waits is null as due, lane is not null as laned`,
+      where seq = ${seq.of(":rows.id")} and token is null and waits is not null
+      returning :rows.id as id, waits is null as due, lane is not null as laned`,
     dependenciesOf: `
       select d.job, d.on_job, d.policy, d.step, d.state, d.met_at from ${t.dependency} d where d.job = :id order by d.on_job limit :limit`,
     childrenOf: `select id from ${t.job} where parent_id in (select value from json_each(:ids)) order by id limit :limit`,
@@ -132,7 +135,7 @@ export function flowStatements(t: Tables, alive: string) {
       delete from ${t.step} where job in (select value from json_each(:ids)) and (state = 'failed' or (state = 'open' and kind = 'step')
         or job in (select u.job from ${t.step} u where u.name = '$undo' and u.job in (select value from json_each(:ids))))`,
     saveMachine: [
-      `update ${t.ready} set attempt = :attempt, crashes = 0 where id = :id and token = :token and ${alive} and :attempt is not null`,
+      `update ${t.ready} set attempt = :attempt, crashes = 0 where seq = ${seq.of(":id")} and token = :token and ${alive} and :attempt is not null`,
       `insert into ${t.step} (${columns})
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
           case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.output, null, :rows.label
@@ -142,15 +145,17 @@ export function flowStatements(t: Tables, alive: string) {
         returning job as id`,
     ],
     advance: `update ${t.job} set extras = :extras where id = :id and ${held(":id", ":token")} returning id`,
-    stillHeld: `select r.id from ${t.ready} r where r.id = :id and r.token = :token`,
+    stillHeld: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token`,
     liveFlows: `
-      select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
-      where r.begun and l.name in (select value from json_each(:names)) and r.id > :after and exists (select 1 from ${t.step} s where s.job = r.id)
-      order by r.id limit :limit`,
+      select j.id, r.seq as place, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
+      from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.seq = r.seq
+      where r.begun and l.name in (select value from json_each(:names)) and r.seq > coalesce(cast(:after as integer), 0)
+        and exists (select 1 from ${t.step} s where s.job = j.id)
+      order by r.seq limit :limit`,
     flowRow: `
-      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id where r.id = :id
+      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.seq = r.seq where j.id = :id
       union all
-      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.line} l on l.id = h.line join ${t.job} j on j.id = h.id where h.id = :id
+      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.line} l on l.id = h.line join ${t.job} j on j.seq = h.seq where j.id = :id
       limit 1`,
   } satisfies Partial<Statements>;
 }

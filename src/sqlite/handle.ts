@@ -22,6 +22,9 @@ interface Statement {
   run(...values: unknown[]): unknown;
   /** better-sqlite3 only: false for statements that return no rows. */
   readonly reader?: boolean;
+  /** node:sqlite only, since 22.16 and 24.0. */
+  columns?(): { readonly name: string }[];
+  setReturnArrays?(enabled: boolean): void;
 }
 
 /** What both drivers' handles can do. */
@@ -64,6 +67,8 @@ export function inTransaction(handle: Handle): boolean {
 interface Prepared {
   readonly parsed: Parsed;
   readonly statement: Statement;
+  /** The columns, where rows come as arrays; null: they come as objects. */
+  readonly columns: readonly string[] | null;
   /** The list that the statement runs over, row by row; null for a statement that runs once. */
   readonly list: string | null;
   /** The same for several rows at once, where that is possible: half of what a row costs is the call. */
@@ -107,7 +112,8 @@ export class SqliteSession {
         row === undefined || !sql.trimStart().startsWith("insert")
           ? null
           : this.handle.prepare(sql + `, ${row}`.repeat(ROWS_AT_ONCE - 1));
-      return { parsed, list, statement: this.handle.prepare(sql), several };
+      const statement = this.handle.prepare(sql);
+      return { parsed, list, statement, columns: asArrays(statement), several };
     });
     this.#prepared.set(name, prepared);
     return prepared;
@@ -115,7 +121,7 @@ export class SqliteSession {
 }
 
 function runOne(one: Prepared, params: Params): Row[] {
-  if (one.list === null) return execute(one.statement, bind(one.parsed, params, encode));
+  if (one.list === null) return execute(one, bind(one.parsed, params, encode));
   const list = params[one.list] as RowList;
   if (list.length === 0) return [];
   const slots = one.parsed.slots;
@@ -141,21 +147,36 @@ function runOne(one: Prepared, params: Params): Row[] {
       fill(list[i] as RowList[number]);
       for (const value of values) all.push(value);
     }
-    execute(one.several, all);
+    one.several.run(...all);
   }
   for (; next < list.length; next += 1) {
     fill(list[next] as RowList[number]);
-    for (const row of execute(one.statement, values)) rows.push(row);
+    for (const row of execute(one, values)) rows.push(row);
   }
   return rows;
 }
 
-function execute(statement: Statement, values: unknown[]): Row[] {
-  if (statement.reader === false) {
+/** An object of node:sqlite's is a dictionary, slow to make and to read: arrays cost half, also with what `shaped` adds. */
+function asArrays(statement: Statement): readonly string[] | null {
+  if (statement.columns === undefined || statement.setReturnArrays === undefined) return null;
+  const columns = statement.columns().map(({ name }) => name);
+  if (columns.length > 0) statement.setReturnArrays(true);
+  return columns;
+}
+
+function execute({ statement, columns }: Prepared, values: unknown[]): Row[] {
+  if (statement.reader === false || columns?.length === 0) {
     statement.run(...values);
     return [];
   }
-  return statement.all(...values) as Row[];
+  const rows = statement.all(...values);
+  return columns === null ? (rows as Row[]) : (rows as unknown[][]).map((row) => shaped(row, columns));
+}
+
+function shaped(values: readonly unknown[], columns: readonly string[]): Row {
+  const row: Row = {};
+  for (let i = 0; i < columns.length; i += 1) row[columns[i] as string] = values[i];
+  return row;
 }
 
 function encode(value: Value | RowList): unknown {

@@ -1,11 +1,13 @@
 /**
  * The dashboard's statements for SQLite. Read it beside postgres/insight.ts: same names, same order, same parameters.
  *
- * A walk takes at most :scan entries of an index, newest first, between :from and :cursor, and filters what it took.
- * Columns of `job` are looked at only for a filter that needs them (:deep).
+ * A walk takes at most :scan rows, newest first, from :cursor down to the time that is asked for, and filters what it
+ * took. Rows of `job` are looked at only for a filter that needs them (:deep), and for the ids of what is given out.
  */
 import { WAITING_AT } from "../job.ts";
 import type { Statements, Tables } from "../sql/catalogue.ts";
+import { CLOCK_SLACK_MS } from "../sql/insight.ts";
+import { seqOf } from "./seq.ts";
 
 interface Shared {
   readonly state: string;
@@ -15,6 +17,7 @@ interface Shared {
 }
 
 export function insightStatements(t: Tables, { state, live, ended, levels }: Shared) {
+  const seq = seqOf(t);
   const linesIn = `select l.id from ${t.line} l
           where (:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
   const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
@@ -30,8 +33,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         from json_each(:paths) p join json_each(:wants) v on v.key = p.key
       ),
       found as (
-        select w.id, w.state, w.line from walked w
-        where w.id >= :from and (:states is null or w.state in (select value from json_each(:states)))
+        select w.seq, w.state, w.line from walked w
+        where (:states is null or w.state in (select value from json_each(:states)))
           and ${among("w")}
           and (:group is null or w.error_group = :group)
           and (:attemptMin is null or w.attempt >= :attemptMin) and (:attemptMax is null or w.attempt <= :attemptMax)
@@ -39,29 +42,34 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
           and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
             and coalesce(w.ended_at, :now) - w.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
           and (:worker is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
-          and (:error is null or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :error) > 0))
+          and (:error is null or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :error) > 0))
           and (not :deep or exists (
-            select 1 from ${t.job} j where j.id = w.id
+            select 1 from ${t.job} j where j.seq = w.seq
               and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
               and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
-              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.id = w.id and instr(lower(e.errors), :search) > 0))
+              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))
               and (:paths is null or (json_valid(j.input) and not exists (
                 select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)))))
       )`;
   const browse = (taken: string, table: string) => `${walk(taken, table)}
-      select * from (select f.id, null as bottom, null as walked from found f order by f.id desc limit :limit)
+      select * from (select ${seq.id("f.seq")} as id, f.seq as place, null as bottom, null as walked from found f order by f.seq desc limit :limit)
       union all
-      select null, (select min(id) from walked), (select count(*) from walked)`;
+      select null, null, (select min(seq) from walked), (select count(*) from walked)`;
   const tally = (taken: string, table: string) => `${walk(taken, table)}
       select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
-      union all select null, null, (select count(*) from walked), (select min(id) from walked)`;
-  const range = (row: string) => `${row}.id < :cursor`;
-  const newest = (row: string) => `order by ${row}.id desc limit :scan`;
-  const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null as ended_at`;
-  const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
+      union all select null, null, (select count(*) from walked), (select min(seq) from walked)`;
+  const under = (row: string) => `${row}.seq < coalesce(cast(:cursor as integer), 9223372036854775807)`;
+  /** The clock of whoever enqueued may have been put right since, hence the slack. */
+  const range = (row: string) => `${under(row)}
+          and ${row}.seq < case when :until is null and :endedMax is null then 9223372036854775807
+            else ${seq.at(`min(coalesce(:until, 8640000000000000), coalesce(:endedMax, 8640000000000000)) + ${CLOCK_SLACK_MS}`)} end
+          and ${row}.seq >= case when :since is null then 0 else ${seq.at(`:since - ${CLOCK_SLACK_MS}`)} end`;
+  const newest = (row: string) => `order by ${row}.seq desc limit :scan`;
+  const columns = `r.seq, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null as ended_at`;
+  const endedColumns = `h.seq, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
   const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
   const takenHeld = `
-        select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.id = o.value and r.token = c.token
+        select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
         where ${range("r")} ${newest("r")}`;
   const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
   const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
@@ -88,17 +96,17 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     tallyUnhappy: tally(takenUnhappy, t.history),
     lineUp: `
       with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
-      select r.id, r.run_at from level_of lv cross join ${t.ready} r
-      where lv.rank is not null and r.id in (
-        select c.id from ${t.ready} c
+      select ${seq.id("r.seq")} as id, r.seq as place, r.run_at from level_of lv cross join ${t.ready} r
+      where lv.rank is not null and r.seq in (
+        select c.seq from ${t.ready} c
         where c.line = lv.line and c.rank = lv.rank and c.token is null and c.run_at > :now and c.run_at < ${WAITING_AT}
-          and (c.run_at, c.id) > (:fromAt, :fromId)
-        order by c.run_at, c.id limit :limit
-      ) order by r.run_at, r.id limit :limit`,
+          and (c.run_at, c.seq) > (:fromAt, cast(:fromPlace as integer))
+        order by c.run_at, c.seq limit :limit
+      ) order by r.run_at, r.seq limit :limit`,
     summaries: short(`
-        ${detailed.live} where r.id in (select value from json_each(:ids)) union all ${detailed.ended} where h.id in (select value from json_each(:ids))`),
+        ${detailed.live} where r.seq in ${seq.among(":ids")} union all ${detailed.ended} where h.seq in ${seq.among(":ids")}`),
     inspect: `
-      select * from (${detailed.live} where r.id = :id union all ${detailed.ended} where h.id = :id) one limit 1`,
+      select * from (${detailed.live} where r.seq = ${seq.of(":id")} union all ${detailed.ended} where h.seq = ${seq.of(":id")}) one limit 1`,
     tallyLines: `
       with recursive scope as (select l.id as line from ${t.line} l),${levels},
       cap (n) as materialized (select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from level_of lv where lv.rank is not null),
@@ -108,7 +116,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
           ${count(`r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}`)} as scheduled,
           ${count(`r.token is null and r.run_at >= ${WAITING_AT}`)} as waiting,
           (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= :now
-            order by r.run_at, r.id limit 1) as oldest
+            order by r.run_at, r.seq limit 1) as oldest
         from level_of lv where lv.rank is not null
       )
       select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
@@ -117,29 +125,29 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       from ${t.line} l left join counted c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, count(*) as running, min(r.started_at) as longest
-      from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.id = o.value and r.token = c.token
+      from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
       join ${t.line} l on l.id = r.line group by l.queue, l.name`,
     // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
     groupDead: `
       with walked as materialized (
-        select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
+        select h.seq, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${under("h")} ${newest("h")}
       ),
       counted as (
-        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id) as sample,
+        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
           count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
           count(*) filter (where w.ended_at > :now - 604800000) as week
         from walked w where w.state = 'dead' and w.error_group is not null and ${among("w")} group by w.line, w.error_group
       )
-      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
+      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, ${seq.id("c.newest")} as sample, c.hour, c.day, c.week
       from counted c join ${t.line} l on l.id = c.line
       union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
     groupTroubled: `
       with counted as (
-        select w.line, w.error_group, count(*) as n, max(w.id) as sample
-        from (select r.id, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w
+        select w.line, w.error_group, count(*) as n, max(w.seq) as newest
+        from (select r.seq, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w
         where ${among("w")} group by w.line, w.error_group
       )
-      select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
+      select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details) values (:now, :actor, :action, :target, :outcome, :details)`,
     dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,

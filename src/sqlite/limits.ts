@@ -6,6 +6,7 @@
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
+import { seqOf } from "./seq.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
 export interface Pieces {
@@ -14,9 +15,12 @@ export interface Pieces {
   readonly unstopped: (queue: string) => string;
   /** What few jobs have, as one column. */
   readonly rest: string;
+  /** The claim that the statements before have filed; null: none. */
+  readonly filed: string;
 }
 
 export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
+  const seq = seqOf(t);
   /** The laned lines in scope. */
   const laned = (where: string) => `
     scope as materialized (
@@ -41,13 +45,13 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     )`;
   const due = (level: string) => `
               c.lane = ${level}.lane and c.line = ${level}.line and c.rank = ${level}.rank and c.token is null and c.run_at <= :now
-              order by c.run_at, c.id`;
+              order by c.run_at, c.seq`;
   const take = (counted: string, more = "") => [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now, counted = ${counted}
-      where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted, j.input, j.max_attempts, ${piece.rest}${more}
-      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
-      where changes() > 0 and c.token = last_insert_rowid()`,
+      where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${piece.filed})`,
+    `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted, j.input, j.max_attempts, ${piece.rest}${more}
+      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
+      where c.token = ${piece.filed}`,
   ];
   /** The lanes that something rang for: in the lines in scope, or (what is given back) in any line of their queues. */
   const heard = `${laned("")},
@@ -72,7 +76,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     findLanes: `select id, queue, key, used_at < :now - ${MARK_AFTER_MS} as stale from ${t.lane} where queue = :rows.queue and key = :rows.key`,
     ringJobs: ring(`
       select r.line, r.lane, min(r.run_at) from ${t.ready} r
-      where r.id in (select value from json_each(:ids)) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line, r.lane`),
+      where r.seq in ${seq.among(":ids")} and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line, r.lane`),
 
     // Claim, in this order.
     lockGates: `
@@ -83,15 +87,15 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     // Of a claim of \`takeGated\` all are counted: one of them speaks for the others.
     adopt: `
       insert into ${t.ghost} (queue, id, token)
-      select l.queue, r.id, r.token from ${t.claim} c cross join json_each(c.ids) o
-      join ${t.ready} r on r.id = o.value and r.token = c.token
+      select l.queue, ${seq.id("r.seq")}, r.token from ${t.claim} c cross join json_each(c.ids) o
+      join ${t.ready} r on r.seq = o.value and r.token = c.token
       join ${t.line} l on l.id = r.line
-      where (select k.counted from json_each(c.ids) e cross join ${t.ready} k on k.id = e.value and k.token = c.token limit 1) is not 2
+      where (select k.counted from json_each(c.ids) e cross join ${t.ready} k on k.seq = e.value and k.token = c.token limit 1) is not 2
         and l.queue in (select value from json_each(:names)) and coalesce(r.counted, 0) & 2 = 0
       on conflict (queue, id, token) do nothing`,
     ghosts: [
       `delete from ${t.ghost} where queue in (select value from json_each(:names))
-        and not exists (select 1 from ${t.ready} r where r.id = ${t.ghost}.id and r.token = ${t.ghost}.token)`,
+        and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.ghost}.id`)} and r.token = ${t.ghost}.token)`,
       `select queue, count(*) as n from ${t.ghost} where queue in (select value from json_each(:names)) group by queue`,
     ],
     hearBells: [
@@ -137,17 +141,17 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           from level_of l where l.rank is not null and ${piece.alive}
         )
         -- A lane with one priority has nothing to share: the index alone answers.
-        select :session, json_group_array(id) from (
-          select o.value as id from level l cross join json_each((
-            select json_group_array(c.id) from (
-              select c.id from ${t.ready} c where ${due("l")} limit :most
+        select :session, json_group_array(seq) from (
+          select o.value as seq from level l cross join json_each((
+            select json_group_array(c.seq) from (
+              select c.seq from ${t.ready} c where ${due("l")} limit :most
             ) c)) o
           where l.ranks = 1 and o.key < l.n
           union all
-          select id from (
-            select r.id, l.n, row_number() over (partition by l.lane, l.line order by l.rank * :direction, r.run_at, r.id) as place
+          select seq from (
+            select r.seq, l.n, row_number() over (partition by l.lane, l.line order by l.rank * :direction, r.run_at, r.seq) as place
             from level l cross join ${t.ready} r
-            where l.ranks > 1 and r.id in (select c.id from ${t.ready} c where ${due("l")} limit :most)
+            where l.ranks > 1 and r.seq in (select c.seq from ${t.ready} c where ${due("l")} limit :most)
           ) where place <= n
         ) having count(*) > 0`,
       ...take("1 + 2 * (line in (select value from json_each(:counted)))"),
@@ -172,14 +176,14 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         level as materialized (
           select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
         )
-        select :session, json_group_array(id) from (
-          select id from (
-            select r.id, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.id) as place
+        select :session, json_group_array(seq) from (
+          select seq from (
+            select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
             from level l cross join ${t.ready} r
-            where r.id in (
-              select c.id from ${t.ready} c
+            where r.seq in (
+              select c.seq from ${t.ready} c
               where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now
-              order by c.run_at, c.id limit :most)
+              order by c.run_at, c.seq limit :most)
           ) where place <= n order by place
         ) having count(*) > 0`,
       ...take("2", `, (select l.queue from ${t.line} l where l.id = r.line) as queue`),
@@ -187,7 +191,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     laneHeads: `
       with recursive ${levels}
       select l.lane, l.line, min((select r.run_at from ${t.ready} r
-          where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1)) as at
+          where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)) as at
       from level_of l where l.rank is not null group by l.lane, l.line`,
     turned: [
       `update ${t.lane} set running = running + :lanes.n, starts = :lanes.starts where id = :lanes.lane`,
@@ -215,7 +219,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       )
       select :now as now, min(
         coalesce((select min(max(l.gate_at, (select r.run_at from ${t.ready} r
-          where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1))) from level_of l where l.rank is not null), ${WAITING_AT}),
+          where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1))) from level_of l where l.rank is not null), ${WAITING_AT}),
         coalesce((select min(max(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
             case when exists (select 1 from ${t.bell} b where b.line = s.line) then 0 end,
             case when exists (select 1 from ${t.turn} w where w.line = s.line and w.active) then 0 end,
@@ -308,7 +312,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         (select count(*) from ${t.ghost} g where g.queue = l.queue)
           - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0) as ghosts
       from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
-      where r.id = :id`,
+      where r.seq = ${seq.of(":id")}`,
 
     // Breakers.
     breakerRows: `

@@ -1,7 +1,7 @@
 /**
  * SQLite's schema, one immutable entry for each version. Read it beside postgres/migrations.ts.
  *
- * What is SQLite's own: no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
+ * What is SQLite's own: jobs are numbered (seq.ts), and only `job` has the id; no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
  * the counter, so a token never comes twice), and a partial index for the claim, because a row that leaves the index
  * costs little here while Postgres would lose its HOT update.
  */
@@ -18,29 +18,32 @@ export const migrations: readonly Migration[] = [
       `insert into ${t.meta} values ('instance', lower(hex(randomblob(16))))`,
       `create table ${t.line} (
         id integer primary key, queue text not null, name text not null, laned integer not null default 0, unique (queue, name, laned))`,
+      // Counted up, so that no number comes twice: a row that was left behind must not become another job's.
       `create table ${t.job} (
-        id text primary key not null, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
+        seq integer primary key autoincrement, id text not null unique, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
         deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null)`,
       `create table ${t.ready} (
-        id text primary key not null, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
+        seq integer primary key, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
         lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, error_group text, errors text, progress text, note text,
         pending integer, due_at integer, waits text,
-        constraint lease_is_whole check ((token is null) = (session is null))) without rowid`,
+        constraint lease_is_whole check ((token is null) = (session is null)))`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
-      // The token, always null here, lets the index answer alone: `token is null` in a query asks for the column, and SQLite
-      // would fetch each row for it (counting 330,000 jobs: 880 ms; this way 42).
-      `create index "${schema}_ready_order" on ${t.ready} (line, rank, run_at, id, token) where token is null`,
-      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at, id) where lane is not null and token is null`,
+      // Every index of a table with a rowid ends in it: within one instant these are in the order of the numbers. The token,
+      // always null here, lets the index answer alone: `token is null` in a query asks for the column, and SQLite would
+      // fetch each row for it (counting 330,000 jobs: 880 ms; this way 42). Before the time, or an order by it would be lost.
+      `create index "${schema}_ready_order" on ${t.ready} (line, rank, token, run_at) where token is null`,
+      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at) where lane is not null and token is null`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
-      `create index "${schema}_ready_troubled" on ${t.ready} (id, line, error_group) where error_group is not null`,
+      `create index "${schema}_ready_troubled" on ${t.ready} (seq, line, error_group) where error_group is not null`,
       `create table ${t.history} (
-        id text primary key not null, line integer not null, rank integer not null, state text not null check (state in ('done', 'dead', 'cancelled')),
+        seq integer primary key, line integer not null, rank integer not null,
+        state text not null check (state = 'done' or state = 'dead' or state = 'cancelled'),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
         ended_at integer not null, session integer, error_group text, output text, errors text, progress text)`,
       // What failures are counted by is in it; jobs that are done write no entry.
-      `create index "${schema}_history_unhappy" on ${t.history} (id, state, line, error_group, ended_at) where state <> 'done'`,
+      `create index "${schema}_history_unhappy" on ${t.history} (seq, state, line, error_group, ended_at) where state <> 'done'`,
       `create table ${t.session} (
         id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
         started_at integer not null, stop_requested_at integer, closed_at integer, pid integer not null,
@@ -152,10 +155,10 @@ export const migrations: readonly Migration[] = [
         insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
           select coalesce(new.id, ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), new.max_attempts, case when new.context is not null then json_quote(new.context) end, new.lane
           from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
-        insert into ${t.ready} (id, line, rank, run_at, lane)
-          select j.id, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)),
+        insert into ${t.ready} (seq, line, rank, run_at, lane)
+          select j.seq, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)),
             (select l.id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane)
-          from ${t.job} j where j.rowid = last_insert_rowid();
+          from ${t.job} j where j.seq = last_insert_rowid();
         insert into ${t.bell} (line, lane, at)
           select l.id, a.id, coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)) from ${t.line} l, ${t.lane} a
           where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane
@@ -164,12 +167,12 @@ export const migrations: readonly Migration[] = [
       // Raw SQL: `insert into holdfast_retry (id) values (…)` resumes an ended job, at the step where it failed.
       `create view "${schema}_retry" as select null as id where false`,
       `create trigger "${schema}_retry_row" instead of insert on "${schema}_retry" begin
-        select raise(abort, 'holdfast: no ended job has this id') where not exists (select 1 from ${t.history} where id = new.id);
+        select raise(abort, 'holdfast: no ended job has this id') where not exists (select 1 from ${t.history} h join ${t.job} j on j.seq = h.seq where j.id = new.id);
         select raise(abort, 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry')
           where exists (select 1 from ${t.job} where id = new.id and (key is not null or lane is not null));
-        insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors)
-          select id, line, rank, ${NOW}, 1, 1, errors from ${t.history} where id = new.id;
-        delete from ${t.history} where id = new.id;
+        insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors)
+          select seq, line, rank, ${NOW}, 1, 1, errors from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
+        delete from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
         delete from ${t.step} where job = new.id and (state = 'failed' or (state = 'open' and kind = 'step')
           or job in (select u.job from ${t.step} u where u.job = new.id and u.name = '$undo'));
       end`,

@@ -13,9 +13,16 @@ import { WAITING_AT } from "../job.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
+import { seqOf } from "./seq.ts";
 import { triageStatements } from "./triage.ts";
 
+/** The claim that the statements before have filed and taken; null: none. One value, so that it is looked at once. */
+const FILED = "case when changes() > 0 then last_insert_rowid() end";
+/** No number is larger. */
+const LAST_SEQ = "9223372036854775807";
+
 export function statements(t: Tables): Statements {
+  const seq = seqOf(t);
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
   const stopped = (queue: string, more: string) => `
       not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > :now${more}))
@@ -49,50 +56,51 @@ export function statements(t: Tables): Statements {
       from level_of l where l.rank is not null
     )`;
   /**
-   * Files a claim of the next jobs of all levels; `limit` here is the largest of any group, `place` keeps each to its own.
-   * A single level, as a busy worker mostly has, needs no places: then the index alone answers.
+   * Files a claim of the next jobs of all levels; the limit is the largest of any group, `place` keeps each to its own.
+   * (As a parameter, that limit made SQLite work the second half out although the first was asked for: 0.25 ms a claim.)
+   * A single level, as a busy worker mostly has, needs no places: then the index alone answers, from the instant that the
+   * last claim got to. What was claimed of that instant is not in the index any more.
    */
-  const fileClaim = `
-      select :session, json_group_array(id) from (
-        select id from (
-          select c.id from ${t.ready} c
-          where (select count(*) from level) = 1 and c.line = (select line from level) and c.rank = (select rank from level)
-            and c.token is null and c.run_at <= :now and (c.run_at, c.id) > ((select from_at from level), (select from_id from level))
-          order by c.run_at, c.id limit coalesce((select n from level), 0)
-        )
-        union all
-        select id from (
-          select r.id, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.id) as place
+  const fileClaim = `, filed (ids) as materialized (
+        select case (select count(*) from level)
+        when 1 then (select json_group_array(seq) from (
+          select c.seq from ${t.ready} c
+          where c.line = (select line from level) and c.rank = (select rank from level)
+            and c.token is null and c.run_at <= :now and c.run_at >= (select from_at from level)
+          order by c.run_at, c.seq limit (select n from level)
+        ))
+        else (select json_group_array(seq) from (
+          select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
           from level l cross join ${t.ready} r
-          where (select count(*) from level) > 1 and r.id in (
-            select c.id from ${t.ready} c
-            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and (c.run_at, c.id) > (l.from_at, l.from_id)
-            order by c.run_at, c.id limit :most)
-        ) where place <= n
-      ) having count(*) > 0`;
+          where r.seq in (
+            select c.seq from ${t.ready} c
+            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and c.run_at >= l.from_at
+            order by c.run_at, c.seq limit (select max(n) from level))
+        ) where place <= n) end)
+      select :session, ids from filed where ids <> '[]'`;
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
-      where changes() > 0 and id in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = last_insert_rowid())`,
-    `select r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
-      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.id = o.value cross join ${t.job} j on j.id = r.id
-      where changes() > 0 and c.token = last_insert_rowid()`,
+      where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${FILED})`,
+    `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
+      from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
+      where c.token = ${FILED}`,
   ];
 
-  const historyColumns = `id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
+  const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
   const failedColumns = `${historyColumns}, error_group`;
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   const end = (fence: (row: string) => string) => [
     `insert into ${t.history} (${failedColumns})
-      select r.id, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+      select r.seq, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
         :rows.output, :rows.errors, r.progress, :rows.errorGroup
-      from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and :rows.keep and ${fence("r")}`,
-    `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id, watched`,
+      from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token = :rows.token and :rows.keep and ${fence("r")}`,
+    `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, watched`,
     `delete from ${t.job} where id in (select value from json_each(:dropped))
-      and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id) and not exists (select 1 from ${t.history} h where h.id = ${t.job}.id)`,
+      and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.job}.seq)`,
     `delete from ${t.step} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
     `delete from ${t.dependency} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
     `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
-      and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)`,
+      and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})`,
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
   ];
   const again = (fence: (row: string) => string) => [
@@ -100,7 +108,7 @@ export function statements(t: Tables): Statements {
     `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
         errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = throttles + :rows.throttled, begun = begun or :rows.begun,
         note = :rows.note, counted = null, waits = null
-      where id = :rows.id and token = :rows.token and ${fence(t.ready)} returning id`,
+      where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id`,
   ];
 
   /** Live and ended jobs under one set of columns. */
@@ -108,18 +116,17 @@ export function statements(t: Tables): Statements {
         when r.run_at > :now then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end`;
   const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name`;
   /** Where a machine stands. */
-  const atStep = (row: string) =>
-    `(select m.label from ${t.step} m where m.job = ${row}.id and m.name = '$machine')`;
+  const atStep = `(select m.label from ${t.step} m where m.job = j.id and m.name = '$machine')`;
   const live = `
-      select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
-        s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
-      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+      select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
+        s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep} as step
+      from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
   const ended = `
-      select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
-        null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep("h")} as step
-      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+      select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+        null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep} as step
+      from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const matches = (row: string, stateOf: string) => `
-        (:ids is null or ${row}.id in (select value from json_each(:ids)))
+        (:ids is null or ${row}.seq in ${seq.among(":ids")})
         and (:states is null or ${stateOf} in (select value from json_each(:states)))
         and (:queues is null or l.queue in (select value from json_each(:queues)))
         and (:names is null or l.name in (select value from json_each(:names)))
@@ -131,9 +138,9 @@ export function statements(t: Tables): Statements {
 
   /** What decides whether a job may be put elsewhere. */
   const editable = `
-      select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, :now as now
-      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
-      where r.id in (select value from json_each(:ids)) order by r.id`;
+      select j.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, :now as now
+      from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line
+      where r.seq in ${seq.among(":ids")} order by r.seq`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
@@ -142,18 +149,18 @@ export function statements(t: Tables): Statements {
     addLines: `insert into ${t.line} (queue, name, laned) values (:rows.queue, :rows.name, :rows.laned) on conflict (queue, name, laned) do nothing`,
     findLines: `select id, queue, name, laned from ${t.line} where queue = :rows.queue and name = :rows.name and laned = :rows.laned`,
     namesOfLines: `select id, queue, name, laned from ${t.line} where id in (select value from json_each(:ids))`,
-    // Plain jobs whose ids nobody has seen and that differ in nothing but their input.
+    // Plain jobs whose ids nobody has seen and that differ in nothing but their input. Their numbers follow each other.
     insertAlike: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
         values (:rows.id, :line, :now, :rows.input, :maxAttempts, :timeout)`,
-      `insert into ${t.ready} (id, line, rank, run_at) values (:rows.id, :line, :rank, :now)`,
+      `insert into ${t.ready} (seq, line, rank, run_at) select seq, :line, :rank, :now from ${t.job} where seq > last_insert_rowid() - :count`,
     ],
     // Plain jobs whose ids nobody has seen.
     insertNew: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
         values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.extras)`,
-      `insert into ${t.ready} (id, line, rank, run_at)
-        values (:rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)))`,
+      `insert into ${t.ready} (seq, line, rank, run_at)
+        values (${seq.of(":rows.id")}, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)))`,
     ],
     insertJobs: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
@@ -163,37 +170,37 @@ export function statements(t: Tables): Statements {
       `insert into ${t.bell} (line, lane, at)
         select :rows.line, :rows.laneId, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) where :rows.laneId is not null
         on conflict (line, lane) do update set at = min(at, excluded.at)`,
-      `insert into ${t.ready} (id, line, rank, run_at, lane)
-        select :rows.id, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), :rows.laneId
-        where not exists (select 1 from ${t.history} where id = :rows.id)
-        on conflict (id) do nothing returning id`,
+      `insert into ${t.ready} (seq, line, rank, run_at, lane)
+        select j.seq, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), :rows.laneId
+        from ${t.job} j where j.id = :rows.id and not exists (select 1 from ${t.history} h where h.seq = j.seq)
+        on conflict (seq) do nothing returning :rows.id as id`,
     ],
     takeKeys: `
       insert into ${t.unique_key} (scope, key, id, expires_at) values (:rows.scope, :rows.key, :rows.id, :now + :rows.forMs)
       on conflict (scope, key) do nothing returning id`,
     findKeys: `
       select u.scope, u.key, u.id,
-        coalesce(u.expires_at <= :now, true) and not exists (select 1 from ${t.ready} r where r.id = u.id) as stale
+        coalesce(u.expires_at <= :now, true) and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of("u.id")}) as stale
       from ${t.unique_key} u where u.scope = :rows.scope and u.key = :rows.key`,
     takeStaleKeys: `
       update ${t.unique_key} set id = :rows.id, expires_at = :now + :rows.forMs
       where scope = :rows.scope and key = :rows.key and id = :rows.holder and coalesce(expires_at <= :now, true)
-        and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id)
+        and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})
       returning id`,
     findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,
     replaceQueued: [
       `update ${t.ready} set line = :rows.line, rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), lane = :rows.laneId
-        where id = :rows.id and token is null and not begun`,
+        where seq = ${seq.of(":rows.id")} and token is null and not begun`,
       `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
-        where id = :rows.id and exists (select 1 from ${t.ready} r where r.id = :rows.id and r.token is null and not r.begun) returning id`,
+        where id = :rows.id and exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq and r.token is null and not r.begun) returning id`,
     ],
 
     claim: [
       `insert into ${t.claim} (session, ids)
         with level as materialized (
           select l.value ->> 'line' as line, l.value ->> 'rank' as rank, l.value ->> 'group' as grp, l.value ->> 'limit' as n,
-            l.value ->> 'runAt' as from_at, l.value ->> 'id' as from_id
+            l.value ->> 'runAt' as from_at
           from json_each(:levels) l where ${alive} and ${open("l.value ->> 'queue'")}
         )${fileClaim}`,
       ...take,
@@ -202,7 +209,7 @@ export function statements(t: Tables): Statements {
       `insert into ${t.claim} (session, ids)
         with recursive ${scope},${levels},
         level as materialized (
-          select l.line, l.rank, s.grp, s.n, -1 as from_at, '' as from_id
+          select l.line, l.rank, s.grp, s.n, -1 as from_at
           from level_of l join scope s on s.line = l.line where l.rank is not null and ${alive}
         )${fileClaim}`,
       ...take,
@@ -211,7 +218,7 @@ export function statements(t: Tables): Statements {
       with recursive ${scope},${levels}
       select :now as now,
         min(coalesce(
-          (select min((select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.id limit 1))
+          (select min((select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1))
             from level_of l where l.rank is not null), ${WAITING_AT}),
           coalesce((select min(q.cool_until) from ${t.queue} q where q.cool_until > :now
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
@@ -228,41 +235,41 @@ export function statements(t: Tables): Statements {
       update ${t.session} set beat_at = :now, lease_until = :now + lease_ms where id = :session and lease_until > :now
       returning stop_requested_at is not null as stop,
         (select json_group_array(json_object('id', c.id, 'token', c.token, 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as cancels,
-        (select json_group_array(json_object('id', o.value, 'token', c.token)) from ${t.claim} c, json_each(c.ids) o
+        (select json_group_array(json_object('id', ${seq.id("o.value")}, 'token', c.token)) from ${t.claim} c, json_each(c.ids) o
           where c.session = :session
-            and not exists (select 1 from ${t.ready} r where r.id = o.value and r.token = c.token)) as gone`,
+            and not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = c.token)) as gone`,
     closeSession: [
       `delete from ${t.claim} where session = :session
-        and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.id = o.value and r.token = ${t.claim}.token)`,
+        and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
       `delete from ${t.cancel} where session = :session`,
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+      select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
         j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o
-      join ${t.ready} r on r.id = o.value and r.token = c.token
-      join ${t.job} j on j.id = r.id
+      join ${t.ready} r on r.seq = o.value and r.token = c.token
+      join ${t.job} j on j.seq = r.seq
       join ${t.line} l on l.id = r.line
-      left join ${t.cancel} x on x.id = r.id and x.token = r.token
+      left join ${t.cancel} x on x.id = j.id and x.token = r.token
       where s.id is null or s.lease_until <= :now
-      order by r.id limit :limit`,
+      order by r.seq limit :limit`,
     bury: [
       `delete from ${t.claim}
         where not exists (select 1 from ${t.session} s where s.id = ${t.claim}.session and s.lease_until > :now)
-          and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.id = o.value and r.token = ${t.claim}.token)`,
-      `delete from ${t.cancel} where not exists (select 1 from ${t.ready} r where r.id = ${t.cancel}.id and r.token = ${t.cancel}.token)`,
+          and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
+      `delete from ${t.cancel} where not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.cancel}.id`)} and r.token = ${t.cancel}.token)`,
       `delete from ${t.session} where closed_at < :now - 604800000`,
       `update ${t.session} set closed_at = lease_until where closed_at is null and lease_until <= :now
         and not exists (select 1 from ${t.claim} c where c.session = ${t.session}.id) returning id`,
     ],
     refile: `
       insert into ${t.claim} (token, session, ids)
-      select r.token, min(r.session), json_group_array(r.id) from ${t.ready} r
+      select r.token, min(r.session), json_group_array(r.seq) from ${t.ready} r
       where r.token is not null and not exists (
-        select 1 from ${t.claim} c, json_each(c.ids) o where c.token = r.token and o.value = r.id)
+        select 1 from ${t.claim} c, json_each(c.ids) o where c.token = r.token and o.value = r.seq)
       group by r.token
       on conflict (token) do update set ids = (
         select json_group_array(o.value) from (
@@ -271,22 +278,24 @@ export function statements(t: Tables): Statements {
 
     // Of one claim and without output, what most jobs come to. It answers with those that were not its to end.
     doneAlike: [
-      `insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
-        select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, r.errors, r.progress
-        from json_each(:ids) o cross join ${t.ready} r on r.id = o.value where r.token = :token and ${alive}`,
-      `select o.value as id, 0 as watched from json_each(:ids) o where changes() < json_array_length(:ids)
-        and not exists (select 1 from ${t.ready} r where r.id = o.value and r.token = :token and ${alive})`,
-      `select r.id, 1 as watched from ${t.ready} r where r.watched and r.token = :token and r.id in (select value from json_each(:ids)) and ${alive}`,
-      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token = :token and ${alive}`,
+      // All columns in the table's order, so that none is copied once more, and the session is looked at once.
+      `insert into ${t.history} (${failedColumns})
+        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
+        from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
+        where s.id = :session and s.lease_until > :now and r.token = :token`,
+      `select o.value as place, 0 as watched from (select 1 where changes() < :count) cross join json_each(:places) o
+        where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
+      `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${alive}`,
+      `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${alive}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: [
       `insert into ${t.history} (${historyColumns})
-        select r.id, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
           :rows.output, r.errors, r.progress
-        from ${t.ready} r where r.id = :rows.id and r.token = :rows.token and ${alive}`,
-      `delete from ${t.ready} where id = :rows.id and token = :rows.token and ${alive} returning id, watched`,
+        from ${t.ready} r where r.seq = :rows.place and r.token = :rows.token and ${alive}`,
+      `delete from ${t.ready} where seq = :rows.place and token = :rows.token and ${alive} returning seq as place, watched`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     end: end(() => alive),
@@ -299,76 +308,78 @@ export function statements(t: Tables): Statements {
         cool_until = :now + min(cool_max_ms, cool_base_ms * (1 << case when cool_at > :now - 120000 then min(cool_steps, 30) else 0 end)),
         cool_at = :now
       where cool_base_ms is not null and (cool_until is null or cool_until <= :now)
-        and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id in (select value from json_each(:ids)))
+        and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.seq in ${seq.among(":ids")})
       returning name`,
     progress: `
-      update ${t.ready} set progress = :value where id = :id and token = :token and ${alive} returning id`,
+      update ${t.ready} set progress = :value where seq = ${seq.of(":id")} and token = :token and ${alive} returning :id as id`,
 
     get: `
-      select * from (${live} where r.id = :id union all ${ended} where h.id = :id) one limit 1`,
+      select * from (${live} where r.seq = ${seq.of(":id")} union all ${ended} where h.seq = ${seq.of(":id")}) one limit 1`,
     list: `
       select * from (
-        select * from (${live} where ${matches("r", state)} and (:cursor is null or r.id < :cursor) order by r.id desc limit :limit)
+        select * from (${live} where ${matches("r", state)} and r.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by r.seq desc limit :limit)
         union all
-        select * from (${ended} where ${matches("h", "h.state")} and (:cursor is null or h.id < :cursor) order by h.id desc limit :limit)
-      ) page order by id desc limit :limit`,
+        select * from (${ended} where ${matches("h", "h.state")} and h.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by h.seq desc limit :limit)
+      ) page order by place desc limit :limit`,
     ids: `
-      select id from (
-        select * from (select r.id from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
-          where ${matches("r", state)} and (:cursor is null or r.id > :cursor) order by r.id limit :limit)
+      select id, place from (
+        select * from (select j.id, r.seq as place from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line
+          where ${matches("r", state)} and r.seq > coalesce(cast(:cursor as integer), 0) order by r.seq limit :limit)
         union all
-        select * from (select h.id from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
-          where ${matches("h", "h.state")} and (:cursor is null or h.id > :cursor) order by h.id limit :limit)
-      ) page order by id limit :limit`,
+        select * from (select j.id, h.seq as place from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
+          where ${matches("h", "h.state")} and h.seq > coalesce(cast(:cursor as integer), 0) order by h.seq limit :limit)
+      ) page order by place limit :limit`,
     count: `
       select
-        (select count(*) from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line where ${matches("r", state)})
-        + (select count(*) from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        (select count(*) from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line where ${matches("r", state)})
+        + (select count(*) from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
         as count`,
 
     lockQueued: `
-      select r.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
-      where r.id in (select value from json_each(:ids)) order by r.id`,
+      select j.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.seq = r.seq
+      where r.seq in ${seq.among(":ids")} order by r.seq`,
     endQueued: [
       `insert into ${t.history} (${historyColumns})
-        select r.id, r.line, r.rank, :rows.state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, :rows.errors, r.progress
-        from ${t.ready} r where r.id = :rows.id and r.token is null`,
+        select r.seq, r.line, r.rank, :rows.state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, :rows.errors, r.progress
+        from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token is null`,
       `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
-        and exists (select 1 from ${t.history} h where h.id = ${t.unique_key}.id)`,
-      `delete from ${t.ready} where id = :rows.id and token is null returning id, watched`,
+        and exists (select 1 from ${t.history} h where h.seq = ${seq.of(`${t.unique_key}.id`)})`,
+      `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id, watched`,
     ],
     askCancel: `
       insert into ${t.cancel} (id, session, token, reason, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :now)
       on conflict (id) do update set session = excluded.session, token = excluded.token, reason = excluded.reason`,
     forget: [
       `delete from ${t.unique_key} where id in (select value from json_each(:ids))
-        and not exists (select 1 from ${t.ready} r where r.id = ${t.unique_key}.id and r.token is not null)`,
+        and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)} and r.token is not null)`,
+      `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id, state`,
+      `delete from ${t.ready} where seq in ${seq.among(":ids")} and token is null returning ${seq.id(`${t.ready}.seq`)} as id, null as state`,
+      // Its numbers are needed above, so it goes after them; what is held has its row still.
       `delete from ${t.job} where id in (select value from json_each(:ids))
-        and not exists (select 1 from ${t.ready} r where r.id = ${t.job}.id and r.token is not null)`,
+        and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq)`,
       `delete from ${t.step} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
       `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
       `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
-      `delete from ${t.history} where id in (select value from json_each(:ids)) returning id, state`,
-      `delete from ${t.ready} where id in (select value from json_each(:ids)) and token is null returning id, null as state`,
     ],
     findEnded: `
-      select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
-      where h.id in (select value from json_each(:ids)) order by h.id desc`,
+      select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
+      where h.seq in ${seq.among(":ids")} order by h.seq desc`,
     revive: [
-      `insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, lane)
-        select h.id, h.line, h.rank, :now, 1, 1, h.errors, (
-          select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
-        ) from ${t.history} h where h.id in (select value from json_each(:ids))`,
-      `delete from ${t.history} where id in (select value from json_each(:ids)) returning id`,
+      `insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors, lane)
+        select h.seq, h.line, h.rank, :now, 1, 1, h.errors, (
+          select a.id from ${t.line} l join ${t.job} j on j.seq = h.seq join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
+        ) from ${t.history} h where h.seq in ${seq.among(":ids")}`,
+      `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id`,
     ],
     inputsOf: `select id, input from ${t.job} where id in (select value from json_each(:ids))`,
     setInputs: `update ${t.job} set input = :rows.input where id = :rows.id`,
     runNow: [
       `update ${t.step} set wake_at = :now where job in (
-          select r.id from ${t.ready} r where r.id in (select value from json_each(:ids)) and r.token is null and r.run_at > :now and r.waits = 'sleep')
+          select j.id from ${t.ready} r join ${t.job} j on j.seq = r.seq
+          where r.seq in ${seq.among(":ids")} and r.token is null and r.run_at > :now and r.waits = 'sleep')
         and state = 'open' and kind = 'sleep'`,
-      `update ${t.ready} set run_at = :now where id in (select value from json_each(:ids)) and token is null and run_at > :now and run_at < ${WAITING_AT}
-        and coalesce(waits, 'sleep') = 'sleep' returning id`,
+      `update ${t.ready} set run_at = :now where seq in ${seq.among(":ids")} and token is null and run_at > :now and run_at < ${WAITING_AT}
+        and coalesce(waits, 'sleep') = 'sleep' returning ${seq.id(`${t.ready}.seq`)} as id`,
     ],
     editable,
     lockEditable: editable,
@@ -378,7 +389,7 @@ export function statements(t: Tables): Statements {
           run_at = case when waits is null then coalesce(:rows.runAt, :now + :rows.delay, run_at) else run_at end,
           due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + :rows.delay, due_at) end,
           note = case when coalesce(:rows.runAt, :rows.delay) is null then note end
-        where id = :rows.id and token is null returning id`,
+        where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id`,
       `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
     ],
 
@@ -386,10 +397,10 @@ export function statements(t: Tables): Statements {
       select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
     queueCounts: `
       select l.queue, l.name, :now as now,
-        count(r.id) filter (where r.token is null and r.run_at <= :now) as ready,
-        count(r.id) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
-        count(r.id) filter (where r.token is not null) as running,
-        count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > :now and r.waits in ('signal', 'jobs'))) as waiting,
+        count(r.seq) filter (where r.token is null and r.run_at <= :now) as ready,
+        count(r.seq) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
+        count(r.seq) filter (where r.token is not null) as running,
+        count(r.seq) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > :now and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
@@ -410,8 +421,8 @@ export function statements(t: Tables): Statements {
     workers: `
       select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.started_at, s.beat_at, s.lease_until,
         s.stop_requested_at,
-        (select json_group_array(r.id) from ${t.claim} c cross join json_each(c.ids) o
-          join ${t.ready} r on r.id = o.value and r.token = c.token where c.session = s.id) as jobs
+        (select json_group_array(${seq.id("r.seq")}) from ${t.claim} c cross join json_each(c.ids) o
+          join ${t.ready} r on r.seq = o.value and r.token = c.token where c.session = s.id) as jobs
       from ${t.session} s where s.lease_until > :now and s.closed_at is null order by s.id`,
     stopWorkers: `
       update ${t.session} set stop_requested_at = :now
@@ -462,7 +473,8 @@ export function statements(t: Tables): Statements {
       insert into ${t.slot} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
       on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
-    liveJobs: `select id from ${t.ready} where id in (select value from json_each(:ids))`,
+    liveJobs: `
+      select j.id from ${t.job} j join ${t.ready} r on r.seq = j.seq where j.id in (select value from json_each(:ids))`,
     budgetRows: `select ${budgetColumns}, :now as now from ${t.budget} order by name`,
     lockBudget: `select ${budgetColumns}, :now as now from ${t.budget} where name = :name`,
     addBudget: `
@@ -554,12 +566,12 @@ export function statements(t: Tables): Statements {
       on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= :now returning name`,
     duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
     expired: `
-      select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
-      where h.id > :after and h.id < :before and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep
+      select ${seq.id("h.seq")} as id, h.seq as place, h.state from ${t.history} h join ${t.line} l on l.id = h.line
+      where h.seq > coalesce(cast(:after as integer), 0) and h.seq < ${seq.at(":now - :keep + 1")} and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep
         and (:queues is null or l.queue in (select value from json_each(:queues))) and l.queue not in (select value from json_each(:except))
-      order by h.id limit :limit`,
+      order by h.seq limit :limit`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     now: `select :now as now`,
-    ...limitStatements(t, { alive, unstopped, rest }),
+    ...limitStatements(t, { alive, unstopped, rest, filed: FILED }),
   };
 }

@@ -20,6 +20,7 @@ import { decodeJson } from "../policy/json.ts";
 import type { Passage, WorkerBreakers } from "./breakers.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Pool } from "./pool.ts";
+import { Running } from "./running.ts";
 import type { Settler } from "./settler.ts";
 
 export interface RunnerDeps {
@@ -54,7 +55,7 @@ const quarantineMs = 5_000;
 export class Runner {
   readonly #deps: RunnerDeps;
   readonly #attemptDeps: AttemptDeps;
-  readonly #running = new Map<string, Attempt>();
+  readonly #running = new Running<Attempt>();
   readonly #deadlines: Deadlines<Attempt>;
   #staleTimer: Timer | undefined;
   #dispatching = false;
@@ -74,7 +75,7 @@ export class Runner {
     };
     this.#deadlines = new Deadlines(
       deps.clock,
-      () => this.#running.values(),
+      () => this.#running,
       (attempt) => this.#overdue(attempt),
     );
   }
@@ -175,8 +176,8 @@ export class Runner {
 
   /** Tells a job to stop, if it is here. With a token, only that very attempt. */
   cancel(id: string, reason: string, token?: number): boolean {
-    const attempt = this.#running.get(id);
-    if (attempt !== undefined && (token === undefined || attempt.job.token === token)) {
+    const attempt = this.#running.find(id, token);
+    if (attempt !== undefined) {
       attempt.stop({ kind: "cancelled", reason });
       return true;
     }
@@ -194,7 +195,7 @@ export class Runner {
   lose(session: number): void {
     const lost: ClaimedJob[] = [];
     for (const pool of this.#deps.pools.values()) for (const job of pool.takeAll()) lost.push(job);
-    for (const attempt of this.#running.values()) {
+    for (const attempt of this.#running) {
       if (attempt.job.session !== session || attempt.stopCause?.kind === "lost") continue;
       lost.push(attempt.job);
       attempt.stop({ kind: "lost" });
@@ -207,9 +208,8 @@ export class Runner {
   loseSome(gone: readonly { readonly id: string; readonly token: number }[]): void {
     const lost: ClaimedJob[] = [];
     for (const { id, token } of gone) {
-      const attempt = this.#running.get(id);
-      if (attempt === undefined || attempt.job.token !== token || attempt.stopCause?.kind === "lost")
-        continue;
+      const attempt = this.#running.find(id, token);
+      if (attempt === undefined || attempt.stopCause?.kind === "lost") continue;
       lost.push(attempt.job);
       attempt.stop({ kind: "lost" });
     }
@@ -218,12 +218,12 @@ export class Runner {
 
   /** Tells every running attempt to stop. */
   stopAll(cause: StopCause): void {
-    for (const attempt of this.#running.values()) attempt.stop(cause);
+    for (const attempt of this.#running) attempt.stop(cause);
   }
 
   /** Ends every running attempt now, whatever its handler does. */
   abandonAll(): void {
-    for (const attempt of Array.from(this.#running.values())) this.#abandon(attempt);
+    for (const attempt of Array.from(this.#running)) this.#abandon(attempt);
   }
 
   stop(): void {
@@ -301,7 +301,7 @@ export class Runner {
     attempt.startedAt = this.#deps.clock.monotonic();
     attempt.deadlineAt = timeoutMs > 0 ? attempt.startedAt + timeoutMs : Infinity;
     pool.running += 1;
-    this.#running.set(job.id, attempt);
+    this.#running.add(attempt);
     this.#deadlines.announce(attempt.deadlineAt);
     if (this.#deps.events.has("job.started")) {
       this.#deps.events.emit("job.started", {
@@ -318,7 +318,7 @@ export class Runner {
   #ended(attempt: Attempt, outcome: Outcome): void {
     const { job } = attempt;
     const heldMs = this.#deps.clock.monotonic() - attempt.startedAt;
-    this.#running.delete(job.id);
+    this.#running.remove(attempt);
     if (this.#suspect === job.id) this.#suspect = undefined;
     if (this.#deps.breakers?.any === true)
       this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));

@@ -224,6 +224,7 @@ export class Settler {
     const transition: Transition = {
       move: "end",
       id: only.job.id,
+      place: only.job.place,
       token: only.job.token,
       state: "dead",
       output: null,

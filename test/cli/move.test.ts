@@ -341,6 +341,9 @@ function sqliteStore(folder: string): FreshStore {
     dialect: "sqlite",
     url: `sqlite:${path}`,
     options: {},
+    jobKey: "seq",
+    jobKeyOf: (id) => `(select j.seq from "holdfast_job" j where j.id = ${id})`,
+    idIn: () => "",
     query: async (sql) => {
       const { DatabaseSync } = await import("node:sqlite");
       const database = new DatabaseSync(path, { timeout: 5_000 });

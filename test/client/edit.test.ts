@@ -84,7 +84,7 @@ onEveryStore((target) => {
       // What was asked for and where it stands name the same line.
       expect(
         await store.query(
-          `select count(*) as n from ${store.table("ready")} r join ${store.table("job")} j on j.id = r.id where j.line <> r.line`,
+          `select count(*) as n from ${store.table("ready")} r join ${store.table("job")} j on j.${store.jobKey} = r.${store.jobKey} where j.line <> r.line`,
         ),
       ).toEqual([{ n: 0 }]);
     });

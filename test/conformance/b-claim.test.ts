@@ -59,7 +59,9 @@ onEveryStore((target) => {
       at: new Date(clock.now() - ((n * 13) % 10) * 1_000),
     }));
     await hf.enqueueMany(items);
-    const ordered = await fresh.query(`select id from ${fresh.table("ready")} order by rank, run_at, id`);
+    const ordered = await fresh.query(
+      `select j.id from ${fresh.table("ready")} r join ${fresh.table("job")} j on j.${fresh.jobKey} = r.${fresh.jobKey} order by rank, run_at, j.id`,
+    );
     const first = await hf.lease({ limit: 10 });
     const second = await hf.lease({ limit: 100 });
     expect(ids(first)).toEqual(ordered.slice(0, 10).map((row) => row["id"]));
@@ -319,7 +321,10 @@ onEveryStore((target) => {
       `update ${fresh.table("job")} set extras = '{"backoff":', context = 'not json' where id = ?`,
       [id],
     );
-    await fresh.query(`update ${fresh.table("ready")} set errors = '[{' where id = ?`, [id]);
+    await fresh.query(
+      `update ${fresh.table("ready")} set errors = '[{' where ${fresh.jobKey} = ${fresh.jobKeyOf("?")}`,
+      [id],
+    );
     const worker = hf.work([plain], { queues: { default: 3 }, ...patient });
     await worker.idle();
     expect(await hf.jobs.get(id)).toMatchObject({ state: "done", errors: [] });

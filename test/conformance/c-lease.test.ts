@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { presets } from "../../src/policy/presets.ts";
 import type { Lease } from "../../src/lease.ts";
+import type { Place } from "../../src/job.ts";
 import type { Transition } from "../../src/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import {
@@ -284,9 +285,11 @@ onEveryStore((target) => {
     const ids = (await hf.enqueueMany([1, 2, 3].map((n) => ({ job, input: { n } })))).map(({ id }) => id);
     await world.until("all to run", () => runs.length === 3);
     // A session's leases stand and fall together, so only a hand in the database steals a single one.
-    await world.fresh.query(`update ${world.fresh.table("ready")} set token = token + 1000 where id = ?`, [
-      ids[0],
-    ]);
+    const { jobKey, jobKeyOf } = world.fresh;
+    await world.fresh.query(
+      `update ${world.fresh.table("ready")} set token = token + 1000 where ${jobKey} = ${jobKeyOf("?")}`,
+      [ids[0]],
+    );
     const before = await world.readyRow(ids[0]!);
     const lostEvents = told("lease.lost");
     await world.advance("11s");
@@ -497,25 +500,29 @@ onEveryStore((target) => {
     const { hf } = await world.client();
     const { id } = await hf.enqueue("quick", {});
     const ready = world.fresh.table("ready");
-    const set = (columns: string) => world.fresh.query(`update ${ready} set ${columns} where id = ?`, [id]);
+    const { jobKey, jobKeyOf } = world.fresh;
+    const set = (columns: string) =>
+      world.fresh.query(`update ${ready} set ${columns} where ${jobKey} = ${jobKeyOf("?")}`, [id]);
     await expect(set("token = 1")).rejects.toThrow(/lease_is_whole/);
     await expect(set("session = 1")).rejects.toThrow(/lease_is_whole/);
     await expect(set("token = 1, session = 1")).resolves.toEqual([]);
     await expect(set("token = null")).rejects.toThrow(/lease_is_whole/);
-    const columns = "id, line, rank, run_at, token";
+    const value = target.dialect === "sqlite" ? 1_000 : "01900000-0000-7000-8000-000000000000";
     await expect(
-      world.fresh.query(`insert into ${ready} (${columns}) values (?, 1, 0, 0, 1)`, [
-        "01900000-0000-7000-8000-000000000000",
-      ]),
+      world.fresh.query(
+        `insert into ${ready} (${jobKey}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`,
+        [value],
+      ),
     ).rejects.toThrow(/lease_is_whole/);
   });
 });
 
-function end(job: { id: string; token: number; attempt: number }): Transition {
-  const { id, token, attempt } = job;
+function end(job: { id: string; place: Place; token: number; attempt: number }): Transition {
+  const { id, place, token, attempt } = job;
   return {
     move: "end",
     id,
+    place,
     token,
     state: "done",
     output: null,

@@ -60,7 +60,7 @@ export async function clientOn(fresh: FreshStore, options: OpenOptions = {}): Pr
   await hf.prepare();
   onTestFinished(() => closing(hf.close(), clock));
   const rows = (table: string, where = "true"): Promise<Record<string, unknown>[]> =>
-    fresh.query(`select * from ${fresh.table(table)} where ${where}`);
+    fresh.query(`select *${fresh.idIn(table)} from ${fresh.table(table)} where ${where}`);
   return {
     hf,
     store,

@@ -123,7 +123,9 @@ onEveryStore((target) => {
     const results = await Promise.all(Array.from({ length: 1_000 }, (_, n) => hf.enqueue(plain, n as never)));
     expect(store.counters.statements - statements).toBeLessThanOrEqual(24);
     expect(store.counters.commits - commits).toBeLessThanOrEqual(24);
-    const rows = await fresh.query(`select id from ${fresh.table("ready")} order by id`);
+    const rows = await fresh.query(
+      `select j.id from ${fresh.table("ready")} r join ${fresh.table("job")} j on j.${fresh.jobKey} = r.${fresh.jobKey} order by j.id`,
+    );
     expect(rows.slice(1).map((row) => row["id"])).toEqual(results.map(({ id }) => id));
   });
 

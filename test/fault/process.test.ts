@@ -20,7 +20,12 @@ onEveryStore((target) => {
       deadlineMs: 20_000,
     });
     const row = async () =>
-      (await fresh.query(`select * from ${fresh.table("ready")} where id = ?`, [id]))[0];
+      (
+        await fresh.query(
+          `select * from ${fresh.table("ready")} where ${fresh.jobKey} = ${fresh.jobKeyOf("?")}`,
+          [id],
+        )
+      )[0];
     const before = await row();
     zombie.kill("SIGCONT");
     await zombie.message("lost", { deadlineMs: 20_000 });

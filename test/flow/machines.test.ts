@@ -127,7 +127,10 @@ onEveryStore((target) => {
     expect(await one.hf.jobs.retry(ids[0]!)).toBe("retried");
     await world.fresh.query(`insert into ${world.fresh.table("retry")} (id) values ('${ids[1]!}')`);
     // The view takes the database's own clock, which is not the test's.
-    await world.fresh.query(`update ${world.fresh.table("ready")} set run_at = 0 where id = '${ids[1]!}'`);
+    const { jobKey, jobKeyOf } = world.fresh;
+    await world.fresh.query(
+      `update ${world.fresh.table("ready")} set run_at = 0 where ${jobKey} = ${jobKeyOf(`'${ids[1]!}'`)}`,
+    );
     await world.until("both done", async () => (await one.hf.jobs.count({ state: "done" })) === 2);
     expect([await jobOf(one, ids[0]!), await jobOf(one, ids[1]!)]).toMatchObject([
       { output: 2 },

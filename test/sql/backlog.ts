@@ -43,7 +43,7 @@ export async function fillBacklog(fresh: FreshStore, now: number): Promise<void>
       `insert into ${job} (id, line, created_at, input) select ${id(kind)}, ${where.line}, ${now}, '1' from ${series(count)}`,
     );
     await fresh.query(
-      `insert into ${ready} (id, line, rank, run_at) select ${id(kind)}, ${where.line}, ${where.rank}, ${where.runAt} from ${series(count)}`,
+      `insert into ${ready} (${fresh.jobKey}, line, rank, run_at) select ${fresh.jobKeyOf(id(kind))}, ${where.line}, ${where.rank}, ${where.runAt} from ${series(count)}`,
     );
   };
   await put(1, backlog.unserved, { line: String(unserved), rank: -9, runAt: now - 60_000 });
@@ -55,8 +55,8 @@ export async function fillBacklog(fresh: FreshStore, now: number): Promise<void>
     `insert into ${job} (id, line, created_at, input) select ${id(5)}, ${served}, ${now}, '1' from ${series(backlog.ended)}`,
   );
   await fresh.query(
-    `insert into ${history} (id, line, rank, state, attempt, crashes, throttles, run_at, ended_at)
-     select ${id(5)}, ${served}, 0, 'done', 1, 0, 0, ${now}, ${now} from ${series(backlog.ended)}`,
+    `insert into ${history} (${fresh.jobKey}, line, rank, state, attempt, crashes, throttles, run_at, ended_at)
+     select ${fresh.jobKeyOf(id(5))}, ${served}, 0, 'done', 1, 0, 0, ${now}, ${now} from ${series(backlog.ended)}`,
   );
   await fresh.query("commit");
 }

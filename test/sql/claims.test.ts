@@ -67,6 +67,7 @@ function done(job: ClaimedJob): Transition {
   return {
     move: "end",
     id: job.id,
+    place: job.place,
     token: job.token,
     state: "done",
     output: null,

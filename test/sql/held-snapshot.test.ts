@@ -97,10 +97,11 @@ function openSession(store: Store): Promise<number> {
   });
 }
 
-function done({ id, token }: ClaimedJob): Transition {
+function done({ id, place, token }: ClaimedJob): Transition {
   return {
     move: "end",
     id,
+    place,
     token,
     state: "done",
     output: null,

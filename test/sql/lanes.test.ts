@@ -43,8 +43,8 @@ async function fill(fresh: FreshStore, now: number): Promise<void> {
       `insert into ${table("job")} (id, line, created_at, input, lane) select ${id(line)}, ${line}, ${now}, '1', 'lane-' || n from ${series}`,
     );
     await fresh.query(
-      `insert into ${table("ready")} (id, line, rank, run_at, lane)
-        select ${id(line)}, ${line}, 0, case when ${line} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} else ${now - 1_000} end, n from ${series}`,
+      `insert into ${table("ready")} (${fresh.jobKey}, line, rank, run_at, lane)
+        select ${fresh.jobKeyOf(id(line))}, ${line}, 0, case when ${line} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} else ${now - 1_000} end, n from ${series}`,
     );
   }
 }

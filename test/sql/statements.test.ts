@@ -31,9 +31,23 @@ const onlyHere: Readonly<Record<string, string>> = {
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
   "end dropped": "sqlite",
   "endOrphans dropped": "sqlite",
+  // New rows follow each other in SQLite's numbers: how many, says which.
+  "insertAlike count": "sqlite",
+  // Postgres counts what a statement has moved by itself.
+  "doneAlike count": "sqlite",
+  // Walks are bounded by the time itself where jobs are numbered, and by ids made of it where they are not.
+  ...Object.fromEntries(
+    ["Live", "Held", "Troubled", "Ended", "Unhappy"].flatMap((walk) =>
+      [`browse${walk}`, `tally${walk}`].flatMap((name) => [
+        [`${name} from`, "postgres"],
+        [`${name} before`, "postgres"],
+      ]),
+    ),
+  ),
+  "groupDead before": "postgres",
+  "groupTroubled before": "postgres",
+  "expired before": "postgres",
   // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
-  "claim most": "sqlite",
-  "sweep most": "sqlite",
   "takeLaned most": "sqlite",
   "takeGated most": "sqlite",
   // Only Postgres sends wake-ups by a statement, and must prove that they arrive.
@@ -44,6 +58,12 @@ const onlyHere: Readonly<Record<string, string>> = {
   "insertNew channel": "postgres",
   "insertNew message": "postgres",
 };
+
+/** Columns of a list that Postgres alone reads, with the reason. */
+const columnsOfPostgres: readonly string[] = [
+  // What was claimed is not in SQLite's index any more, so that the instant says where to go on.
+  "claim levels.place",
+];
 
 describe("the catalogues", () => {
   test("have the same statements, in the order of the list", () => {
@@ -77,7 +97,10 @@ describe("the catalogues", () => {
         texts(sqlite, name).some((text) => text.includes(`->> '${column.split(".")[1]!}'`)),
       );
     });
-    expect([...new Set([...columns(sqlite), ...json])].sort()).toEqual(columns(postgres));
+    const read = [...new Set([...columns(sqlite), ...json])].sort();
+    const excepted = columns(postgres).filter((column) => columnsOfPostgres.includes(`${name} ${column}`));
+    expect(read.filter((column) => excepted.includes(column))).toEqual([]);
+    expect(read).toEqual(columns(postgres).filter((column) => !excepted.includes(column)));
   });
 
   test("every exception in the list above is still one", () => {

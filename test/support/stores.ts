@@ -36,6 +36,11 @@ export interface FreshStore extends AsyncDisposable {
   query(sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
   /** The quoted name of Holdfast's table: `"holdfast_job"`, or `"<schema>"."job"`. */
   table(name: string): string;
+  /** For raw SQL on `ready` and `history`: the column that says whose row it is, and its value for the job with this id. */
+  readonly jobKey: string;
+  readonly jobKeyOf: (id: string) => string;
+  /** After the `*` of a query on a table: the job's id, where the row has it not. */
+  readonly idIn: (table: string) => string;
   dispose(): Promise<void>;
 }
 
@@ -104,6 +109,12 @@ async function freshSqlite(): Promise<FreshStore> {
         .map((row) => ({ ...row }));
     },
     table: (name) => `"holdfast_${name}"`,
+    jobKey: "seq",
+    jobKeyOf: (id) => `(select j.seq from "holdfast_job" j where j.id = ${id})`,
+    idIn: (table) =>
+      ["ready", "history"].includes(table)
+        ? `, (select j.id from "holdfast_job" j where j.seq = "holdfast_${table}".seq) as id`
+        : "",
     dispose,
     [Symbol.asyncDispose]: dispose,
   };
@@ -139,6 +150,9 @@ async function freshPostgres(server: ProvidedServer): Promise<FreshStore> {
       return result.rows;
     },
     table: (name) => `"${schema}"."${name}"`,
+    jobKey: "id",
+    jobKeyOf: (id) => id,
+    idIn: () => "",
     dispose,
     [Symbol.asyncDispose]: dispose,
   };

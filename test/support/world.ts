@@ -237,11 +237,17 @@ export class World {
 
   /** The row of a job that has not ended, as it is in the table. */
   async readyRow(id: string): Promise<Record<string, unknown> | undefined> {
-    return (await this.fresh.query(`select * from ${this.fresh.table("ready")} where id = ?`, [id]))[0];
+    const { jobKey, jobKeyOf } = this.fresh;
+    return (
+      await this.fresh.query(
+        `select *${this.fresh.idIn("ready")} from ${this.fresh.table("ready")} where ${jobKey} = ${jobKeyOf("?")}`,
+        [id],
+      )
+    )[0];
   }
 
   async rows(table: string): Promise<Record<string, unknown>[]> {
-    return this.fresh.query(`select * from ${this.fresh.table(table)} order by 1`);
+    return this.fresh.query(`select *${this.fresh.idIn(table)} from ${this.fresh.table(table)} order by 1`);
   }
 
   async dispose(): Promise<void> {

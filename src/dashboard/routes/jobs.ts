@@ -211,7 +211,7 @@ async function act(
 function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | null {
   const cursor = query.get("cursor");
   if (cursor === null || cursor === "") return null;
-  const shape = order === "due" ? /^\d{1,16} [0-9a-f-]{36}$/ : /^[0-9a-f-]{36}$/;
+  const shape = order === "due" ? /^\d{1,16} [0-9a-f-]{1,36}$/ : /^[0-9a-f-]{1,36}$/;
   if (!shape.test(cursor)) throw bad("cursor", "must be what the page before gave as its cursor.");
   return cursor;
 }
