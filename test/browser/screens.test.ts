@@ -189,7 +189,7 @@ test("limits: reset a breaker, change and drain a budget, pause a lane", async (
   await page.getByText("Closed.").waitFor();
   expect((await breakers.list()).filter(({ state }) => state === "open")).toEqual([]);
   await page.getByRole("button", { name: "Change slack" }).click();
-  await page.getByLabel("Limit").fill("80");
+  await page.getByRole("textbox", { name: "Limit" }).fill("80");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("The budget holds").waitFor();
   expect(await budgets.list()).toMatchObject([
@@ -199,7 +199,10 @@ test("limits: reset a breaker, change and drain a budget, pause a lane", async (
   await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click();
   await page.getByText("Drained.").waitFor();
   expect((await budgets.list())[0]!.tokens).toBeLessThan(20);
-  await page.getByRole("button", { name: "Pause acme/eu" }).click();
+  await page
+    .getByRole("region", { name: "Lanes", exact: true })
+    .getByRole("button", { name: "Pause acme/eu" })
+    .click();
   await page.getByText("acme/eu is paused.").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: true }]);
 });

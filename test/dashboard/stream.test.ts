@@ -144,7 +144,8 @@ describe("the sampler", () => {
               event: /^event: (.*)$/m.exec(block)?.[1],
               ready: (JSON.parse(data) as Event["data"]).overview.totals.ready.count,
             };
-          if (block === null) text += decoder.decode((await reader.read()).value, { stream: true });
+          if (block === null)
+            text += decoder.decode((await reader.read()).value as Uint8Array, { stream: true });
         }
       };
     };

@@ -166,6 +166,7 @@ async function together(signal: AbortSignal): Promise<void> {
     if (data.kind === "state") here.state(data.state);
     else here.overview(data.overview);
   });
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel reaches its own origin alone
   const tell = (news: News): void => channel.postMessage(news);
   const lonely = setInterval(() => {
     if (!leads && Date.now() - heardAt > lonelyMs) poll(signal, here).catch(() => here.state("trouble"));
