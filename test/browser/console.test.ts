@@ -121,7 +121,9 @@ describe("[K3] operations", () => {
       .waitFor();
     const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
     await page.getByRole("button", { name: "Go on" }).click();
-    await expect.poll(() => own.hf.jobs.count({ state: "ready" })).toBeGreaterThanOrEqual(before);
+    await expect
+      .poll(() => own.hf.jobs.count({ state: "ready" }), { timeout: 20_000 })
+      .toBeGreaterThanOrEqual(before);
     await row(page, /Retry dead/)
       .getByRole("button", { name: "Stop" })
       .click();
