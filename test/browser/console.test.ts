@@ -30,7 +30,7 @@ const mail = defineJob({ name: "send-mail", queue: "mail", run: async (_input: {
 
 async function fill(hf: Holdfast): Promise<void> {
   await hf.enqueueMany(
-    Array.from({ length: 40 }, (_, n) => ({
+    Array.from({ length: 21 }, (_, n) => ({
       job: charge,
       input: { n, user: { id: n % 7, plan: n % 2 === 0 ? "free" : "pro" } },
     })),
@@ -95,32 +95,42 @@ describe("[K3] operations", () => {
     await row(page, /the bank refused/)
       .getByRole("button", { name: "Retry all" })
       .click();
-    await dialog(page).getByRole("heading", { name: "Retry 40 jobs?" }).waitFor();
+    await dialog(page).getByRole("heading", { name: "Retry 21 jobs?" }).waitFor();
     const rate = dialog(page).getByLabel("At most so many jobs a second");
     await rate.fill("many");
-    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page).getByRole("button", { name: "Retry 21" }).click();
     await dialog(page).getByText("A rate is a whole number").waitFor();
     await rate.fill("1");
     await accessible(page);
     await shot(page, "operation-dialog");
-    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
+    await dialog(page).getByRole("button", { name: "Retry 21" }).click();
     await dialog(page)
-      .getByText(/^\d+ of 40 · 1 per s/)
+      .getByText(/^\d+ of 21 · 1 per s/)
       .waitFor();
-    await accessible(page);
     await shot(page, "operation-running");
     await dialog(page).getByRole("button", { name: "Pause" }).click();
     await dialog(page).getByRole("button", { name: "Go on" }).waitFor();
+    await accessible(page);
     await dialog(page).getByRole("button", { name: "Close" }).click();
     await page.keyboard.press("g");
     await page.keyboard.press("p");
     await page.getByRole("heading", { name: "Operations" }).waitFor();
     await row(page, /Retry dead jobs named charge-card/)
       .getByText("paused", { exact: true })
+      .last()
       .waitFor();
     const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
     await page.getByRole("button", { name: "Go on" }).click();
-    await expect.poll(() => own.hf.jobs.count({ state: "ready" })).toBeGreaterThanOrEqual(before);
+    await expect
+      .poll(() => own.hf.jobs.count({ state: "ready" }), { timeout: 20_000 })
+      .toBeGreaterThanOrEqual(before);
+    await row(page, /Retry dead/)
+      .getByRole("button", { name: "Stop" })
+      .click();
+    await row(page, /Retry dead/)
+      .getByText("stopped", { exact: true })
+      .last()
+      .waitFor();
     // One that a terminal began and left: nobody drives it.
     const left = new Operations(own.hf);
     const task = {
@@ -138,12 +148,6 @@ describe("[K3] operations", () => {
     await page.emulateMedia({ colorScheme: "dark" });
     await accessible(page, ["color-contrast"]);
     await shot(page, "operations-dark");
-    await row(page, /Retry dead/)
-      .getByRole("button", { name: "Stop" })
-      .click();
-    await row(page, /Retry dead/)
-      .getByText("stopped", { exact: true })
-      .waitFor();
     expect(await own.hf.jobs.count({ state: "dead" })).toBeGreaterThan(0);
     expect((await left.stop(id, "ann"))?.state).toBe("stopped");
     const narrow = await own.open("/operations", { width: 360, height: 760 });
@@ -156,7 +160,7 @@ describe("[K3] operations", () => {
 describe("[K3] words in the search", () => {
   test("names and values are completed by the keyboard, the address keeps them, and each can be taken away", async () => {
     const page = await home.open("/jobs");
-    await page.getByText("52 jobs shown").or(page.getByText("50 jobs shown")).first().waitFor();
+    await page.getByText("33 jobs shown").waitFor();
     const field = page.getByRole("combobox", { name: "Find jobs" });
     const words = page.getByRole("listbox", { name: "What could be typed" });
     await page.keyboard.press("/");
@@ -183,7 +187,7 @@ describe("[K3] words in the search", () => {
     await page.keyboard.type("attempt:>=1 age:<1h worker:web-1 error:refused");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Enter");
-    await page.getByText("6 jobs shown of 6").waitFor();
+    await page.getByText("3 jobs shown of 3").waitFor();
     const asked = new URL(page.url()).searchParams;
     expect(Object.fromEntries(asked)).toEqual({
       payload: "user.id:3",
@@ -196,7 +200,7 @@ describe("[K3] words in the search", () => {
     await accessible(page);
     await shot(page, "words-chips");
     await page.reload();
-    await page.getByText("6 jobs shown of 6").waitFor();
+    await page.getByText("3 jobs shown of 3").waitFor();
     await page.emulateMedia({ colorScheme: "dark" });
     await field.focus();
     await page.keyboard.type("state:");
@@ -206,7 +210,7 @@ describe("[K3] words in the search", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Remove the filter payload.user.id" }).click();
-    await page.getByText("40 jobs shown of 40").waitFor();
+    await page.getByText("21 jobs shown of 21").waitFor();
     const narrow = await home.open("/jobs?attempt=%3E9&payload=user.id:3", { width: 360, height: 760 });
     await narrow.getByText("No job matches").waitFor();
     await narrow.getByRole("combobox", { name: "Find jobs" }).fill("a");
@@ -297,18 +301,18 @@ describe("[K3] failures from other sides", () => {
     const page = await home.open("/errors");
     const sides = page.getByRole("navigation", { name: "Group by" });
     const lines: readonly [string, RegExp, Record<string, string>][] = [
-      ["Kind", /^charge-card 40/, { state: "dead", name: "charge-card" }],
-      ["Queue", /^billing 40/, { state: "dead", queue: "billing" }],
-      ["Worker", /^\S+ 40/, {}],
-      ["Version", /^charge-card, version 1 40/, { state: "dead", name: "charge-card" }],
-      ["Hour", /^\d{4}-\d\d-\d\d \d\d:00 40/, {}],
+      ["Kind", /^charge-card 21/, { state: "dead", name: "charge-card" }],
+      ["Queue", /^billing 21/, { state: "dead", queue: "billing" }],
+      ["Worker", /^\S+ 21/, {}],
+      ["Version", /^charge-card, version 1 21/, { state: "dead", name: "charge-card" }],
+      ["Hour", /^\d{4}-\d\d-\d\d \d\d:00 21/, {}],
     ];
     for (const [side, line, query] of lines) {
       await sides.getByRole("link", { name: side }).click();
       await row(page, line).waitFor();
-      await accessible(page);
+      if (side === "Queue") await accessible(page);
       await row(page, line).getByRole("link").click();
-      await page.getByText("40 jobs shown of 40").waitFor();
+      await page.getByText("21 jobs shown of 21").waitFor();
       expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(query);
       await page.goBack();
     }
@@ -316,7 +320,7 @@ describe("[K3] failures from other sides", () => {
     await page.emulateMedia({ colorScheme: "dark" });
     await accessible(page, ["color-contrast"]);
     await sides.getByRole("link", { name: "Queue" }).click();
-    await row(page, /^billing 40/).waitFor();
+    await row(page, /^billing 21/).waitFor();
     await shot(page, "failures-by-dark");
     const narrow = await home.open("/errors?by=version&last=7d", { width: 360, height: 760 });
     await row(narrow, /version 1/).waitFor();
@@ -342,21 +346,21 @@ describe("[K3] failures from other sides", () => {
     await shot(page, "patch");
     await dialog(page).getByRole("button", { name: "Look what that does" }).click();
     await dialog(page)
-      .getByText(/does not fit 2 of these 5/)
+      .getByText(/does not fit 3 of these 5/)
       .waitFor();
     await accessible(page);
     await shot(page, "patch-dry");
     await page.emulateMedia({ colorScheme: "dark" });
     await accessible(page, ["color-contrast"]);
     await shot(page, "patch-dark");
-    await dialog(page).getByRole("button", { name: "Retry 40" }).click();
-    await page.getByText(/Retry: 20 retried, 20 patch failed|Retry: 20 patch failed, 20 retried/).waitFor();
-    expect(await own.hf.jobs.count({ state: "ready" })).toBe(20);
+    await dialog(page).getByRole("button", { name: "Retry 21" }).click();
+    await page.getByText(/Retry: 10 retried, 11 patch failed|Retry: 11 patch failed, 10 retried/).waitFor();
+    expect(await own.hf.jobs.count({ state: "ready" })).toBe(10);
     const { jobs } = await own.hf.jobs.list({ state: "ready" });
     expect(jobs.every(({ input }) => (input as { n: number }).n === -1)).toBe(true);
     await page.goto(`${own.url}/operations`);
     await row(page, /Retry dead jobs named charge-card/)
-      .getByText("20 refused")
+      .getByText("11 refused")
       .waitFor();
     await shot(page, "patch-operation");
   });
@@ -384,7 +388,7 @@ describe("[K3] one job's errors, and rows that stand closer", () => {
     await shot(page, "compare-dark");
     await page.emulateMedia({ colorScheme: "light" });
     await page.goto(`${own.url}/jobs`);
-    await page.getByText("50 jobs shown").waitFor();
+    await page.getByText("34 jobs shown").waitFor();
     const height = (): Promise<number> =>
       page.evaluate<number>("document.querySelector('tbody tr').getBoundingClientRect().height");
     const before = await height();
@@ -393,7 +397,7 @@ describe("[K3] one job's errors, and rows that stand closer", () => {
     await page.keyboard.press("Escape");
     expect(await height()).toBeLessThan(before - 6);
     await page.reload();
-    await page.getByText("50 jobs shown").waitFor();
+    await page.getByText("34 jobs shown").waitFor();
     expect(await height()).toBeLessThan(before - 6);
     await accessible(page, ["color-contrast", "target-size"]);
     await shot(page, "compact");

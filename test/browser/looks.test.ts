@@ -133,14 +133,17 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     });
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();
-    await expect.poll(() => dialog.getByText(/^Loading|^Looking/).count(), { message: name }).toBe(0);
+    await dialog
+      .getByText(/^Loading|^Looking/)
+      .first()
+      .waitFor({ state: "detached" });
     await accessible(page, rules, "dialog").catch((error: unknown) => {
       throw new Error(`${name}: ${String(error)}`);
     });
     if (shots !== undefined)
       await page.screenshot({ path: `${shots}/dialog-${name.replaceAll(" ", "-")}.png` });
     await page.keyboard.press("Escape");
-    await expect.poll(() => dialog.count(), { message: name }).toBe(0);
+    await dialog.waitFor({ state: "detached" });
   }
 });
 

@@ -19,7 +19,7 @@ onEveryStore((target) => {
     const slow = holdfast(["jobs", "run", "--name", "plain", "--rate", "10/1h", "--force", "--json"], {
       signal: stop.signal,
     });
-    await expect.poll(async () => (await operations.list())[0]?.matched).toBe(1);
+    await expect.poll(async () => (await operations.list())[0]?.matched, { timeout: 20_000 }).toBe(1);
     stop.abort();
     const broken = await slow;
     const { operation: id } = broken.json<{ operation: string }>();
@@ -44,7 +44,7 @@ onEveryStore((target) => {
       },
       "ann",
     );
-    await expect.poll(async () => (await operations.get(other))?.matched).toBe(1);
+    await expect.poll(async () => (await operations.get(other))?.matched, { timeout: 20_000 }).toBe(1);
     expect((await holdfast(["operations", "pause", other, "--json"])).json()).toMatchObject({
       state: "paused",
     });

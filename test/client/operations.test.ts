@@ -85,7 +85,7 @@ onEveryStore((target) => {
       await scheduled(hf, 60);
       const here = new Operations(hf);
       const { id, left } = await here.start(cancelAll({ limit: 20, perMs: 1_000 }), "ann");
-      await expect.poll(async () => (await elsewhere.get(id))?.matched).toBe(20);
+      await expect.poll(async () => (await elsewhere.get(id))?.matched, { timeout: 20_000 }).toBe(20);
       expect(await elsewhere.pause(id, "bob")).toMatchObject({ state: "paused", matched: 20, actor: "ann" });
       expect(await advancing(clock, left)).toMatchObject({ state: "paused", matched: 20 });
       expect(here.driven).toBe(0);
@@ -120,7 +120,7 @@ onEveryStore((target) => {
       await scheduled(hf, 30);
       const dying = new Operations(await connect(store, { clock }));
       const { id, left } = await dying.start(cancelAll({ limit: 10, perMs: 1_000 }), "ann");
-      await expect.poll(async () => (await dying.get(id))?.matched).toBe(10);
+      await expect.poll(async () => (await dying.get(id))?.matched, { timeout: 20_000 }).toBe(10);
       dying.close();
       expect(await left).toMatchObject({ state: "running", matched: 10 });
       const here = new Operations(hf);
@@ -137,7 +137,7 @@ onEveryStore((target) => {
       await scheduled(hf, 30);
       const operations = new Operations(hf);
       const { id, left } = await operations.start(cancelAll({ limit: 10, perMs: 60_000 }), "ann");
-      await expect.poll(async () => (await operations.get(id))?.matched).toBe(1);
+      await expect.poll(async () => (await operations.get(id))?.matched, { timeout: 20_000 }).toBe(1);
       expect(await operations.stop(id, "ann")).toMatchObject({ state: "stopped", endedAt: clock.now() });
       // Here it is heard at once, not when the six seconds to the next job are over.
       expect(await left).toMatchObject({ state: "stopped" });

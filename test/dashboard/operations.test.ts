@@ -25,12 +25,16 @@ onEveryStore((target) => {
         filter: { name: ["plain"], state: ["scheduled"] },
       });
       const at = `/operations/${begun.body.id}`;
-      await expect.poll(async () => (await other.get<Operation>(at)).body.matched).toBe(1);
+      await expect
+        .poll(async () => (await other.get<Operation>(at)).body.matched, { timeout: 20_000 })
+        .toBe(1);
       const steer = async (verb: string): Promise<Operation> =>
         (await other.send<Operation>("POST", `${at}/${verb}`)).body;
       expect(await steer("pause")).toMatchObject({ state: "paused", matched: 1 });
       expect(await steer("resume")).toMatchObject({ state: "running", standsStill: false });
-      await expect.poll(async () => (await other.get<Operation>(at)).body.matched).toBe(2);
+      await expect
+        .poll(async () => (await other.get<Operation>(at)).body.matched, { timeout: 20_000 })
+        .toBe(2);
       expect(await steer("stop")).toMatchObject({ state: "stopped", outcomes: { due: 2 }, refused: 0 });
       const { operations } = (await other.get<{ operations: Operation[] }>("/operations")).body;
       expect(operations.map(({ id, state }) => [id, state])).toEqual([[begun.body.id, "stopped"]]);
@@ -62,7 +66,9 @@ onEveryStore((target) => {
         expect([refused.status, code(refused)], verb).toEqual([403, "FORBIDDEN"]);
       }
       // Now it rests, half an hour.
-      await expect.poll(async () => (await get<Operation>(`/operations/${body.id}`)).body.matched).toBe(1);
+      await expect
+        .poll(async () => (await get<Operation>(`/operations/${body.id}`)).body.matched, { timeout: 20_000 })
+        .toBe(1);
       const own = may("token", ["view"]); // by name the one who started it
       expect((await own.send("POST", `/operations/${body.id}/pause`, undefined, header)).status).toBe(200);
       expect((await own.send("POST", `/operations/${body.id}/resume`, undefined, header)).status).toBe(403);
