@@ -37,12 +37,14 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         where (:states is null or w.state in (select value from json_each(:states)))
           and ${among("w")}
           and (:group is null or w.error_group = :group)
-          and (:attemptMin is null or w.attempt >= :attemptMin) and (:attemptMax is null or w.attempt <= :attemptMax)
           and (:endedMin is null or w.ended_at >= :endedMin) and (:endedMax is null or w.ended_at <= :endedMax)
-          and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-            and coalesce(w.ended_at, :now) - w.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
-          and (:worker is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
-          and (:error is null or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :error) > 0))
+          and (coalesce(:attemptMin, :attemptMax, :ranMin, :ranMax, :worker, :error) is null or exists (
+            select 1 from ${table} e where e.seq = w.seq
+              and (:attemptMin is null or e.attempt >= :attemptMin) and (:attemptMax is null or e.attempt <= :attemptMax)
+              and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
+                and coalesce(w.ended_at, :now) - e.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
+              and (:worker is null or e.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
+              and (:error is null or instr(lower(e.errors), :error) > 0)))
           and (not :deep or exists (
             select 1 from ${t.job} j where j.seq = w.seq
               and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
@@ -65,8 +67,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
             else ${seq.at(`min(coalesce(:until, 8640000000000000), coalesce(:endedMax, 8640000000000000)) + ${CLOCK_SLACK_MS}`)} end
           and ${row}.seq >= case when :since is null then 0 else ${seq.at(`:since - ${CLOCK_SLACK_MS}`)} end`;
   const newest = (row: string) => `order by ${row}.seq desc limit :scan`;
-  const columns = `r.seq, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null as ended_at`;
-  const endedColumns = `h.seq, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
+  const columns = `r.seq, r.line, ${state} as state, r.error_group, null as ended_at`;
+  const endedColumns = `h.seq, h.line, h.state, h.error_group, h.ended_at`;
   const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
   const takenHeld = `
         select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token

@@ -427,7 +427,7 @@ function onSqlitePlans(filled: Filled): void {
       const plan = plans.get(name)!;
       const next = plan.filter(
         ({ detail }) =>
-          order.test(detail) && detail.includes("(line=? AND rank=? AND run_at>? AND run_at<?)"),
+          order.test(detail) && detail.includes("(line=? AND rank=? AND token=? AND run_at>? AND run_at<?)"),
       );
       expect(next.length, `${name} begins at the cursor and ends at what is due`).toBeGreaterThanOrEqual(2);
       // The jobs of several levels are merged by one sort of the batch; those of each level come without any.
