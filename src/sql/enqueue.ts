@@ -43,8 +43,15 @@ export function insertNew(placed: readonly PlacedJob[], now: number | null, ride
   return {
     name: "insertAlike",
     params: {
-      ...{ now, channel, message, line: first.line, rank: -priority || 0, maxAttempts, timeout },
-      ...{ rows, count: rows.length },
+      now,
+      channel,
+      message,
+      line: first.line,
+      rank: -priority || 0,
+      maxAttempts,
+      timeout,
+      rows,
+      count: rows.length,
     },
   };
 }

@@ -152,7 +152,13 @@ function onPostgresPlans(filled: Filled): void {
         [
           "insertAlike",
           {
-            ...{ now, channel: null, message: null, line: 1, rank: 0, maxAttempts: null, timeout: null },
+            now,
+            channel: null,
+            message: null,
+            line: 1,
+            rank: 0,
+            maxAttempts: null,
+            timeout: null,
             rows: [{ id: idAt(now), input: "1" }],
           },
         ],
