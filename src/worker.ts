@@ -643,7 +643,6 @@ export class Worker {
       budgets: this.#budgets,
       claimable: () => (this.#live.known ? this.#tenancy.claimable : null),
       overloaded: () => this.#isOverloaded(),
-      claimsAtOnce: store.dialect === "postgres" ? 2 : 1,
       unsettled: () => this.#settler.pending,
       onClaimed: (jobs, session) => {
         if (log.trace !== undefined) this.#report.claimed(jobs);

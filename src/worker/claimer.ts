@@ -10,11 +10,8 @@
  *           looking (peek) ──▶ asleep until min(next due, next session's end, poll)
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
- * While full claims come back from plain jobs on Postgres, the next one leaves before the last has landed, so that the
- * database works on while their jobs run here; they are handed over in the order in which they left.
- *
- * Invariants: otherwise one statement is in flight at a time, and what happens meanwhile is remembered; nothing is claimed
- * while a thousand outcomes wait to be written; an idle worker sends
+ * Invariants: one statement is in flight at a time (two claims at once brought nothing, see docs/performance.md), and
+ * what happens meanwhile is remembered; nothing is claimed while a thousand outcomes wait to be written; an idle worker sends
  * one cheap read per poll and nothing else; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
  * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).
@@ -43,8 +40,6 @@ export interface ClaimerDeps {
   readonly claimable: () => number | null;
   /** True: the process has too much to do already. */
   readonly overloaded: () => boolean;
-  /** How many claims of one worker the store can work on side by side. */
-  readonly claimsAtOnce: 1 | 2;
   /** How many outcomes wait to be written. */
   readonly unsettled: () => number;
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
@@ -61,16 +56,6 @@ export interface ClaimerDeps {
 
 type Todo = "claim" | "look";
 
-/** A claim that has left. */
-interface Flight {
-  readonly number: number;
-  readonly session: number;
-  readonly queues: ReadonlyMap<string, number>;
-  readonly limit: number;
-  readonly promised: boolean;
-  readonly jobs: Promise<ClaimedJob[]>;
-}
-
 /** A claim's scope, as a worker asks. */
 interface WorkerScope extends ClaimScope {
   readonly queues: ReadonlyMap<string, number>;
@@ -84,10 +69,6 @@ const overloadMs = 250;
 // A worker that gets one job every few milliseconds would otherwise look after each of them.
 const looksApartMs = 100;
 const mostUnclear = 5;
-// Two of these are what may be claimed ahead.
-const mostOfTwo = MOST_AHEAD / 2;
-// A full claim of fewer says nothing of what is left, and could not keep two busy.
-const manyJobs = 200;
 /** Claims for all queues of a worker. */
 export class Claimer {
   readonly #deps: ClaimerDeps;
@@ -98,10 +79,6 @@ export class Claimer {
   #timerAt = Infinity;
   readonly #stop = new AbortController();
 
-  /** The last claim was full of plain jobs: the next may leave early. */
-  #abundant = false;
-  /** It has left, and nobody has waited for it yet. */
-  #early: Flight | null = null;
   #heldBack = false;
   #budgetsFirst = false;
   #lookedAt = -Infinity;
@@ -203,104 +180,53 @@ export class Claimer {
 
   async #run(): Promise<void> {
     await Promise.resolve(); // so that `#busy` is set before anything here can ask again
-    while ((this.#todo !== null || this.#early !== null) && !this.#stop.signal.aborted) {
+    while (this.#todo !== null && !this.#stop.signal.aborted) {
+      const todo = this.#todo;
+      this.#todo = null;
       try {
-        await this.#next();
+        if (todo === "claim") await this.#claim();
+        else await this.#look();
         this.#unclear = 0;
       } catch (error) {
         await this.#outage(error);
       }
     }
-    // What it brings is held, and must be handed over, to be given back.
-    if (this.#early !== null) await this.#next().catch(() => undefined);
   }
 
-  /** What was asked for is left for after a claim that left before it was. */
-  async #next(): Promise<void> {
-    let flight = this.#early;
-    this.#early = null;
-    if (flight === null) {
-      const todo = this.#todo;
-      this.#todo = null;
-      if (todo === "look") return this.#look();
-      flight = await this.#depart();
-      if (flight === null) return;
-    }
-    if (this.#abundant && !this.#stop.signal.aborted) this.#early = this.#departEarly(flight);
-    this.#land(flight, await flight.jobs);
-  }
-
-  /** The session to claim under; null when it is not the time. */
-  #mayClaim(): number | null {
+  async #claim(): Promise<void> {
+    const { store, pools, order } = this.#deps;
     const session = this.#deps.claimable();
-    if (session === null) return null;
+    if (session === null) return;
     if (this.#deps.overloaded()) {
       this.#arm(overloadMs, "claim");
-      return null;
+      return;
     }
     if (this.#deps.unsettled() >= MOST_AHEAD) {
       // Jobs end faster than their ends are written; claiming on would only fill the memory. `settled` asks again.
       this.#heldBack = true;
-      return null;
+      return;
     }
-    return session;
-  }
-
-  async #depart(): Promise<Flight | null> {
-    const session = this.#mayClaim();
-    if (session === null) return null;
     const names = await this.#beforeBreakers(session);
-    const queues = this.#withoutBroken(claimLimits(this.#deps.pools), names);
+    const queues = this.#withoutBroken(claimLimits(pools), names);
     this.#begun += 1;
+    const number = this.#begun;
     if (queues.size === 0) {
-      this.#finished = this.#begun;
+      this.#finished = number;
       // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
       if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
-      return null;
+      return;
     }
+    let limit = 0;
+    for (const room of queues.values()) limit += room;
     const promised = this.#promised;
     this.#promised = false;
-    if (this.#abundant) atMost(queues, mostOfTwo);
-    return this.#leave(session, queues, names, promised);
-  }
-
-  /** A claim for what is left beside the one that is in flight. */
-  #departEarly(beside: Flight): Flight | null {
-    const session = this.#mayClaim();
-    if (session === null) return null;
-    const queues = claimLimits(this.#deps.pools);
-    for (const [queue, asked] of beside.queues) {
-      const left = (queues.get(queue) ?? 0) - asked;
-      if (left > 0) queues.set(queue, left);
-      else queues.delete(queue);
-    }
-    if (sum(queues) < manyJobs) return null;
-    atMost(queues, mostOfTwo);
-    this.#begun += 1;
-    return this.#leave(session, queues, this.#deps.names, false);
-  }
-
-  #leave(
-    session: number,
-    queues: ReadonlyMap<string, number>,
-    names: readonly string[],
-    promised: boolean,
-  ): Flight {
-    const { store, pools, order, budgets } = this.#deps;
-    const limit = sum(queues);
     const scope = { queues, names, limit, order, free: freeSlots(pools) };
-    const jobs =
-      budgets?.any === true
-        ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
-        : store.claim(session, scope, this.#cursor);
-    jobs.catch(() => undefined); // whoever waits for it is told
-    return { number: this.#begun, session, queues, limit, promised, jobs };
-  }
-
-  #land({ number, session, queues, limit, promised }: Flight, jobs: readonly ClaimedJob[]): void {
+    const { budgets } = this.#deps;
+    const jobs = await (budgets?.any === true
+      ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
+      : store.claim(session, scope, this.#cursor));
     this.#finished = number;
     this.#claimed += jobs.length;
-    this.#abundant = this.#isAbundant(jobs, limit);
     if (jobs.length > 0) {
       this.#fruitless = 0;
       this.#deps.onClaimed(jobs, session);
@@ -316,14 +242,6 @@ export class Claimer {
     else if (jobs.length < limit) this.#todo ??= "look";
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
     else if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
-  }
-
-  /** Jobs with limits are claimed under locks, which two claims would only wait for. */
-  #isAbundant(jobs: readonly ClaimedJob[], limit: number): boolean {
-    const { claimsAtOnce, breakers, budgets } = this.#deps;
-    if (claimsAtOnce === 1 || jobs.length < limit || limit < manyJobs) return false;
-    if (breakers?.any === true || budgets?.any === true) return false;
-    return jobs.every(({ lane, counted }) => lane === null && counted === undefined);
   }
 
   /** Kinds with a budget and kinds without take turns in having the first choice of the slots. */
@@ -573,19 +491,6 @@ export class Claimer {
     this.#waiters = this.#waiters.filter(({ asked }) => asked >= this.#finished);
     for (const { resolve, claimed } of told) resolve(this.#claimed - claimed);
   }
-}
-
-function sum(limits: ReadonlyMap<string, number>): number {
-  let all = 0;
-  for (const limit of limits.values()) all += limit;
-  return all;
-}
-
-/** Cuts the limits down to so many in all, each by its share. */
-function atMost(limits: Map<string, number>, most: number): void {
-  const all = sum(limits);
-  if (all <= most) return;
-  for (const [queue, limit] of limits) limits.set(queue, Math.max(1, Math.floor((limit * most) / all)));
 }
 
 /** What is left of a worker's scope after these were claimed from it. */

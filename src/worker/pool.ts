@@ -92,11 +92,11 @@ export class Pool {
     return now + Math.max(0, Math.min(this.#ahead(slots) - this.buffered, aheadLeft));
   }
 
-  /** Whether a claim is worth its round trip: a slot stands empty, or half of what was claimed ahead is used up. */
+  /** Whether a claim is worth its round trip: a slot stands empty, or three quarters of what was claimed ahead are used up. */
   get hungry(): boolean {
     const slots = this.slots;
     if (slots === 0) return false;
-    return this.free > this.buffered || this.buffered * 2 < this.#ahead(slots);
+    return this.free > this.buffered || this.buffered * 4 < this.#ahead(slots);
   }
 
   #ahead(slots: number): number {
