@@ -263,9 +263,6 @@ export interface JobPlace {
 }
 
 /** A queue as `hf.queues.list()` gives it. */
-/** A queue, and the kinds in it that nobody serves. */
-export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
-
 export interface QueueState {
   readonly name: string;
   readonly paused: boolean;
@@ -278,6 +275,9 @@ export interface QueueState {
   /** Names that have ready jobs here and no live worker that serves them. */
   readonly unserved: readonly string[];
 }
+
+/** A queue, and the kinds in it that nobody serves. */
+export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
 
 /** How many live jobs. Ended ones are counted by `jobs.count`. */
 export interface QueueCounts {
