@@ -90,7 +90,8 @@ export class Tap {
 
   #get(verb: Verb): unknown {
     if (verb === "listening") return !this.deaf;
-    if (verb === "wake") return (wake: Wake) => this.#wake(wake);
+    // Where the commit has told the others, that is what they hear.
+    if (verb === "wake" || verb === "wakeHere") return (wake: Wake) => this.#wake(wake);
     if (verb === "listen") return (onWake: (wake: Wake) => void) => this.#listen(onWake);
     const value: unknown = Reflect.get(this.raw, verb, this.raw);
     if (typeof value !== "function" || verb === "userTx") {
