@@ -39,7 +39,7 @@ onSqlite((target) => {
     const hf = await open(fresh.url, { ...fresh.options, logger: quiet });
     const ended = Promise.withResolvers<void>();
     const job = defineJob({ name: "n", run: () => ended.promise });
-    const worker = hf.work([job], { queues: ["default"], lease: "1s", heartbeat: "200ms" });
+    const worker = hf.work([job], { queues: ["default"], lease: "3s", heartbeat: "300ms" });
     await worker.ready;
     const { id } = await hf.enqueue(job, null as never);
 
@@ -49,7 +49,7 @@ onSqlite((target) => {
     db.exec("commit");
     const [before] = await hf.workers.list();
     const beat = async (): Promise<number> => (await hf.workers.list())[0]?.beatAt.getTime() ?? 0;
-    while ((await beat()) < (before?.beatAt.getTime() ?? 0) + 2_500)
+    while ((await beat()) < (before?.beatAt.getTime() ?? 0) + 5_000)
       await new Promise((resolve) => setTimeout(resolve, 50));
     ended.resolve();
     await worker.idle();
