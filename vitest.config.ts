@@ -1,5 +1,5 @@
 // Three projects on two noisy cores, one after the other: "core", then "fault" (real processes, killed and paused; they
-// mostly wait, so two files run side by side), then "browser", alone, because a page on a busy machine is slow.
+// mostly wait), then "browser", by itself, because a page on a busy machine is slow; two files of each run side by side.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
@@ -48,8 +48,7 @@ export default defineConfig({
           include: ["test/browser/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 1,
-          fileParallelism: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },

@@ -169,8 +169,10 @@ describe("[K3] words in the search", () => {
     await accessible(page);
     await shot(page, "words");
     await page.keyboard.type("pay");
+    await words.getByRole("option", { name: /^attempt:/ }).waitFor({ state: "detached" });
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
+    await words.getByRole("option", { name: /payload\.user\.id:/ }).waitFor();
     await page.keyboard.type("us");
     await words.getByRole("option", { name: /payload\.user\.id:/ }).waitFor();
     await shot(page, "words-payload");
@@ -178,10 +180,12 @@ describe("[K3] words in the search", () => {
     await page.keyboard.press("Tab");
     expect(await field.inputValue()).toBe("payload.user.id:");
     await page.keyboard.type("3 na");
+    await words.getByRole("option", { name: /^name:/ }).waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await words.getByRole("option", { name: /^charge-card/ }).waitFor();
     await page.keyboard.type("ch");
+    await words.getByRole("option", { name: /^charge-card/ }).waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await page.keyboard.type("attempt:>=1 age:<1h worker:web-1 error:refused");
