@@ -83,6 +83,9 @@ async function fill(): Promise<void> {
     sqlite ? `printf('%0${width}x', ${value})` : `lpad(to_hex((${value})::bigint), ${width}, '0')`;
   const time = hex(at, 12);
   const id = `(substr(${time}, 1, 8) || '-' || substr(${time}, 9, 4) || '-7000-8000-' || ${hex("g.n", 12)})${sqlite ? "" : "::uuid"}`;
+  // On SQLite jobs are numbered, and everything else about them goes by the number.
+  const key = sqlite ? "seq" : "id";
+  const place = sqlite ? "g.n + 1" : id;
   const kind = "(g.n % 100)";
   const line = `(1 + (g.n * 7919) % 80)`;
   const laned = `(81 + (g.n / 100) % 4)`;
@@ -102,19 +105,19 @@ async function fill(): Promise<void> {
     `insert into ${t("lane")} (id, queue, key, used_at, concurrency) ${sqlite ? "" : "overriding system value"} select g.n + 1, 'tenants', 'tenant-' || g.n, ${now}, 3 from ${series(2_000)}`,
   );
   await run(
-    `insert into ${t("job")} (id, line, created_at, input, lane)
-     select ${id}, case when ${kind} = 99 then ${laned} else ${line} end, ${at}, '{"n":' || g.n || ',"customer":"c-' || (g.n % 5000) || '","text":"a line of text that is as long as those of many jobs, with a few words more, and then some"}',
+    `insert into ${t("job")} (${sqlite ? "seq, " : ""}id, line, created_at, input, lane)
+     select ${sqlite ? `${place}, ` : ""}${id}, case when ${kind} = 99 then ${laned} else ${line} end, ${at}, '{"n":' || g.n || ',"customer":"c-' || (g.n % 5000) || '","text":"a line of text that is as long as those of many jobs, with a few words more, and then some"}',
        case when ${kind} = 99 then 'tenant-' || (g.n / 100) % 2000 end from ${series(jobs)}`,
   );
   await run(
-    `insert into ${t("history")} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, errors, error_group, output)
-     select ${id}, ${line}, 0, case when ${kind} < 60 then 'done' when ${kind} < 65 then 'dead' else 'cancelled' end, 1, 0, 0, ${at}, ${at} + 5, ${at} + 20,
+    `insert into ${t("history")} (${key}, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, errors, error_group, output)
+     select ${place}, ${line}, 0, case when ${kind} < 60 then 'done' when ${kind} < 65 then 'dead' else 'cancelled' end, 1, 0, 0, ${at}, ${at} + 5, ${at} + 20,
        case when ${where(60, 65)} then ${failed} end, case when ${where(60, 65)} then ${cause} end, case when ${kind} < 60 then '{"ok":true}' end
      from ${series(jobs)} where ${kind} < 67`,
   );
   await run(
-    `insert into ${t("ready")} (id, line, rank, run_at, attempt, errors, error_group, lane)
-     select ${id}, case when ${kind} = 99 then ${laned} else ${line} end, -(g.n % 3), case when ${where(67, 87)} or ${kind} = 99 then ${at} when ${where(87, 97)} then ${now + 2 * hourMs} + g.n else 9007199254740991 end,
+    `insert into ${t("ready")} (${key}, line, rank, run_at, attempt, errors, error_group, lane)
+     select ${place}, case when ${kind} = 99 then ${laned} else ${line} end, -(g.n % 3), case when ${where(67, 87)} or ${kind} = 99 then ${at} when ${where(87, 97)} then ${now + 2 * hourMs} + g.n else 9007199254740991 end,
        case when ${where(95, 97)} then 1 else 0 end, case when ${where(95, 97)} then ${failed} end, case when ${where(95, 97)} then ${cause} end,
        case when ${kind} = 99 then 1 + (g.n / 100) % 2000 end from ${series(jobs)} where ${kind} >= 67`,
   );
@@ -229,6 +232,7 @@ async function measure(client: Holdfast): Promise<void> {
     "/jobs/:id/log": [`/jobs/${flow}/log`],
     "/errors": ["/errors", "/errors?queue=team-0.queue-1", "/errors?name=kind-1&state=open"],
     "/errors/:group": [`/errors/${groups[0]?.group}`],
+    "/failures": ["kind", "queue", "worker", "version", "hour"].map((by) => `/failures?by=${by}`),
     "/queues/:name": ["/queues/team-0.queue-1"],
     "/schedules/:name/preview": ["/schedules/schedule-7/preview"],
     "/lanes": ["/lanes", "/lanes?queue=tenants&limit=200"],

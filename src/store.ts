@@ -466,6 +466,8 @@ export interface Store {
   watch(ids: readonly string[]): Promise<void>;
   /** Finds ends and signals whose news was lost with a process, and forgets expired signals. */
   sweepFlows(): Promise<number>;
+  /** Whether there is something for `burySessions`, `sweepFlows` or the end of an override. */
+  over(): Promise<{ readonly sessions: boolean; readonly flows: boolean; readonly overrides: boolean }>;
   /** Jobs that a job waited or waits for. */
   dependencies(job: string): Promise<Dependency[]>;
   /** Jobs that these jobs enqueued or called. */

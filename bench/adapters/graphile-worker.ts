@@ -28,7 +28,7 @@ export const systems: System[] = [
       idle: "defaults, concurrentJobs 10",
     },
     factor: 1,
-    bulk: { chunk: 1_000, inFlight: 2 },
+    bulk: { chunk: 5_000, inFlight: 4 },
     can: ["delay", "priority", "queues", "many processes"],
     setup: async (target) => {
       const { Logger, runMigrations } = await import("graphile-worker");

@@ -30,7 +30,7 @@ export const systems: System[] = [
       drain: `update-claim then delete, batches of ${batch}, ${connections} connections, prepared`,
     },
     factor: 1,
-    bulk: { chunk: 1_000, inFlight: 2 },
+    bulk: { chunk: 5_000, inFlight: 4 },
     can: ["many processes"],
     setup: async (target) => {
       const client = new pg.Client({ connectionString: target.url });

@@ -54,7 +54,8 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
 
 /** What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while. */
 async function lookAfterTheDead(store: Store): Promise<void> {
-  await buryOnce({ store });
-  await store.sweepFlows();
-  await endOverridesOnce({ store });
+  const { sessions, flows, overrides } = await store.over();
+  if (sessions) await buryOnce({ store });
+  if (flows) await store.sweepFlows();
+  if (overrides) await endOverridesOnce({ store });
 }

@@ -33,7 +33,8 @@ import { Inspector } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { isClient, isIdle, isNative, type PgClient, type PgPool } from "./pg.ts";
-import { unbound } from "./sheaves.ts";
+import { lateJobs, Recent } from "./recent.ts";
+import { BOUND, type Late, unbound } from "./sheaves.ts";
 import { statements } from "./statements.ts";
 
 /** As `server_version_num` counts: Postgres 14. */
@@ -68,11 +69,17 @@ interface Compiled {
 
 /** The catalogue's statements with `$1` for `:name`, and their values in that order. */
 export class Compiler {
+  readonly #tables: Tables;
   readonly #statements: Statements;
   readonly #compiled = new Map<StatementName, Compiled>();
+  /** The claims, with the table that they look in. */
+  #recent: { readonly table: string; readonly compiled: Map<StatementName, Compiled> } | null = null;
+  readonly #late: Compiled;
 
   constructor(schema: string) {
-    this.#statements = statements(postgresTables(schema));
+    this.#tables = postgresTables(schema);
+    this.#statements = statements(this.#tables);
+    this.#late = compiled(lateJobs(this.#tables));
   }
 
   /** `binary`: arrays as bytes. libpq's own driver, which a user's transaction may be on, takes text alone. */
@@ -81,16 +88,36 @@ export class Compiler {
     return { text, name, values: values(parsed, call.params, binary) };
   }
 
+  /** A claim that looks for its jobs in this table. */
+  prepareClaim(call: Call, table: string): Prepared {
+    if (this.#recent?.table !== table) this.#recent = { table, compiled: new Map() };
+    let known = this.#recent.compiled.get(call.name);
+    if (known === undefined) {
+      known = compiled(statements(this.#tables, table)[call.name] as string);
+      this.#recent.compiled.set(call.name, known);
+    }
+    return { text: known.text, name: known.name, values: values(known.parsed, call.params, true) };
+  }
+
+  prepareLate({ ids, token }: Late): Prepared {
+    const { text, name, parsed } = this.#late;
+    return { text, name, values: values(parsed, { ids, token: Number(token) }, true) };
+  }
+
   #compile(name: StatementName): Compiled {
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;
     const entry = this.#statements[name];
     if (typeof entry !== "string") throw new TypeError(`${name}: one statement for each call in Postgres`);
-    const parsed = number(parse(entry));
-    const compiled = { ...parsed, name: statementName(parsed.text) };
-    this.#compiled.set(name, compiled);
-    return compiled;
+    const fresh = compiled(entry);
+    this.#compiled.set(name, fresh);
+    return fresh;
   }
+}
+
+function compiled(entry: string): Compiled {
+  const parsed = number(parse(entry));
+  return { ...parsed, name: statementName(parsed.text) };
 }
 
 /** A parameter that is named twice is sent once. */
@@ -127,6 +154,7 @@ export class PostgresDriver implements Driver {
   readonly renewalTarget: RenewalTarget | null;
   readonly #connections: Connections;
   readonly #compiler: Compiler;
+  readonly #recent: Recent;
   readonly #inspector: Inspector;
   readonly #options: PostgresOptions;
   readonly #checked = new WeakSet<object>();
@@ -138,6 +166,7 @@ export class PostgresDriver implements Driver {
     this.#connections = connections;
     this.#options = options;
     this.#compiler = new Compiler(options.schema);
+    this.#recent = new Recent(options.schema, options.clock);
     this.#inspector = new Inspector(
       (text, values = []) => connections.query({ text, name: "", values }, "general"),
       options.schema,
@@ -192,7 +221,23 @@ export class PostgresDriver implements Driver {
 
   #query(call: Call, lane: Lane): Promise<Row[]> {
     count(this.counters, call.name);
-    return unbound(call, this.#connections.query(this.#compiler.prepare(call), lane));
+    if (BOUND.has(call.name)) return this.#claim(call, lane);
+    return this.#connections.query(this.#compiler.prepare(call), lane);
+  }
+
+  async #claim(call: Call, lane: Lane): Promise<Row[]> {
+    const table = this.#recent.table();
+    const statement =
+      table === null ? this.#compiler.prepare(call) : this.#compiler.prepareClaim(call, table);
+    const { rows, late } = unbound(await this.#connections.query(statement, lane));
+    if (late.length === 0 || table === null) return rows;
+    this.#recent.missed();
+    for (const jobs of late) {
+      count(this.counters, "lateJobs");
+      const answer = await this.#connections.query(this.#compiler.prepareLate(jobs), lane);
+      rows.push(...unbound(answer).rows);
+    }
+    return rows;
   }
 
   transaction<T>(script: () => Script<T>, lane: Lane = "general"): Promise<T> {
@@ -200,7 +245,8 @@ export class PostgresDriver implements Driver {
     const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
       runAsync(script(), (call) => {
         count(this.counters, call.name);
-        return unbound(call, send(this.#compiler.prepare(call)));
+        const answer = send(this.#compiler.prepare(call));
+        return BOUND.has(call.name) ? answer.then((rows) => unbound(rows).rows) : answer;
       });
     return this.#connections.transaction(body, lane);
   }
@@ -265,7 +311,8 @@ export class PostgresDriver implements Driver {
   }
 
   async tidy(): Promise<void> {
-    await makePartitions(this.#connections, this.#options.schema, systemClock.now());
+    const days = await makePartitions(this.#connections, this.#options.schema, systemClock.now());
+    this.#recent.learn(days);
   }
 
   inspect(): Promise<Inspection> {

@@ -21,6 +21,21 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       held as materialized (
         select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share
       )`;
+  /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
+  const strays = `
+      select 'topic' as kind, topic as id, null::text as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
+        where g.expires_at > ${NOW} limit :limit::int) stranded
+      union all
+      select 'end', id::text, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.id = d.on_job
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit::int) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= ${NOW})`;
   return {
     recordSteps: `
       with n as materialized (
@@ -109,20 +124,15 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     expireSignals: `delete from ${t.signal} where expires_at <= ${NOW}`,
     // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
     // whether there are signals to forget. One look, because an idle worker makes it too.
-    strays: `
-      select 'topic' as kind, topic as id, null::text as state from (
-        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
-        where g.expires_at > ${NOW} limit :limit::int) stranded
-      union all
-      select 'end', id::text, state from (
-        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-        left join ${t.history} h on h.id = d.on_job
-        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-          and (d.policy <> 'wait' or h.state = 'done')
-        limit :limit::int) ended
-      union all
-      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= ${NOW})`,
+    strays,
+    // One look for all that comes to an end by time or with a process: mostly there is nothing, and an idle worker asks no more.
+    over: `
+      select
+        exists (select 1 from ${t.session} s where (s.closed_at is null and s.lease_until <= ${NOW}) or s.closed_at < ${NOW} - 604800000)
+          or exists (select 1 from ${t.cancel})
+          or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > ${NOW})) as sessions,
+        exists (select 1 from (${strays}) s) as flows,
+        exists (select 1 from ${t.override} where until_at <= ${NOW}) as overrides`,
     watch: `
       update ${t.ready} r set watched = true where r.id = any(array(
         select w.id from ${t.ready} w where w.id = any(:ids::uuid[]) order by w.id for update))

@@ -73,8 +73,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
   const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
   const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
-  const count = (where: string, most = "n") =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit (select ${most} from cap)) x)`;
+  const count = (where: string, most = "most") =>
+    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit lv.${most}) x)`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
@@ -113,22 +113,31 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
     // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
     tallyLines: `
       with recursive scope as (select l.id as line from ${t.line} l),${levels},
-      busy as materialized (select k.queue, k.name, count(*) as n from ${held} join ${t.line} k on k.id = r.line group by k.queue, k.name),
-      cap (n, due) as materialized (select c.n, c.n + coalesce((select sum(b.n) from busy b), 0) from (select greatest(100, least(:cap::int, :budget::int / greatest(1, count(*)))) as n from level_of lv where lv.rank is not null) c),
+      busy as materialized (select r.line, count(*) as n from ${held} group by r.line),
+      cap (n) as materialized (select greatest(100, least(:cap::int, :budget::int / greatest(1, count(*)))) from level_of lv where lv.rank is not null),
+      level as (
+        select lv.line, lv.rank, (select n from cap) as most, (select n from cap) + coalesce(b.n, 0) as most_due
+        from level_of lv left join busy b on b.line = lv.line where lv.rank is not null
+      ),
       counted as materialized (
-        select lv.line,
-          ${count(`r.run_at <= ${NOW}`, "due")} as ready,
+        select lv.line, lv.most, lv.most_due,
+          ${count(`r.run_at <= ${NOW}`, "most_due")} as ready,
           ${count(`r.run_at > ${NOW} and r.run_at < ${WAITING_AT}`)} as scheduled,
           ${count(`r.run_at >= ${WAITING_AT}`)} as waiting,
           (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= ${NOW}
             order by r.run_at, r.id limit 1) as oldest
-        from level_of lv where lv.rank is not null
+        from level lv
+      ),
+      summed as (
+        select line, sum(ready) as ready, sum(scheduled) as scheduled, sum(waiting) as waiting, min(oldest) as oldest,
+          bool_or(ready >= most_due) as more_ready, bool_or(scheduled >= most) as more_scheduled, bool_or(waiting >= most) as more_waiting
+        from counted group by line
       )
-      select l.queue, l.name, ${NOW} as now,
-        greatest(0, coalesce(sum(c.ready), 0) - coalesce((select b.n from busy b where b.queue = l.queue and b.name = l.name), 0)) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
-        coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, coalesce(bool_or(c.ready >= (select due from cap)), false)::int as more_ready,
-        coalesce(bool_or(c.scheduled >= (select n from cap)), false)::int as more_scheduled, coalesce(bool_or(c.waiting >= (select n from cap)), false)::int as more_waiting
-      from ${t.line} l left join counted c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
+      select l.queue, l.name, ${NOW} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0))), 0) as ready,
+        coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest,
+        coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
+        coalesce(bool_or(c.more_waiting), false)::int as more_waiting
+      from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, count(*) as running, min(r.started_at) as longest
       from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name`,

@@ -20,12 +20,17 @@ function plain(text: string, values: readonly unknown[] = []): Prepared {
   return { text, name: "", values };
 }
 
-function dayName(parent: string, dayMs: number): string {
+/** Any instant of the day will do. */
+export function dayName(parent: string, dayMs: number): string {
   return `${parent}_${new Date(dayMs).toISOString().slice(0, 10).replaceAll("-", "")}`;
 }
 
-/** Makes today's and the next days' partitions where they are missing. A role that may not is left in peace. */
-export async function makePartitions(connections: Connections, schema: string, now: number): Promise<void> {
+/** Makes today's and the next days' partitions where they are missing; gives the names of those that are there. A role that may not is left in peace. */
+export async function makePartitions(
+  connections: Connections,
+  schema: string,
+  now: number,
+): Promise<string[]> {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
   const days = Array.from({ length: DAYS_AHEAD + 1 }, (_, index) => today + index * DAY_MS);
   const wanted = days.flatMap((day) =>
@@ -40,7 +45,7 @@ export async function makePartitions(connections: Connections, schema: string, n
   );
   const present = new Set(rows.map((row) => String(row["relname"])));
   const missing = wanted.filter(({ name }) => !present.has(name));
-  if (missing.length === 0) return;
+  if (missing.length === 0) return [...present];
   try {
     await connections.transaction(async (send) => {
       await send(plain("set local lock_timeout = '2s'"));
@@ -55,8 +60,10 @@ export async function makePartitions(connections: Connections, schema: string, n
         );
       }
     });
+    return wanted.map(({ name }) => name);
   } catch {
     // Not allowed, or rows of that day are already in the rest: they stay there, which costs nothing but the drop.
+    return [...present];
   }
 }
 

@@ -11,7 +11,7 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
-import { BETWEEN_SQL, LONG_INPUT, sheaf } from "./sheaves.ts";
+import { rest, sheaves } from "./sheaves.ts";
 import { limitStatements } from "./limits.ts";
 import { flowStatements } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
@@ -21,7 +21,8 @@ const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) *
 /** Computed once and not for each row: its arithmetic is decimal, and a batch has a thousand rows. */
 const NOW_ONCE = `(select ${NOW})`;
 
-export function statements(t: Tables): Statements {
+/** `recent`: the table in which a claim looks for its jobs, `job` or one day of it (recent.ts). */
+export function statements(t: Tables, recent: string = t.job): Statements {
   /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
   const stopped = (queue: string, more: string) => `
       not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > ${NOW}${more}))
@@ -38,13 +39,6 @@ export function statements(t: Tables): Statements {
     row === "r"
       ? `${orphaned(row)} and r.id = any(array(select w.id from ${t.ready} w where w.id = any(:rows.id::uuid[]) order by w.id for update skip locked))`
       : orphaned(row);
-
-  /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. Lanes come by themselves. */
-  const rest = (row: string) => `case when ${row}.crashes > 0 or ${row}.begun
-          or num_nonnulls(${row}.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
-        then json_build_object('crashes', ${row}.crashes, 'begun', ${row}.begun, 'errors', ${row}.errors, 'timeout_ms', j.timeout_ms,
-          'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)::text
-      end as rest`;
 
   /** The lines in scope, each with its group (whose limit it shares) and that limit. */
   const scope = `
@@ -66,6 +60,18 @@ export function statements(t: Tables): Statements {
         r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
         and (r.run_at, r.id) > (${level}.from_at, ${level}.from_id)
         order by r.run_at, r.id`;
+  /** Marks the rows as taken, files them under one token, and answers with the jobs. */
+  const mark = (rows: string) => `taken as (
+      update ${t.ready} r
+      set token = (select nextval('${t.token}')), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW_ONCE}
+      where r.ctid = any(array(${rows}))
+      returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors
+    ),
+    filed as (
+      insert into ${t.claim} (token, session, ids)
+      select token, :session::bigint, array_agg(id) from taken group by token
+    )
+    ${sheaves(recent)}`;
   // Counting shares costs a sort of all candidates (2 µs a job); a single level has nothing to share.
   const take = `
     share as materialized (
@@ -80,29 +86,10 @@ export function statements(t: Tables): Statements {
         where (select count(*) from level) > 1
       ) placed where place <= n group by line, rank, from_at, from_id
     ),
-    ticket as materialized (select nextval('${t.token}') as token),
-    taken as (
-      update ${t.ready} r
-      set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW_ONCE}
-      where r.ctid = any(array(
+    ${mark(`
         select c.tid from share s cross join lateral (
           select r.ctid as tid from ${t.ready} r where ${claimable("s")} limit s.n for update skip locked
-        ) c))
-      returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors
-    ),
-    filed as (
-      insert into ${t.claim} (token, session, ids)
-      select token, :session::bigint, array_agg(id) from taken group by token
-    )
-    select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
-      ${sheaf("c.id::text")} as ids, ${sheaf("c.run_at::text")} as run_ats, ${sheaf(`replace(j.input, ${BETWEEN_SQL}, '')`)} as inputs, ${rest("c")}
-    from (select * from taken order by id offset 0) c
-    join (
-      select * from ${t.job} where id = any(array(select id from taken))
-        and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
-      order by id offset 0
-    ) j on j.id = c.id
-    group by c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > ${LONG_INPUT} then c.id end`;
+        ) c`)}`;
 
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   const moved = `
@@ -272,7 +259,14 @@ export function statements(t: Tables): Statements {
         lane = n.lane, context = n.context, extras = n.extras
       from n where j.id = n.id and n.id in (select id from queued) returning j.id`,
 
-    // `(select :levels…)` hides the arrays' lengths from the planner. Knowing them, it finds a plan for these very values
+    // What a busy worker mostly asks for, and one that was woken: its plan is half of `claim`'s, and a plan is set up anew each time.
+    claimLevel: `
+      with ${mark(`
+        select r.ctid from ${t.ready} r
+        where r.line = (select :line::int) and r.rank = (select :rank::int) and r.token is null and r.run_at <= ${NOW}
+          and (r.run_at, r.id) > (:runAt::bigint, :place::uuid) and ${alive} and ${open(":queue::text")}
+        order by r.run_at, r.id limit (select :limit::int) for update skip locked`)}`,
+    // `(select …)` around a parameter hides it, or an array's length, from the planner. Knowing them, it finds a plan for these very values
     // cheaper than the one for all, and plans each claim anew: 2 ms, a quarter of a claim of 600.
     claim: `
       with level as materialized (

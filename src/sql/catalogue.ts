@@ -146,6 +146,7 @@ export const STATEMENTS = [
   "findJobs",
   "replaceQueued",
   // claim
+  "claimLevel",
   "claim",
   "sweep",
   "peek",
@@ -256,6 +257,7 @@ export const STATEMENTS = [
   "wakeWaiters",
   "expireSignals",
   "strays",
+  "over",
   "watch",
   "endsOf",
   "addDependencies",

@@ -172,10 +172,12 @@ export class Claims {
     const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
     const now = this.#driver.now();
     if (levels !== null) {
-      const rows = await this.#driver.write(
-        { name: "claim", params: { now, session, levels, direction } },
-        "claim",
-      );
+      const [level] = levels;
+      const call: Call =
+        level !== undefined && levels.length === 1
+          ? { name: "claimLevel", params: { now, session, ...level } }
+          : { name: "claim", params: { now, session, levels, direction } };
+      const rows = await this.#driver.write(call, "claim");
       if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
     }
     const started = this.#clock.monotonic();

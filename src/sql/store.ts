@@ -46,7 +46,7 @@ import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
 import { Settles } from "./settles.ts";
 import { placeOf } from "./place.ts";
-import { claimedJob, number, text } from "./rows.ts";
+import { claimedJob, flag, number, text } from "./rows.ts";
 
 export class SqlStore implements Store {
   readonly dialect: Driver["dialect"];
@@ -370,6 +370,15 @@ export class SqlStore implements Store {
   advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
   resolve: Store["resolve"] = (ended) => this.#settles.tellEnds(ended);
   watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
+  over: Store["over"] = async () => {
+    const params = { now: this.#driver.now(), limit: 1 };
+    const row = (await this.#driver.read({ name: "over", params }))[0] as Row;
+    return {
+      sessions: flag(row, "sessions"),
+      flows: flag(row, "flows"),
+      overrides: flag(row, "overrides"),
+    };
+  };
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
   dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
   children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);

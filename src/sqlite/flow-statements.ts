@@ -21,6 +21,21 @@ export function flowStatements(t: Tables, alive: string) {
   const nextSignal = `(select id from ${t.signal} where topic = :topic and expires_at > :now order by id limit 1)`;
   const wakeAt = `coalesce((select w.wake_at from ${t.step} w where w.job = :id and w.name = :name), :now + :wakeIn)`;
   const unmet = `(select count(*) from ${t.dependency} d where d.job = :rows.id and d.step is not null and d.state is null)`;
+  /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
+  const strays = `
+      select 'topic' as kind, topic as id, null as state from (
+        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.job} j on j.id = s.job join ${t.ready} r on r.seq = j.seq and r.token is null and r.waits is not null and r.run_at > :now
+        where g.expires_at > :now limit :limit) stranded
+      union all
+      select 'end', id, state from (
+        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
+        left join ${t.history} h on h.seq = ${seq.of("d.on_job")}
+        where d.state is null and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of("d.on_job")})
+          and (d.policy <> 'wait' or h.state = 'done')
+        limit :limit) ended
+      union all
+      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`;
   return {
     recordSteps: `
       insert into ${t.step} (${columns})
@@ -78,20 +93,15 @@ export function flowStatements(t: Tables, alive: string) {
     expireSignals: `delete from ${t.signal} where expires_at <= :now`,
     // What ended between two statements of somebody who then died, or was deleted; signals that a run sleeps over; and
     // whether there are signals to forget. One look, because an idle worker makes it too.
-    strays: `
-      select 'topic' as kind, topic as id, null as state from (
-        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-        join ${t.job} j on j.id = s.job join ${t.ready} r on r.seq = j.seq and r.token is null and r.waits is not null and r.run_at > :now
-        where g.expires_at > :now limit :limit) stranded
-      union all
-      select 'end', id, state from (
-        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-        left join ${t.history} h on h.seq = ${seq.of("d.on_job")}
-        where d.state is null and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of("d.on_job")})
-          and (d.policy <> 'wait' or h.state = 'done')
-        limit :limit) ended
-      union all
-      select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`,
+    strays,
+    // One look for all that comes to an end by time or with a process: mostly there is nothing, and an idle worker asks no more.
+    over: `
+      select
+        exists (select 1 from ${t.session} s where (s.closed_at is null and s.lease_until <= :now) or s.closed_at < :now - 604800000)
+          or exists (select 1 from ${t.cancel})
+          or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > :now)) as sessions,
+        exists (select 1 from (${strays}) s) as flows,
+        exists (select 1 from ${t.override} where until_at <= :now) as overrides`,
     watch: `update ${t.ready} set watched = 1 where seq in ${seq.among(":ids")} returning ${seq.id(`${t.ready}.seq`)} as id`,
     endsOf: `
       select j.id, h.state, h.output, h.errors from ${t.job} j join ${t.history} h on h.seq = j.seq where j.id in (select value from json_each(:ids))`,

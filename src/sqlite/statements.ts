@@ -57,26 +57,17 @@ export function statements(t: Tables): Statements {
     )`;
   /**
    * Files a claim of the next jobs of all levels; the limit is the largest of any group, `place` keeps each to its own.
-   * (As a parameter, that limit made SQLite work the second half out although the first was asked for: 0.25 ms a claim.)
-   * A single level, as a busy worker mostly has, needs no places: then the index alone answers, from the instant that the
-   * last claim got to. What was claimed of that instant is not in the index any more.
+   * Each begins at the instant that the last claim got to: what was claimed of that instant is not in the index any more.
    */
   const fileClaim = `, filed (ids) as materialized (
-        select case (select count(*) from level)
-        when 1 then (select json_group_array(seq) from (
-          select c.seq from ${t.ready} c
-          where c.line = (select line from level) and c.rank = (select rank from level)
-            and c.token is null and c.run_at <= :now and c.run_at >= (select from_at from level)
-          order by c.run_at, c.seq limit (select n from level)
-        ))
-        else (select json_group_array(seq) from (
+        select json_group_array(seq) from (
           select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
           from level l cross join ${t.ready} r
           where r.seq in (
             select c.seq from ${t.ready} c
             where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and c.run_at >= l.from_at
             order by c.run_at, c.seq limit (select max(n) from level))
-        ) where place <= n) end)
+        ) where place <= n)
       select :session, ids from filed where ids <> '[]'`;
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
@@ -196,6 +187,16 @@ export function statements(t: Tables): Statements {
         where id = :rows.id and exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq and r.token is null and not r.begun) returning id`,
     ],
 
+    claimLevel: [
+      `insert into ${t.claim} (session, ids)
+        with filed (ids) as materialized (
+          select json_group_array(seq) from (
+            select r.seq from ${t.ready} r
+            where r.line = :line and r.rank = :rank and r.token is null and r.run_at <= :now and r.run_at >= :runAt and ${alive} and ${open(":queue")}
+            order by r.run_at, r.seq limit :limit))
+        select :session, ids from filed where ids <> '[]'`,
+      ...take,
+    ],
     claim: [
       `insert into ${t.claim} (session, ids)
         with level as materialized (

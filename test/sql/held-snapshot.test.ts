@@ -74,8 +74,8 @@ async function blocksOfClaim(
   { clock, session, cursor }: { clock: FakeClock; session: number; cursor: ClaimCursor },
 ): Promise<number> {
   const levels = cursorLevels(scope, cursor, clock.monotonic());
-  const params = { now: clock.now(), session, levels: levels ?? [], direction: 1, most: batch };
-  const { text, values } = new Compiler(fresh.options.schema!).prepare({ name: "claim", params });
+  const params = { now: clock.now(), session, ...levels?.[0] };
+  const { text, values } = new Compiler(fresh.options.schema!).prepare({ name: "claimLevel", params });
   await fresh.query("begin");
   const [row] = await fresh.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
   await fresh.query("rollback");
