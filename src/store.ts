@@ -279,6 +279,14 @@ export interface QueueState {
 /** A queue, and the kinds in it that nobody serves. */
 export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
 
+/** What an idle worker asks in one read. */
+export interface Over {
+  readonly sessions: boolean;
+  readonly flows: boolean;
+  readonly overrides: boolean;
+  readonly limits: boolean;
+}
+
 /** How many live jobs. Ended ones are counted by `jobs.count`. */
 export interface QueueCounts {
   readonly ready: number;
@@ -466,8 +474,8 @@ export interface Store {
   watch(ids: readonly string[]): Promise<void>;
   /** Finds ends and signals whose news was lost with a process, and forgets expired signals. */
   sweepFlows(): Promise<number>;
-  /** Whether there is something for `burySessions`, `sweepFlows` or the end of an override. */
-  over(): Promise<{ readonly sessions: boolean; readonly flows: boolean; readonly overrides: boolean }>;
+  /** Whether there is something for `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
+  over(): Promise<Over>;
   /** Jobs that a job waited or waits for. */
   dependencies(job: string): Promise<Dependency[]>;
   /** Jobs that these jobs enqueued or called. */

@@ -40,7 +40,14 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   // One duty: an idle worker asks once a minute whose turn it is, not twice.
   const everyMinute = async (): Promise<void> => {
     await reportUnservedOnce({ store, log, events });
-    if (totals !== null) await sampleDatabaseOnce({ store, clock });
+    const limits = clock.monotonic() >= unlimitedUntil;
+    if (totals !== null) await sampleDatabaseOnce({ store, clock, limits });
+  };
+  // Another process may have the next turns: what this one saw counts for a minute.
+  let unlimitedUntil = -Infinity;
+  const lookAfter = async (): Promise<void> => {
+    const limits = await lookAfterWhatIsOver(store);
+    unlimitedUntil = limits ? -Infinity : clock.monotonic() + 60_000;
   };
   return [
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
@@ -48,14 +55,18 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
     { name: "minute", everyMs: 60_000, run: () => everyMinute() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
-    { name: "bury", everyMs: 40_000, run: () => lookAfterTheDead(store) },
+    { name: "bury", everyMs: 40_000, run: () => lookAfter() },
   ];
 }
 
-/** What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while. */
-async function lookAfterTheDead(store: Store): Promise<void> {
-  const { sessions, flows, overrides } = await store.over();
+/**
+ * What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while.
+ * Gives whether there are limits whose use is to be followed.
+ */
+async function lookAfterWhatIsOver(store: Store): Promise<boolean> {
+  const { sessions, flows, overrides, limits } = await store.over();
   if (sessions) await buryOnce({ store });
   if (flows) await store.sweepFlows();
   if (overrides) await endOverridesOnce({ store });
+  return limits;
 }

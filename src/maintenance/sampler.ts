@@ -9,6 +9,8 @@ import type { GaugeRow, Store } from "../store.ts";
 export interface SamplerDeps {
   readonly store: Pick<Store, "inspect" | "putGauges" | "queueUse" | "budgets">;
   readonly clock: Clock;
+  /** False: nobody has set a limit or a budget, so that their use need not be asked for. */
+  readonly limits: boolean;
 }
 
 const minuteMs = 60_000;
@@ -28,20 +30,21 @@ const measured = [
  * Measures once.
  *
  * @example
- * await sampleDatabaseOnce({ store, clock });
+ * await sampleDatabaseOnce({ store, clock, limits: true });
  */
-export async function sampleDatabaseOnce({ store, clock }: SamplerDeps): Promise<void> {
+export async function sampleDatabaseOnce({ store, clock, limits }: SamplerDeps): Promise<void> {
   const inspection = await store.inspect();
   const minute = Math.floor(clock.now() / minuteMs) * minuteMs;
   const rows: GaugeRow[] = measured.flatMap((name) => {
     const value = inspection[name];
     return value === null ? [] : [{ minute, source: "database", name, value }];
   });
-  for (const { name, running, started } of (await store.queueUse()).slice(0, mostLimits)) {
+  const [queues, budgets] = limits ? [await store.queueUse(), await store.budgets()] : [[], []];
+  for (const { name, running, started } of queues.slice(0, mostLimits)) {
     rows.push({ minute, source: `queue:${name}`, name: "running", value: running });
     if (started !== null) rows.push({ minute, source: `queue:${name}`, name: "started", value: started });
   }
-  for (const { name, tokens } of (await store.budgets()).slice(0, mostLimits))
+  for (const { name, tokens } of budgets.slice(0, mostLimits))
     rows.push({ minute, source: `budget:${name}`, name: "tokens", value: tokens });
   await store.putGauges(rows);
 }

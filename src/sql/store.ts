@@ -377,6 +377,7 @@ export class SqlStore implements Store {
       sessions: flag(row, "sessions"),
       flows: flag(row, "flows"),
       overrides: flag(row, "overrides"),
+      limits: flag(row, "limits"),
     };
   };
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
