@@ -14,7 +14,7 @@ import type { Message, Task } from "./coordinator.ts";
 import { help, type Options, optionsOf } from "./options.ts";
 import { plot } from "./plot.ts";
 import { format, report } from "./report.ts";
-import { machine, noteOf, ourVersion, type Results, type Run } from "./results.ts";
+import { machine, merged, noteOf, ourVersion, type Results, type Run } from "./results.ts";
 import { fits, type Scenario, scenarios } from "./scenarios.ts";
 import { postgresSettings, type RunningServers, startServers } from "./servers.ts";
 import { systems } from "./systems.ts";
@@ -185,5 +185,8 @@ const options = optionsOf(process.argv.slice(2));
 if (options.help) console.log(help);
 else if (options.list) list();
 else if (options.from !== undefined)
-  write(JSON.parse(readFileSync(options.from, "utf8")) as Results, options);
+  write(
+    merged(options.from.split(",").map((file) => JSON.parse(readFileSync(file, "utf8")) as Results)),
+    options,
+  );
 else process.exitCode = (await run(options)) ? 0 : 1;

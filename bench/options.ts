@@ -18,7 +18,7 @@ export const help = `npm run bench -- [options]
   --minutes n        start nothing new after so long; what is left out is said
   --out directory    default bench/results
   --publish          write results/published.* (kept in git, shown in the README) instead of a file by date
-  --from file.json   no run: table and plot of an earlier one
+  --from a.json,b.json  no run: table and plot of earlier ones
   --list             scenarios and systems with their settings
   --help
 `;

@@ -130,3 +130,25 @@ export function ratios(
     return [value / (best === "most" ? Math.max(...sameRound) : Math.min(...sameRound))];
   });
 }
+
+/**
+ * Several runs as one, such as scenarios that were run with different systems. Each ratio stays within its own run: the rounds of the
+ * second are numbered after those of the first.
+ */
+export function merged(parts: readonly Results[]): Results {
+  const [first, ...others] = parts;
+  if (first === undefined) throw new Error("--from takes at least one file.");
+  return others.reduce((whole, part): Results => {
+    const known = new Set(whole.systems.map(({ id }) => id));
+    const from = Math.max(...whole.runs.map(({ round }) => round));
+    return {
+      ...whole,
+      seconds: whole.seconds + part.seconds,
+      command: `${whole.command}; ${part.command}`,
+      versions: { ...part.versions, ...whole.versions },
+      systems: [...whole.systems, ...part.systems.filter(({ id }) => !known.has(id))],
+      left: [...whole.left, ...part.left],
+      runs: [...whole.runs, ...part.runs.map((run) => ({ ...run, round: from + run.round }))],
+    };
+  }, first);
+}

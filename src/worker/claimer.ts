@@ -11,7 +11,7 @@
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
  * Invariants: one statement is in flight at a time (two claims at once brought nothing, see docs/performance.md), and
- * what happens meanwhile is remembered; nothing is claimed while a thousand outcomes wait to be written; an idle worker sends
+ * what happens meanwhile is remembered; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
  * one cheap read per poll and nothing else; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
  * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).

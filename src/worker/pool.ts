@@ -22,7 +22,7 @@ export interface Buffered {
 
 const aheadMs = 200;
 /** At most this many jobs of all queues together are claimed ahead. */
-export const MOST_AHEAD = 1_000;
+export const MOST_AHEAD = 1_500;
 
 /** One queue's slots. */
 export class Pool {
@@ -37,7 +37,7 @@ export class Pool {
   breaker: Rule | null = null;
   running = 0;
 
-  // A ring would save the compaction below; the buffer holds a thousand at most and is emptied in order.
+  // A ring would save the compaction below; the buffer holds 1,500 at most and is emptied in order.
   #buffer: Buffered[] = [];
   #head = 0;
 
@@ -92,11 +92,11 @@ export class Pool {
     return now + Math.max(0, Math.min(this.#ahead(slots) - this.buffered, aheadLeft));
   }
 
-  /** Whether a claim is worth its round trip: a slot stands empty, or three quarters of what was claimed ahead are used up. */
+  /** Whether a claim is worth its round trip: a slot stands empty, or half of what was claimed ahead is used up. */
   get hungry(): boolean {
     const slots = this.slots;
     if (slots === 0) return false;
-    return this.free > this.buffered || this.buffered * 4 < this.#ahead(slots);
+    return this.free > this.buffered || this.buffered * 2 < this.#ahead(slots);
   }
 
   #ahead(slots: number): number {
