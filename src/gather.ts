@@ -5,8 +5,8 @@
  *             ▲                   │
  *             └── gathers while ──┘   one batch in flight at a time, so the client's own order is kept
  *
- * The jobs of an `enqueueMany` are a transaction of their own, so two of those may be in flight side by side where the
- * store can write two at once: while one is written the other is made ready. Single jobs wait for them, and they
+ * The jobs of an `enqueueMany` are a transaction of their own, so several of those may be in flight side by side where the
+ * store can write them at once: while one is written the next is made ready. Single jobs wait for them, and they
  * for single jobs.
  *
  * A client has two of these: jobs with a unique key go their own way, because a key that a user's open transaction

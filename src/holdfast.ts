@@ -214,7 +214,7 @@ export class Holdfast implements AsyncDisposable {
         },
         committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
         nextTurn: (fn) => void setImmediate(fn),
-        groupsAtOnce: store.dialect === "postgres" ? 2 : 1,
+        groupsAtOnce: store.dialect === "postgres" ? 4 : 1,
       });
     this.#gather = { plain: gather(), keyed: gather() };
     this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds()), env.clock);

@@ -30,7 +30,7 @@ function holdfast(
       idle: `${where}, one slot per CPU`,
     },
     factor: 1,
-    bulk: { chunk: 5_000, inFlight: 2 },
+    bulk: { chunk: 5_000, inFlight: 4 },
     can: ["delay", "priority", "queues", "many processes", "limits", "steps"],
     setup: async (target) => (await open(target, durability)).close(),
     open: (target) => open(target, durability),
