@@ -7,12 +7,11 @@ import { dashboard } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
 import type { Features, Filled } from "./data.ts";
-import { accessible, busySite, closeSites, openPage, type Site, TOKEN, useBrowser } from "./support.ts";
+import { accessible, busySite, closeSites, openPage, shot, type Site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
 
-const shots = process.env["HOLDFAST_SHOTS"];
 let home: Site;
 let filled: Filled;
 let features: Features;
@@ -140,8 +139,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     await accessible(page, rules, "dialog").catch((error: unknown) => {
       throw new Error(`${name}: ${String(error)}`);
     });
-    if (shots !== undefined)
-      await page.screenshot({ path: `${shots}/dialog-${name.replaceAll(" ", "-")}.png` });
+    await shot(page, `dialog-${name.replaceAll(" ", "-")}`);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
   }

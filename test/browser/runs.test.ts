@@ -5,7 +5,7 @@ import { readRunFile } from "../../src/flow/run-file.ts";
 import { defineJob, fixed } from "../../src/index.ts";
 import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/waterfall.ts";
 import type { FlowStep } from "../../src/dashboard/contract.ts";
-import { accessible, closeSites, fits, type Site, site, TOKEN, useBrowser } from "./support.ts";
+import { accessible, closeSites, fits, shot, type Site, site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -122,6 +122,47 @@ test("[K3] a run that waits grows on its own, and goes on when its signal comes"
   await home.hf.signal("packed", { key: "o-2" });
   await page.locator(".waterfall .band.signal:not(.open)").waitFor();
 });
+
+test.each([{ dark: false }, { dark: true }])(
+  "[K3] a large graph is moved in: size, direction, a small picture of the whole, and a step by its name; dark: $dark",
+  async ({ dark }) => {
+    const page = await home.open(`/jobs/${long}`, { dark });
+    const graph = page.getByRole("group", { name: /^Workflow graph/ });
+    await graph.waitFor();
+    const size = page.getByLabel("Size", { exact: true });
+    expect(await size.textContent()).toBe("100 %");
+    await page.locator(".minimap").waitFor();
+    await page.getByRole("button", { name: "Larger" }).click();
+    expect(await size.textContent()).toBe("125 %");
+    await graph.focus();
+    await page.keyboard.press("0");
+    expect(Number.parseInt((await size.textContent()) ?? "", 10)).toBeLessThan(100);
+    await page.keyboard.press("+");
+    const find = page.getByRole("searchbox", { name: "Find a step" });
+    const here = (): Promise<string> => page.evaluate<string>("document.activeElement.textContent");
+    const last = await page.locator(".graph .node text").nth(-2).textContent();
+    await find.fill(last!);
+    await page.keyboard.press("Enter");
+    await expect.poll(here).toContain(last);
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(here).toMatch(/^many/);
+    await find.fill("no such");
+    await page.keyboard.press("Enter");
+    await page.getByText("No such step").waitFor();
+    await page.getByRole("button", { name: "Top to bottom" }).click();
+    await page.getByRole("button", { name: "Left to right" }).waitFor();
+    const scrolled = (): Promise<number> =>
+      page.evaluate<number>(
+        `(({ scrollTop, scrollLeft }) => scrollTop + scrollLeft)(document.querySelector(".graph"))`,
+      );
+    const before = await scrolled();
+    const box = (await page.locator(".minimap").boundingBox())!;
+    await page.mouse.click(box.x + box.width - 6, box.y + box.height - 6);
+    await expect.poll(scrolled).toBeGreaterThan(before);
+    await accessible(page);
+    await shot(page, dark ? "graph-dark" : "graph");
+  },
+);
 
 test("[K3] a history of 1,300 steps is in pages, and only what is in sight is in the page", async () => {
   const page = await home.open(`/jobs/${long}`);

@@ -145,3 +145,10 @@ export async function fits(page: Page): Promise<void> {
   );
   expect(overflow).toBeLessThanOrEqual(0);
 }
+
+const shots = process.env["HOLDFAST_SHOTS"];
+
+/** A picture for the eye, where a directory for them is named. */
+export async function shot(page: Page, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });
+}

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+import { accessible, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -69,11 +69,6 @@ async function fill(hf: Holdfast): Promise<void> {
       })),
     );
   }
-}
-
-const shots = process.env["HOLDFAST_SHOTS"];
-async function shot(page: Page, name: string): Promise<void> {
-  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });
 }
 
 const row = (page: Page, name: RegExp) => page.getByRole("row", { name });
@@ -332,7 +327,7 @@ describe("[K3] facets", () => {
     const names = page.getByRole("navigation", { name: "Kinds among these jobs" });
     await queues.getByRole("link", { name: "mail 39" }).waitFor();
     await names.getByRole("link", { name: "charge-card 24" }).waitFor();
-    await page.getByRole("img", { name: /Attempts that ended/ }).waitFor();
+    await page.getByRole("slider", { name: /Attempts that ended/ }).waitFor();
     await shot(page, "facets");
     await accessible(page);
     await queues.getByRole("link", { name: "mail 39" }).click();

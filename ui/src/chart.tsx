@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { type Lead, useBrush } from "./brush.ts";
 import { clock, contrast, theme } from "./settings.ts";
 
 export interface Line {
@@ -13,18 +14,13 @@ export interface Line {
   readonly shown: (value: number) => string;
 }
 
-/** What can be done with points. */
-export interface Lead {
-  /** A point; `line`: the nearest one, null by the keyboard. */
-  readonly point: (index: number, line: number | null) => void;
-  /** From one point to another, both in it. */
-  readonly range: (from: number, to: number) => void;
-}
-
 const colours = {
   light: ["#4f46e5", "#0b7fa8", "#b45309", "#c22430"],
   dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#ff7b84"],
 };
+
+/** Of a chart as a table. */
+const mostRows = 500;
 
 /** With more contrast: darker on white, lighter on black. */
 const strong = {
@@ -60,9 +56,7 @@ export function Chart({
   marked.current = marks;
   const leads = useRef(lead);
   leads.current = lead;
-  /** Where the keyboard is, and where its choice began. */
-  const at0 = useSignal<number | null>(null);
-  const anchor = useSignal<number | null>(null);
+  const tabled = useSignal(false);
   const active = lead !== undefined;
   const dark = isDark();
   const high = contrast.value;
@@ -163,49 +157,18 @@ export function Chart({
 
   useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, marks]);
 
-  const show = (index: number, from: number): void => {
+  const { index, anchor, keyDown, leave } = useBrush(at.length, lead, (chosen, here) => {
     const drawn = plot.current;
     if (drawn === null) return;
     const left = (i: number): number => drawn.valToPos((at[i] ?? 0) / 1_000, "x");
-    drawn.setCursor({ left: left(index), top: 0 });
-    const [low, top] = [Math.min(index, from), Math.max(index, from)];
-    const width = low === top ? 0 : left(top) - left(low);
-    drawn.setSelect({ left: left(low), top: 0, width, height: drawn.over.clientHeight }, false);
-  };
-  const move = (to: number, stretch: boolean): void => {
-    const before = at0.value ?? at.length;
-    const index = Math.max(0, Math.min(at.length - 1, to));
-    anchor.value = stretch ? (anchor.value ?? Math.min(before, at.length - 1)) : null;
-    at0.value = index;
-    show(index, anchor.value ?? index);
-  };
-  const keyDown = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey || lead === undefined) return;
-    const here = at0.value ?? at.length;
-    const far = event.key === "PageUp" || event.key === "PageDown" ? 10 : 1;
-    if (["ArrowLeft", "ArrowDown", "PageDown"].includes(event.key)) move(here - far, event.shiftKey);
-    else if (["ArrowRight", "ArrowUp", "PageUp"].includes(event.key)) move(here + far, event.shiftKey);
-    else if (event.key === "Home") move(0, event.shiftKey);
-    else if (event.key === "End") move(at.length - 1, event.shiftKey);
-    else if (event.key === "Enter" && at0.value !== null) {
-      const from = anchor.value;
-      if (from === null || from === at0.value) lead.point(at0.value, null);
-      else lead.range(Math.min(from, at0.value), Math.max(from, at0.value));
-      leave();
-    } else if (event.key === "Escape" && at0.value !== null) leave();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  const leave = (): void => {
-    at0.value = null;
-    anchor.value = null;
-    plot.current?.setCursor({ left: -10, top: -10 });
-    plot.current?.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-  };
+    drawn.setCursor(chosen === null ? { left: -10, top: -10 } : { left: left(here), top: 0 });
+    const width = chosen === null ? 0 : left(chosen.top) - left(chosen.low);
+    const height = width === 0 ? 0 : drawn.over.clientHeight;
+    drawn.setSelect({ left: width === 0 ? 0 : left(chosen?.low ?? 0), top: 0, width, height }, false);
+  });
   const spoken = (index: number): string =>
     `${timeOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
-  const chosen = at0.value ?? at.length - 1;
+  const chosen = index ?? at.length - 1;
 
   const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
   return (
@@ -229,9 +192,9 @@ export function Chart({
           aria-valuemax={Math.max(0, at.length - 1)}
           aria-valuenow={Math.max(0, chosen)}
           aria-valuetext={
-            anchor.value === null
-              ? `${at0.value === null ? "Now, " : ""}${spoken(chosen)}`
-              : `From ${timeOf((at[Math.min(anchor.value, chosen)] ?? 0) / 1_000)} to ${timeOf((at[Math.max(anchor.value, chosen)] ?? 0) / 1_000)}`
+            anchor === null
+              ? `${index === null ? "Now, " : ""}${spoken(chosen)}`
+              : `From ${timeOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000)} to ${timeOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000)}`
           }
           onKeyDown={keyDown}
           onBlur={leave}
@@ -239,7 +202,7 @@ export function Chart({
       ) : (
         <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
       )}
-      {at0.value !== null && (
+      {index !== null && (
         <p class="point small" aria-hidden="true">
           {spoken(chosen)}
         </p>
@@ -252,6 +215,47 @@ export function Chart({
       {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
         <p class="nothing muted small">{empty}</p>
       )}
+      <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
+        <summary>View as table</summary>
+        {tabled.value && <Figures title={title} at={at} lines={lines} />}
+      </details>
+    </div>
+  );
+}
+
+/** The same as rows, the newest first; minutes in which nothing was measured are left out. */
+function Figures({ title, at, lines }: { title: string; at: readonly number[]; lines: readonly Line[] }) {
+  const known = at
+    .map((_, i) => i)
+    .filter((i) => lines.some(({ values }) => (values[i] ?? null) !== null))
+    .slice(-mostRows)
+    .toReversed();
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={`${title} as a table`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            {lines.map(({ name }) => (
+              <th key={name} scope="col" class="num">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {known.map((i) => (
+            <tr key={at[i]}>
+              <th scope="row">{timeOf((at[i] ?? 0) / 1_000)}</th>
+              {lines.map(({ name, values, shown }) => (
+                <td key={name} class="num">
+                  {shownOf(values[i], shown)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }

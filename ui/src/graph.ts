@@ -13,12 +13,20 @@ export interface Layout {
   readonly at: ReadonlyMap<string, { readonly x: number; readonly y: number; readonly layer: number }>;
 }
 
-export const NODE = { width: 168, height: 44, gapX: 56, gapY: 18 } as const;
+/** Where time goes in the picture. */
+export type Direction = "right" | "down";
+
+/** `along`: between layers; `across`: within one. */
+export const NODE = { width: 168, height: 44, along: 56, across: 18 } as const;
 const sweeps = 6;
 /** A layer with more nodes than this goes on in the next columns of the same layer. */
 const mostInColumn = 24;
 
-export function layout(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Layout {
+export function layout(
+  nodes: readonly LayoutNode[],
+  edges: readonly LayoutEdge[],
+  direction: Direction = "right",
+): Layout {
   const index = new Map(nodes.map(({ id }, i) => [id, i]));
   const out: number[][] = nodes.map(() => []);
   const into: number[][] = nodes.map(() => []);
@@ -33,7 +41,7 @@ export function layout(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[
   const layers: number[][] = [];
   for (const [node, layer] of layerOf.entries()) (layers[layer] ??= []).push(node);
   order(layers, layerOf, out, into);
-  return place(nodes, layers);
+  return place(nodes, layers, direction);
 }
 
 /** Longest path from a source; an edge that closes a cycle is passed over. */
@@ -95,11 +103,14 @@ function order(
   }
 }
 
-function place(nodes: readonly LayoutNode[], layers: readonly number[][]): Layout {
+function place(nodes: readonly LayoutNode[], layers: readonly number[][], direction: Direction): Layout {
   const at = new Map<string, { x: number; y: number; layer: number }>();
   const tallest = Math.min(mostInColumn, Math.max(1, ...layers.map((layer) => layer.length)));
-  const stepX = NODE.width + NODE.gapX;
-  const stepY = NODE.height + NODE.gapY;
+  const right = direction === "right";
+  const along = (right ? NODE.width : NODE.height) + NODE.along;
+  const across = (right ? NODE.height : NODE.width) + NODE.across;
+  const point = (column: number, row: number) =>
+    right ? { x: column * along, y: row * across } : { x: row * across, y: column * along };
   let column = 0;
   for (const [depth, layer] of layers.entries()) {
     const columns = Math.max(1, Math.ceil(layer.length / mostInColumn));
@@ -107,13 +118,11 @@ function place(nodes: readonly LayoutNode[], layers: readonly number[][]): Layou
     for (const [i, node] of layer.entries()) {
       const row = i % rows;
       const inColumn = Math.min(rows, layer.length - Math.floor(i / rows) * rows);
-      at.set(nodes[node]?.id ?? "", {
-        x: (column + Math.floor(i / rows)) * stepX,
-        y: (row + (tallest - inColumn) / 2) * stepY,
-        layer: depth,
-      });
+      const from = point(column + Math.floor(i / rows), row + (tallest - inColumn) / 2);
+      at.set(nodes[node]?.id ?? "", { ...from, layer: depth });
     }
     column += columns;
   }
-  return { at, width: Math.max(1, column) * stepX - NODE.gapX, height: tallest * stepY - NODE.gapY };
+  const far = point(Math.max(1, column) - 1, tallest - 1);
+  return { at, width: far.x + NODE.width, height: far.y + NODE.height };
 }

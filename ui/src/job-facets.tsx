@@ -3,10 +3,10 @@
 import { useSignal } from "@preact/signals";
 import type { FacetValue, JobFacets, Series } from "../../src/dashboard/contract.ts";
 import { get } from "./api.ts";
-import { Bars } from "./bars.tsx";
+import { BrushedBars } from "./bars.tsx";
 import { count, instant } from "./format.ts";
 import type { ListFilter } from "./job-filter.ts";
-import { href, params, path } from "./router.ts";
+import { href, params, path, setParams } from "./router.ts";
 import { useQuery } from "./use-query.ts";
 
 const few = 8;
@@ -17,8 +17,9 @@ export function Facets({ facets: data, filter }: { facets: JobFacets; filter: Li
     ["queue", "Queue", data.queues],
     ["name", "Kind", data.names],
   ] as const;
-  // Where there is nothing else to choose, the list says it all.
-  if (rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1)) return null;
+  // Where there is nothing else to choose, the list says it all; a stretch that was chosen can be chosen anew.
+  const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
+  if (alike && filter["ended"] === undefined) return null;
   return (
     <div class="facets">
       <div class="values">
@@ -97,7 +98,8 @@ function toggled(name: string, value: string, chosen: readonly string[]): string
 /** Attempts by the minute. Minutes know queue and name; beside any other filter they would tell of other jobs. */
 function Strip({ filter }: { filter: ListFilter }) {
   const simple = Object.entries(filter).every(
-    ([name, value]) => name === "state" || ((name === "queue" || name === "name") && !value.includes(",")),
+    ([name, value]) =>
+      name === "state" || name === "ended" || ((name === "queue" || name === "name") && !value.includes(",")),
   );
   const { queue, name } = filter;
   const query = useQuery(
@@ -110,17 +112,27 @@ function Strip({ filter }: { filter: ListFilter }) {
   const bad = series.dead.map((n, i) => n + (series.retried[i] ?? 0));
   const sums = series.done.map((n, i) => n + (bad[i] ?? 0));
   if (sums.every((n) => n === 0)) return null;
+  const begin = (i: number): number => series.at[i] ?? 0;
+  const end = (i: number): number => begin(i) + series.stepMs - 1;
+  const range = (from: number, to: number): void =>
+    setParams({ ended: `${begin(from)}..${end(to)}`, cursor: null });
+  const [low = Number.NaN, top = Number.NaN] = (filter.ended ?? "").split("..").map(Number);
+  const chosen = series.at.flatMap((at, i) => (at >= low && end(i) <= top ? [i] : []));
   return (
     <figure class="lately">
-      <Bars
+      <BrushedBars
         of={sums}
         bad={bad}
         looks="calm"
         height={34}
         label="Attempts that ended, by the minute, in the last hour; failed ones in red"
         name={(i) => instant(series.at[i] ?? null).slice(11, 16)}
+        chosen={chosen.length === 0 ? null : { low: chosen[0] ?? 0, top: chosen.at(-1) ?? 0 }}
+        lead={{ range, point: (i) => range(i, i) }}
       />
-      <figcaption class="muted small">Attempts ended in the last hour</figcaption>
+      <figcaption class="muted small">
+        Attempts ended in the last hour; choose a stretch to see what ended in it
+      </figcaption>
     </figure>
   );
 }

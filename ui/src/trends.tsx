@@ -1,5 +1,6 @@
 // The last hour by the minute, or another stretch of time: how much was done, and how long it waited. A stretch that is dragged
 // over is shown alone; a point leads to the jobs that ended then.
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Series } from "../../src/dashboard/contract.ts";
 import { get, seg } from "./api.ts";
@@ -28,8 +29,8 @@ function timeShown(): { from: number; to: number } | { last: (typeof spans)[numb
   return { last: spans.find(([name]) => name === last) ?? spans[1] };
 }
 
-/** Of everything, or of one queue. */
-export function Trends({ queue = null }: { queue?: string | null }) {
+/** Of everything, or of one queue. `children`: what stands beside the last of them. */
+export function Trends({ queue = null, children }: { queue?: string | null; children?: ComponentChildren }) {
   const time = timeShown();
   const key = "last" in time ? time.last[1] : `${time.from} ${time.to}`;
   const query = useQuery(
@@ -81,7 +82,13 @@ export function Trends({ queue = null }: { queue?: string | null }) {
           </>
         )}
       </div>
-      <Loaded query={query}>{(all) => <TrendCharts all={all} queue={queue} note={note} />}</Loaded>
+      <Loaded query={query}>
+        {(all) => (
+          <TrendCharts all={all} queue={queue} note={note}>
+            {children}
+          </TrendCharts>
+        )}
+      </Loaded>
     </>
   );
 }
@@ -108,7 +115,17 @@ function over(series: Series, at: number): Series {
   };
 }
 
-function TrendCharts({ all, queue, note }: { all: Series; queue: string | null; note: string }) {
+function TrendCharts({
+  all,
+  queue,
+  note,
+  children,
+}: {
+  all: Series;
+  queue: string | null;
+  note: string;
+  children?: ComponentChildren;
+}) {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const series = useMemo(() => over(all, tick), [all, tick]);
   const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
@@ -154,6 +171,21 @@ function TrendCharts({ all, queue, note }: { all: Series; queue: string | null; 
           ]}
         />
       </Panel>
+      <Panel title="Running time" note={`of an attempt, ${note}`}>
+        <Chart
+          title="Running time"
+          marks={marks}
+          lead={{ range, point: (index) => open(index, "") }}
+          empty="No attempt ended in this time; a minute shows when it is over."
+          at={series.at}
+          lines={[
+            { name: "p50", values: series.runMs.p50, shown: duration },
+            { name: "p95", values: series.runMs.p95, shown: duration },
+            { name: "p99", values: series.runMs.p99, shown: duration },
+          ]}
+        />
+      </Panel>
+      {children}
     </div>
   );
 }

@@ -40,8 +40,9 @@ export function Overview() {
         {now.verdict.text}
       </div>
       <Tiles now={now} />
-      <Trends />
-      <Backlog />
+      <Trends>
+        <Backlog />
+      </Trends>
       <StuckPanel />
       <div class="grid two">
         <QueuePanel now={now} />
