@@ -37,6 +37,9 @@ import { lateJobs, Recent } from "./recent.ts";
 import { BOUND, type Late, unbound } from "./sheaves.ts";
 import { statements } from "./statements.ts";
 
+/** How long the last wake-ups may take when a client closes. */
+const FLUSH_MS = 1_000;
+
 /** As `server_version_num` counts: Postgres 14. */
 const OLDEST_VERSION = 140_000;
 
@@ -376,6 +379,11 @@ export class PostgresDriver implements Driver {
   async close(): Promise<void> {
     this.#listener?.stop();
     this.#listener = null;
+    // Others would find the last jobs by polling, seconds later.
+    await Promise.race([
+      this.#notifier.flush(),
+      new Promise<void>((resolve) => void systemClock.after(FLUSH_MS, resolve, { unref: true })),
+    ]);
     await this.#connections.close();
   }
 

@@ -6,8 +6,9 @@
  *                  └─ later ─────┴─ not heard: unproven (a pooler, a dead peer): destroy, warn once
  *
  * Never relied on: whoever sleeps also polls, fast while `proven` is false and slowly while it is true. A notification
- * says only where to look. Sending is gathered: one statement carries all that came up while the last one was on its
- * way, because NOTIFY takes a lock over the whole database at commit (half the throughput, when sent for each commit).
+ * says only where to look. Sending is gathered: the first goes at once, and one statement carries all that came up in the 5 ms
+ * after it, because NOTIFY takes a lock over the whole database at commit, and its commit waits for the disk like any other
+ * (half the throughput, when sent for each commit).
  */
 import { systemClock, type Timer } from "../clock.ts";
 import type { Wake } from "../store.ts";
@@ -178,6 +179,9 @@ function decode(payload: string): Message | null {
  */
 const RIDES_APART_MS = 20;
 
+/** Between two statements. Who was woken less than this ago is still looking, or has just gone to sleep and is woken again. */
+const SENDS_APART_MS = 5;
+
 /**
  * Sends wake-ups: the first at once, those that come up meanwhile together in the next statement. Where it is quiet, the
  * statement that makes the work takes its wake-up along (`ride`): one round trip and one commit less until the job starts.
@@ -185,8 +189,10 @@ const RIDES_APART_MS = 20;
 export class Notifier {
   readonly #send: (payloads: readonly string[]) => Promise<void>;
   #waiting = new Set<string>();
-  #sending = false;
+  #draining: Promise<void> | null = null;
+  #goOn: (() => void) | null = null;
   #lastAt = -Infinity;
+  #hurried = false;
 
   constructor(send: (payloads: readonly string[]) => Promise<void>) {
     this.#send = send;
@@ -195,7 +201,7 @@ export class Notifier {
   /** The message, for the caller to send; null: push it when the work is there. */
   ride(wake: Wake): string | null {
     const now = systemClock.monotonic();
-    const quiet = !this.#sending && now - this.#lastAt >= RIDES_APART_MS;
+    const quiet = this.#draining === null && now - this.#lastAt >= RIDES_APART_MS;
     this.#lastAt = now;
     return quiet ? encode(wake) : null;
   }
@@ -203,11 +209,17 @@ export class Notifier {
   push(wake: Wake): void {
     this.#lastAt = systemClock.monotonic();
     this.#waiting.add(encode(wake));
-    if (!this.#sending) void this.#drain();
+    this.#draining ??= this.#drain();
+  }
+
+  /** Sends what waits, now. Resolves when nothing does. */
+  async flush(): Promise<void> {
+    this.#hurried = true;
+    this.#goOn?.();
+    await this.#draining;
   }
 
   async #drain(): Promise<void> {
-    this.#sending = true;
     while (this.#waiting.size > 0) {
       const payloads = [...this.#waiting];
       this.#waiting = new Set();
@@ -216,7 +228,19 @@ export class Notifier {
       } catch {
         // Polling finds the job; a notification is only haste.
       }
+      if (!this.#hurried) await this.#pause();
     }
-    this.#sending = false;
+    this.#draining = null;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = systemClock.after(SENDS_APART_MS, () => this.#goOn?.());
+      this.#goOn = () => {
+        this.#goOn = null;
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 }

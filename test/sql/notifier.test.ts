@@ -1,0 +1,33 @@
+// Wake-ups that come one after the other share a statement: the first goes at once, the others together.
+import { expect, test } from "vitest";
+import { Notifier } from "../../src/postgres/listen.ts";
+import type { Wake } from "../../src/store.ts";
+
+const work = (queue: string): Wake => ({ kind: "work", queue, priority: 0 });
+const queuesOf = (payloads: readonly string[]): unknown[] =>
+  payloads.map((payload) => (JSON.parse(payload) as { q: string }).q);
+
+test("[F8] the first wake-up is sent at once, those after it in one statement, each once; closing waits for none", async () => {
+  const sent: unknown[][] = [];
+  const notifier = new Notifier((payloads) => {
+    sent.push(queuesOf(payloads));
+    return Promise.resolve();
+  });
+  for (const queue of ["mail", "media", "mail", "media", "billing"]) notifier.push(work(queue));
+  expect(sent).toEqual([["mail"]]);
+  await notifier.flush();
+  expect(sent).toEqual([["mail"], ["media", "mail", "billing"]]);
+  expect(notifier.ride(work("mail")), "not while others were sent a moment ago").toBeNull();
+});
+
+test("[F8] a wake-up that cannot be sent is left to polling, and the next one is sent", async () => {
+  let calls = 0;
+  const notifier = new Notifier(() => {
+    calls += 1;
+    return calls === 1 ? Promise.reject(new Error("gone")) : Promise.resolve();
+  });
+  notifier.push(work("mail"));
+  notifier.push(work("media"));
+  await notifier.flush();
+  expect(calls).toBe(2);
+});
