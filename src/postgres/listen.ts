@@ -10,7 +10,7 @@
  * after it, because NOTIFY takes a lock over the whole database at commit, and its commit waits for the disk like any other
  * (half the throughput, when sent for each commit).
  */
-import { systemClock, type Timer } from "../clock.ts";
+import { type Clock, systemClock, type Timer } from "../clock.ts";
 import type { Wake } from "../store.ts";
 import { cutOff, type PgClient } from "./pg.ts";
 
@@ -193,21 +193,23 @@ export class Notifier {
   #goOn: (() => void) | null = null;
   #lastAt = -Infinity;
   #hurried = false;
+  readonly #clock: Clock;
 
-  constructor(send: (payloads: readonly string[]) => Promise<void>) {
+  constructor(send: (payloads: readonly string[]) => Promise<void>, clock: Clock = systemClock) {
     this.#send = send;
+    this.#clock = clock;
   }
 
   /** The message, for the caller to send; null: push it when the work is there. */
   ride(wake: Wake): string | null {
-    const now = systemClock.monotonic();
+    const now = this.#clock.monotonic();
     const quiet = this.#draining === null && now - this.#lastAt >= RIDES_APART_MS;
     this.#lastAt = now;
     return quiet ? encode(wake) : null;
   }
 
   push(wake: Wake): void {
-    this.#lastAt = systemClock.monotonic();
+    this.#lastAt = this.#clock.monotonic();
     this.#waiting.add(encode(wake));
     this.#draining ??= this.#drain();
   }
@@ -235,7 +237,7 @@ export class Notifier {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = systemClock.after(SENDS_APART_MS, () => this.#goOn?.());
+      const timer = this.#clock.after(SENDS_APART_MS, () => this.#goOn?.());
       this.#goOn = () => {
         this.#goOn = null;
         timer.cancel();

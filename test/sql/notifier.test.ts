@@ -1,6 +1,7 @@
 // Wake-ups that come one after the other share a statement: the first goes at once, the others together.
 import { expect, test } from "vitest";
 import { Notifier } from "../../src/postgres/listen.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Wake } from "../../src/store.ts";
 
 const work = (queue: string): Wake => ({ kind: "work", queue, priority: 0 });
@@ -30,4 +31,15 @@ test("[F8] a wake-up that cannot be sent is left to polling, and the next one is
   notifier.push(work("media"));
   await notifier.flush();
   expect(calls).toBe(2);
+});
+
+test("[F8] a wake-up rides along where it was quiet for 20 ms; busier than that, it is gathered", async () => {
+  const clock = new FakeClock();
+  const notifier = new Notifier(() => Promise.resolve(), clock);
+  const rode: boolean[] = [];
+  for (const afterMs of [0, 0, 19, 20, 19, 21]) {
+    await clock.advance(afterMs);
+    rode.push(notifier.ride(work("mail")) !== null);
+  }
+  expect(rode).toEqual([true, false, false, true, false, true]);
 });
