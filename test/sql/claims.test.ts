@@ -11,13 +11,13 @@ import { onEveryStore } from "../support/stores.ts";
 const scope: ClaimScope = { queues: new Map([["q", 10]]), names: ["n"], limit: 10, order: "highest-first" };
 
 onEveryStore((target) => {
-  async function start() {
+  async function start(count = 2) {
     const clock = new FakeClock();
     const fresh = await target.fresh();
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const newId = idFactory(() => clock.now());
     const session = await open(store);
-    await store.enqueue([newJob(newId()), newJob(newId())]);
+    await store.enqueue(Array.from({ length: count }, () => newJob(newId())));
     const jobs = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
     return { clock, fresh, store, session, jobs };
   }
@@ -34,6 +34,33 @@ onEveryStore((target) => {
     const { fresh, store, session, jobs } = await start();
     expect((await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size).toBe(2);
     expect(await fresh.query(`select * from ${fresh.table("claim")}`)).toEqual([]);
+    await store.close();
+  });
+
+  test("[B8] a settle of some jobs of a claim, next to each other or not, leaves the others running", async () => {
+    const { store, session, jobs } = await start(6);
+    const settled = async (...picked: number[]): Promise<boolean[]> => {
+      const moved = await store.settle(
+        session,
+        picked.map((at) => done(jobs[at] as ClaimedJob)),
+        [],
+      );
+      return jobs.map(({ id }) => moved.has(id));
+    };
+    const states = async (): Promise<(string | undefined)[]> =>
+      Promise.all(jobs.map(async ({ id }) => (await store.get(id))?.state));
+    expect(await settled(0, 2, 5)).toEqual([true, false, true, false, false, true]);
+    expect(await states()).toEqual(["done", "running", "done", "running", "running", "done"]);
+    expect(await settled(3, 4)).toEqual([false, false, false, true, true, false]);
+    expect(await states()).toEqual(["done", "running", "done", "done", "done", "done"]);
+    expect(await settled(0, 1, 2), "those that have ended are not its to end").toEqual([
+      false,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
     await store.close();
   });
 
