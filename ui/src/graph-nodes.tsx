@@ -14,11 +14,12 @@ function cut(label: string, most: number): string {
   return label.length > most ? `${label.slice(0, most - 1)}…` : label;
 }
 
-/** Enter and Space press; other keys are for who has the node. */
-function onPress(press: () => void, other: (key: string) => void, spaceToo = true) {
+/** Keys that do something here; the others may go along an edge. */
+function onKeys(own: Readonly<Record<string, () => void>>, along: (key: string) => void) {
   return (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key !== "Enter" && !(spaceToo && event.key === " ")) return other(event.key);
+    const press = own[event.key];
+    if (press === undefined) return along(event.key);
     event.preventDefault();
     event.stopPropagation();
     press();
@@ -44,14 +45,6 @@ export function Node({
   };
   const words = node.ghost ? `${node.kind}, expected from an earlier run` : state;
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];
-  const press = onPress(
-    open,
-    (key) => {
-      if (key === " " && run !== null) toggle();
-      else along(key);
-    },
-    false,
-  );
   return (
     <>
       <g
@@ -63,11 +56,7 @@ export function Node({
         // A link is called what it shows; a title, where that is not all of it.
         aria-label={node.jobId === null ? `${label}: ${words}` : undefined}
         onClick={open}
-        onKeyDown={(event) => {
-          // The page would scroll.
-          if (event.key === " ") event.preventDefault();
-          press(event);
-        }}
+        onKeyDown={onKeys({ Enter: open, ...(run === null ? {} : { " ": toggle }) }, along)}
       >
         {shown !== label && (
           <title>
@@ -93,7 +82,7 @@ export function Node({
           aria-busy={run === "opening"}
           aria-label={`Steps of ${node.label}`}
           onClick={toggle}
-          onKeyDown={onPress(toggle, along)}
+          onKeyDown={onKeys({ Enter: toggle, " ": toggle }, along)}
         >
           <rect width="24" height="24" rx="6" />
           <Sign open={run !== "closed"} x={12} y={12} />
@@ -128,7 +117,7 @@ export function FanNode({
       role="button"
       aria-expanded={open}
       onClick={toggle}
-      onKeyDown={onPress(toggle, along)}
+      onKeyDown={onKeys({ Enter: toggle, " ": toggle }, along)}
     >
       {(label !== fan.label || counts !== words) && (
         <title>

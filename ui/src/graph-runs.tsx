@@ -64,9 +64,10 @@ function OneRun({
     { live: !ended.value },
   );
   const graph = history.data?.graph;
-  ended.value = over.includes(graph?.nodes[0]?.state);
-  const expected = useExpected(job, graph === undefined ? null : !ended.value);
+  const isOver = over.includes(graph?.nodes[0]?.state);
+  const expected = useExpected(job, graph === undefined ? null : !isOver);
   useEffect(() => {
+    ended.value = isOver;
     if (graph !== undefined) got(job, { graph, expected });
   }, [graph, expected]);
   useEffect(() => {

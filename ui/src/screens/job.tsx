@@ -12,9 +12,8 @@ import { download } from "../download.ts";
 import { useExpected } from "../expected.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { commandOf } from "../job-filter.ts";
-import { JobLog } from "../job-log.tsx";
-import { GraphView } from "../lazy-graph.tsx";
 import { onKey } from "../keys.ts";
+import { GraphView, JobLog } from "../lazy-run.tsx";
 import { LifeBar } from "../life.tsx";
 import { may } from "../live.ts";
 import {
