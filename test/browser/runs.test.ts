@@ -372,6 +372,8 @@ test("[K3] the log: lines with their level, filtered and found, redacted, in the
   expect(page.url()).toMatch(/tab=log/);
   expect(page.url()).toMatch(/level=warn/);
   await page.reload();
+  // A whole page is fetched, and the log after it: longer than a poll has.
+  await log.locator("tbody tr").first().waitFor();
   await expect.poll(() => log.locator("tbody tr").count()).toBe(3);
   await page.getByLabel("Text in the log").fill("nothing like it");
   await page.getByText("No line matches").waitFor();
