@@ -6,7 +6,7 @@
  * million jobs, and never a scan. Exact answers without a bound are `hf.jobs.count` and its kin.
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
-import type { JobState } from "./job.ts";
+import type { JobState, StepKind } from "./job.ts";
 import type { WordFilter } from "./policy/range.ts";
 import type { ErrorGroupChange, TriageState } from "./policy/triage.ts";
 import type { QueueSettings } from "./queue-settings.ts";
@@ -249,6 +249,18 @@ export interface DatabaseHealth {
   }[];
 }
 
+/** The steps of a run that ended well: what they were called and when, and nothing that they gave. */
+export interface RunOutline {
+  readonly id: string;
+  /** In the order in which they were asked for. */
+  readonly steps: readonly {
+    readonly name: string;
+    readonly kind: StepKind;
+    readonly startedAt: number;
+    readonly endedAt: number | null;
+  }[];
+}
+
 /** The looks. */
 export interface Insight {
   /** Newest first; with `order: "due"` (scheduled jobs by queue and name alone) the next due first. */
@@ -261,6 +273,8 @@ export interface Insight {
   /** What could be chosen beside the filter, and how many there are of it. */
   facets(filter: InsightFilter): Promise<JobFacets>;
   inspect(id: string): Promise<JobDetail | null>;
+  /** The newest run of a kind that ended well and had steps, among its newest few; null: there is none in reach. */
+  outline(name: string): Promise<RunOutline | null>;
   /** Live jobs by queue and kind. */
   lines(): Promise<{ now: number; lines: readonly LineTally[] }>;
   /** What wants attention first: regressed and open ones, then the most jobs. */

@@ -229,5 +229,8 @@ export interface ClaimedJob {
   readonly budget?: TokensTaken;
 }
 
+/** What a run remembers under one name. */
+export type StepKind = "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
+
 /** A failure as it is kept in a job's row. */
 export type { FailureRecord, LaneLimits };

@@ -21,6 +21,7 @@ import type {
   LaneLimits,
   NewJob,
   Place,
+  StepKind,
 } from "./job.ts";
 import type { BudgetTake } from "./policy/budget.ts";
 import type { InputPatch } from "./policy/patch.ts";
@@ -917,8 +918,7 @@ export interface Inspection {
   readonly invalidIndexes: readonly string[];
 }
 
-/** What a run remembers under one name. */
-export type StepKind = "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
+export type { StepKind };
 /** `open`: waits for something; `failed`: ended badly, and tried again only with the next attempt of the job. */
 export type StepState = "open" | "done" | "failed";
 

@@ -16,6 +16,7 @@ import type {
   OverrideOptions,
   ScheduleState,
 } from "../index.ts";
+import { stepsBefore } from "./step-order.ts";
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
 import type {
@@ -420,12 +421,14 @@ function graphOf(
   const drawn = steps.slice(0, mostDrawn);
   const nodes: FlowNode[] = [{ id: job.id, label: job.name, kind: "job", state: job.state, jobId: null }];
   const edges: { from: string; to: string }[] = [];
-  const idOf = (i: number): string => `step-${i}`;
+  const ids = stepIds(drawn);
+  const idOf = (i: number): string => ids[i] as string;
+  const before = stepsBefore(drawn);
   for (const [i, { name, kind, state }] of drawn.entries()) {
     nodes.push({ id: idOf(i), label: name, kind, state, jobId: null });
-    const before = stepsBefore(drawn, i);
-    if (before.length === 0) edges.push({ from: job.id, to: idOf(i) });
-    for (const one of before) edges.push({ from: idOf(one), to: idOf(i) });
+    const those = before[i] ?? [];
+    if (those.length === 0) edges.push({ from: job.id, to: idOf(i) });
+    for (const one of those) edges.push({ from: idOf(one), to: idOf(i) });
   }
   for (const { id, name, relation, state, step } of children) {
     nodes.push({ id, label: name ?? "(deleted)", kind: "job", state, jobId: state === null ? null : id });
@@ -436,18 +439,17 @@ function graphOf(
   return { nodes, edges, cut: steps.length > mostDrawn };
 }
 
-/** The steps that were over when this one began, without those that were over before another of them. */
-function stepsBefore(steps: readonly FlowStep[], index: number): number[] {
-  const began = steps[index]?.startedAt ?? 0;
-  const found: number[] = [];
-  let latestStart = -Infinity;
-  for (let i = index - 1; i >= 0; i -= 1) {
-    const { startedAt, endedAt } = steps[i] as FlowStep;
-    if (endedAt === null || endedAt > began || endedAt <= latestStart) continue;
-    found.push(i);
-    latestStart = Math.max(latestStart, startedAt);
-  }
-  return found;
+/**
+ * By name, not by number: a step that is over later than one behind it would move all numbers, and with them the focus.
+ * A machine comes to a step more than once.
+ */
+function stepIds(steps: readonly FlowStep[]): string[] {
+  const seen = new Map<string, number>();
+  return steps.map(({ name }) => {
+    const times = seen.get(name) ?? 0;
+    seen.set(name, times + 1);
+    return times === 0 ? `step ${name}` : `step ${name} ${times}`;
+  });
 }
 
 function text(value: unknown): string | null {

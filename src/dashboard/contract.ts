@@ -461,6 +461,19 @@ export interface FlowHistory {
   };
 }
 
+/** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
+export interface ExpectedSteps {
+  /** That run; null: none is known. */
+  readonly jobId: string | null;
+  /** In the order in which they were asked for, at most 500; each name once, and nothing of their results. */
+  readonly steps: readonly {
+    readonly name: string;
+    readonly kind: FlowStep["kind"];
+    /** The steps right before it: their places in this list, from 0. */
+    readonly after: readonly number[];
+  }[];
+}
+
 /** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
 export interface LogList {
   readonly lines: readonly {

@@ -126,10 +126,9 @@ const lane = object({
   tuned: flag,
 });
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
-const flowKind: Schema = {
-  type: "string",
-  enum: ["job", "step", "sleep", "signal", "call", "version", "undo", "machine"],
-};
+const stepKinds = ["step", "sleep", "signal", "call", "version", "undo", "machine"];
+const stepKind: Schema = { type: "string", enum: stepKinds };
+const flowKind: Schema = { type: "string", enum: ["job", ...stepKinds] };
 
 export const schemas: Readonly<Record<string, Schema>> = {
   Error: object({
@@ -534,6 +533,10 @@ export const schemas: Readonly<Record<string, Schema>> = {
       edges: list(object({ from: text, to: text })),
       cut: flag,
     }),
+  }),
+  ExpectedSteps: object({
+    jobId: maybe(text),
+    steps: list(object({ name: text, kind: stepKind, after: list(integer) })),
   }),
   LaneList: object({ lanes: list(lane), cursor: maybe(text) }),
   ThrottledLanes: object({ lanes: list(lane) }),

@@ -109,6 +109,9 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         ${detailed.live} where r.id = any(:ids::uuid[]) union all ${detailed.ended} where h.id = any(:ids::uuid[])`),
     inspect: `
       select * from (${detailed.live} where r.id = :id::uuid union all ${detailed.ended} where h.id = :id::uuid) one limit 1`,
+    stepOutline: `
+      select name, kind, label, started_at, ended_at, wake_at from ${t.step}
+      where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,
     // The token is in no index (a claim would write an entry each time), so running jobs, which were due, are counted with the
     // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
     tallyLines: `

@@ -289,6 +289,7 @@ export const STATEMENTS = [
   "lineUp",
   "summaries",
   "inspect",
+  "stepOutline",
   "tallyLines",
   "tallyRunning",
   "groupDead",

@@ -30,9 +30,10 @@ import type {
   JobFacets,
   JobSummary,
   LineTally,
+  RunOutline,
   StateTally,
 } from "../insight.ts";
-import { JOB_STATES, type JobState, type Place, WAITING_AT } from "../job.ts";
+import { JOB_STATES, type JobState, type Place, type StepKind, WAITING_AT } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
@@ -61,6 +62,9 @@ const PATIENCE_MS = 12;
 const GROUP_SCAN = 10_000;
 const TROUBLED_SCAN = 4_000;
 const LINES_BUDGET = 40_000;
+/** Runs of a kind that are looked at for one with steps, and steps of it. */
+const RUNS_BACK = 5;
+const OUTLINE = 500;
 /** The first and the last of all ids. */
 const LOWEST = "00000000-0000-0000-0000-000000000000";
 const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -355,6 +359,16 @@ export class SqlInsight implements Insight {
     };
   }
 
+  async outline(name: string): Promise<RunOutline | null> {
+    const filter: InsightFilter = { states: ["done"], names: [name] };
+    const { jobs } = await this.browse(filter, { limit: RUNS_BACK, cursor: null });
+    for (const { id, endedAt } of jobs) {
+      const rows = await this.#driver.read({ name: "stepOutline", params: { id, limit: OUTLINE } });
+      if (rows.length > 0) return { id, steps: rows.map((row) => outlined(row, endedAt)) };
+    }
+    return null;
+  }
+
   async lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
     const [waiting, running] = await Promise.all([
       this.#driver.read({
@@ -640,6 +654,17 @@ function plus(a: CappedCount, b: CappedCount): CappedCount {
 
 function capped(count: number, cut: boolean): CappedCount {
   return count > COUNT_CAP ? { count: COUNT_CAP, more: true } : { count, more: cut };
+}
+
+/** What was open when the run ended well was over with it: a sleep, or the step that a machine ended in. */
+function outlined(row: Row, endedAt: number | null): RunOutline["steps"][number] {
+  const kind = text(row, "kind") as StepKind;
+  return {
+    name: (kind === "machine" ? maybeText(row, "label") : null) ?? text(row, "name"),
+    kind,
+    startedAt: number(row, "started_at"),
+    endedAt: maybeNumber(row, "ended_at") ?? maybeNumber(row, "wake_at") ?? endedAt,
+  };
 }
 
 function summary(row: Row): JobSummary {

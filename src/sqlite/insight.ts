@@ -109,6 +109,9 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         ${detailed.live} where r.seq in ${seq.among(":ids")} union all ${detailed.ended} where h.seq in ${seq.among(":ids")}`),
     inspect: `
       select * from (${detailed.live} where r.seq = ${seq.of(":id")} union all ${detailed.ended} where h.seq = ${seq.of(":id")}) one limit 1`,
+    stepOutline: `
+      select name, kind, label, started_at, ended_at, wake_at from ${t.step}
+      where job = :id and kind <> 'undo' order by seq, name limit :limit`,
     tallyLines: `
       with recursive scope as (select l.id as line from ${t.line} l),${levels},
       cap (n) as materialized (select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from level_of lv where lv.rank is not null),

@@ -14,6 +14,8 @@ let home: Site;
 let run = "";
 let long = "";
 let open = "";
+let album = "";
+let shipping = "";
 beforeAll(async () => {
   home = await site();
   const { hf } = home;
@@ -46,14 +48,74 @@ beforeAll(async () => {
       await ctx.all(Array.from({ length: 1_300 }, (_unused, n) => ctx.step(`s${n}`, () => n)));
     },
   });
-  const worker = hf.work([order, many], { queues: { runs: 4 }, name: "runs-1" });
+  const store = defineJob({
+    name: "store",
+    queue: "inner",
+    run: async (n: number, ctx) => {
+      await ctx.step("write", () => n);
+    },
+  });
+  const thumb = defineJob({
+    name: "thumb",
+    queue: "inner",
+    run: async (n: number, ctx) => {
+      await ctx.step("load", () => n);
+      await ctx.call(store, n);
+      await ctx.step("save", () => n);
+    },
+  });
+  const pictures = defineJob({
+    name: "album",
+    queue: "runs",
+    run: async (_: null, ctx) => {
+      await ctx.step("list", () => 40);
+      // All are under way before the first is over: they stand side by side.
+      const begun = Promise.withResolvers<void>();
+      let left = 40;
+      const resize = async (n: number): Promise<number> => {
+        if ((left -= 1) === 0) setTimeout(begun.resolve, 5);
+        await begun.promise;
+        if (n === 7) throw new Error("no picture");
+        return n;
+      };
+      await Promise.allSettled(
+        Array.from({ length: 40 }, (_unused, n) =>
+          ctx.step(`resize-${n}`, () => resize(n), { retry: { attempts: 1 } }),
+        ),
+      );
+      await ctx.all(Array.from({ length: 6 }, (_unused, n) => ctx.call(thumb, n)));
+      await ctx.step("publish", () => true);
+    },
+  });
+  const ship = defineJob({
+    name: "ship",
+    queue: "runs",
+    run: async (key: string, ctx) => {
+      await ctx.step("pick", () => 1);
+      await ctx.waitFor("go", { key });
+      await ctx.step("pack", () => 1);
+      await ctx.waitFor("gone", { key });
+      await ctx.step("invoice", () => 1);
+    },
+  });
+  const worker = hf.work([order, many, store, thumb, pictures, ship], {
+    queues: { runs: 6, inner: 4 },
+    name: "runs-1",
+  });
   await worker.ready;
+  album = (await hf.enqueue(pictures, null)).id;
+  const shipped = await hf.enqueue(ship, "s-1");
+  for (const signal of ["go", "gone"]) await hf.signal(signal, { key: "s-1" });
+  await hf.result(shipped.id, { timeout: "30s" });
+  await hf.result(album, { timeout: "30s" });
+  shipping = (await hf.enqueue(ship, "s-2")).id;
   run = (await hf.enqueue(order, { order: "o-1", cardToken: "tok_secret" })).id;
   open = (await hf.enqueue(order, { order: "o-2", cardToken: "tok_secret" })).id;
   long = (await hf.enqueue(many, null)).id;
   await hf.result(run, { timeout: "30s" });
   await hf.result(long, { timeout: "60s" });
-  while ((await hf.jobs.get(open))?.waitsFor !== "signal") await new Promise((next) => setTimeout(next, 20));
+  for (const id of [open, shipping])
+    while ((await hf.jobs.get(id))?.waitsFor !== "signal") await new Promise((next) => setTimeout(next, 20));
   await hf.jobLog.flush();
 }, 120_000);
 
@@ -131,6 +193,7 @@ test.each([{ dark: false }, { dark: true }])(
     await graph.waitFor();
     const size = page.getByLabel("Size", { exact: true });
     expect(await size.textContent()).toBe("100 %");
+    await graph.getByRole("button", { name: /^s × 1,000\s*1,000 done$/ }).click();
     await page.locator(".minimap").waitFor();
     await page.getByRole("button", { name: "Larger" }).click();
     expect(await size.textContent()).toBe("125 %");
@@ -140,10 +203,12 @@ test.each([{ dark: false }, { dark: true }])(
     await page.keyboard.press("+");
     const find = page.getByRole("searchbox", { name: "Find a step" });
     const here = (): Promise<string> => page.evaluate<string>("document.activeElement.textContent");
-    const last = await page.locator(".graph .node text").nth(-2).textContent();
-    await find.fill(last!);
+    // What is looked for is in a fan-out, which opens.
+    await graph.getByRole("button", { name: /^s × 1,000/ }).press("Enter");
+    await expect.poll(() => graph.locator(".node").count()).toBe(2);
+    await find.fill("s999");
     await page.keyboard.press("Enter");
-    await expect.poll(here).toContain(last);
+    await expect.poll(here).toContain("s999");
     await page.keyboard.press("ArrowLeft");
     await expect.poll(here).toMatch(/^many/);
     await find.fill("no such");
@@ -159,10 +224,106 @@ test.each([{ dark: false }, { dark: true }])(
     const box = (await page.locator(".minimap").boundingBox())!;
     await page.mouse.click(box.x + box.width - 6, box.y + box.height - 6);
     await expect.poll(scrolled).toBeGreaterThan(before);
-    await accessible(page);
     await shot(page, dark ? "graph-dark" : "graph");
+    // Of a thousand open nodes axe learns no more than of the forty below, in two minutes.
+    await graph.getByRole("button", { name: /^s × 1,000/ }).press("Enter");
+    await expect.poll(() => graph.locator(".node").count()).toBe(2);
+    await accessible(page);
   },
 );
+
+describe.each([{ dark: false }, { dark: true }])("a graph, dark: $dark", ({ dark }) => {
+  const named = dark ? "-dark" : "";
+
+  test("[K3] a fan-out is one node with its states, and opens and closes by mouse and keyboard", async () => {
+    const page = await home.open(`/jobs/${album}`, { dark });
+    const graph = page.getByRole("group", { name: /^Workflow graph/ });
+    const fan = graph.getByRole("button", { name: /^resize × 40\s*1 failed, 39 done$/ });
+    await fan.waitFor();
+    const one = graph.getByRole("img", { name: "resize-7: failed" });
+    expect(await fan.getAttribute("aria-expanded")).toBe("false");
+    expect(await fan.locator(".shares rect").count()).toBe(2);
+    expect(await one.count()).toBe(0);
+    await shot(page, `graph-fan${named}`);
+    await fan.click();
+    await one.waitFor();
+    expect(await fan.getAttribute("aria-expanded")).toBe("true");
+    expect(await graph.getByRole("img", { name: /^resize-/ }).count()).toBe(40);
+    await accessible(page);
+    await shot(page, `graph-fan-open${named}`);
+    await fan.click();
+    await expect.poll(() => one.count()).toBe(0);
+    // The focus stays on it, so that the next key is for it.
+    await page.keyboard.press("Enter");
+    await one.waitFor();
+    await page.keyboard.press("Space");
+    await expect.poll(() => one.count()).toBe(0);
+    const here = (): Promise<string> => page.evaluate<string>("document.activeElement.textContent");
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(here).toMatch(/^call:thumb × 6/);
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(here).toMatch(/^resize × 40/);
+    // The table has all of them.
+    const table = page.getByRole("region", { name: "Table of steps" });
+    expect(await table.locator("tbody b", { hasText: /^resize-/ }).count()).toBe(40);
+  });
+
+  test("[K3] steps that are not reached yet are drawn as an earlier run went, until they are", async () => {
+    const key = `s-${dark}`;
+    const { id } = await home.hf.enqueue("ship", key, { queue: "runs" });
+    const page = await home.open(`/jobs/${id}`, { dark });
+    const graph = page.getByRole("group", { name: /^Workflow graph/ });
+    const ghost = (name: string) =>
+      graph.getByRole("img", { name: new RegExp(`^${name}: .*, expected from an earlier run$`) });
+    await graph.getByRole("img", { name: "signal:go: waiting" }).waitFor();
+    for (const name of ["pack", "signal:gone", "invoice"]) await ghost(name).waitFor();
+    expect(await ghost("pick").count()).toBe(0);
+    await page.getByText("Dashed: 3 steps expected from").waitFor();
+    await accessible(page);
+    await shot(page, `graph-ghosts${named}`);
+    await home.hf.signal("go", { key });
+    await graph.getByRole("img", { name: "pack: done" }).waitFor();
+    expect(await ghost("pack").count()).toBe(0);
+    await ghost("invoice").waitFor();
+    await home.hf.signal("gone", { key });
+    await graph.getByRole("img", { name: "invoice: done" }).waitFor();
+    await expect.poll(() => graph.locator(".expected").count()).toBe(0);
+  });
+
+  test("[K3] the steps of a job that a run called are drawn inside, and those of what that called", async () => {
+    const page = await home.open(`/jobs/${album}`, { dark });
+    const graph = page.getByRole("group", { name: /^Workflow graph/ });
+    await graph.getByRole("button", { name: /^thumb × 6\s*6 done$/ }).click();
+    const steps = graph.getByRole("button", { name: "Steps of thumb" });
+    expect(await steps.count()).toBe(6);
+    expect(await steps.first().getAttribute("aria-expanded")).toBe("false");
+    await steps.first().click();
+    await graph.getByRole("img", { name: "save: done" }).waitFor();
+    expect(await steps.first().getAttribute("aria-expanded")).toBe("true");
+    expect(await graph.locator(".frame.run").count()).toBe(1);
+    // With the keyboard, and one level deeper.
+    await graph.getByRole("link", { name: /^store\s*job · done$/ }).focus();
+    await page.keyboard.press("Space");
+    await graph.getByRole("img", { name: "write: done" }).waitFor();
+    expect(await graph.locator(".frame.run").count()).toBe(2);
+    await accessible(page);
+    await shot(page, `graph-inside${named}`);
+    await page.keyboard.press("ArrowRight");
+    await expect
+      .poll(() => page.evaluate<string>("document.activeElement.getAttribute('aria-label')"))
+      .toBe("write: done");
+    await steps.first().focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => graph.locator(".frame.run").count()).toBe(0);
+    // Its page is still a key away.
+    await graph
+      .getByRole("link", { name: /^thumb\s*job · done$/ })
+      .first()
+      .focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "thumb", level: 1 }).waitFor();
+  });
+});
 
 test("[K3] a history of 1,300 steps is in pages, and only what is in sight is in the page", async () => {
   const page = await home.open(`/jobs/${long}`);
@@ -211,6 +372,8 @@ test("[K3] the log: lines with their level, filtered and found, redacted, in the
   expect(page.url()).toMatch(/tab=log/);
   expect(page.url()).toMatch(/level=warn/);
   await page.reload();
+  // A whole page is fetched, and the log after it: longer than a poll has.
+  await log.locator("tbody tr").first().waitFor();
   await expect.poll(() => log.locator("tbody tr").count()).toBe(3);
   await page.getByLabel("Text in the log").fill("nothing like it");
   await page.getByText("No line matches").waitFor();

@@ -1,8 +1,9 @@
 // The package as a user gets it: packed, checked, installed into an empty project, and the README's first program
 // run from there. Built in a directory of its own, so that it neither trusts nor disturbs dist/.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { temporaryDirectory } from "../support/guard.ts";
 import { typescriptBlocks } from "../support/markdown.ts";
@@ -65,6 +66,15 @@ describe("the tarball", () => {
     }
     expect(existsSync(join(installed, "dist/dashboard/page/index.html")), "the dashboard's page").toBe(true);
     expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json", "src"]);
+  });
+
+  test("has a page whose first script is small: graphs, charts and logs come when they are looked at", () => {
+    const page = join(project, "node_modules", "holdfast", "dist", "dashboard", "page");
+    const html = readFileSync(join(page, "index.html"), "utf8");
+    const scripts = [...html.matchAll(/<(?:script|link)[^>]*(?:src|href)="([^"]+\.js)"/g)];
+    expect(scripts.length).toBeGreaterThan(0);
+    const bytes = scripts.map(([, path]) => gzipSync(readFileSync(join(page, path!))).length);
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(60 * 1_024);
   });
 
   test("brings no database, no test server and no install script", () => {

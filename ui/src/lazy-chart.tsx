@@ -1,31 +1,20 @@
-// Charts come after the page: the first paint needs no chart, and a browser in which they do not load (uPlot refuses a
-// language tag such as en-US@posix) still has everything else, and the chart's sentence.
-import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+// Charts come after the page. A browser in which they do not load (uPlot refuses a language tag such as en-US@posix) still has
+// the chart's sentence.
 import type { Chart as ChartOf } from "./chart.tsx";
+import { lazily } from "./lazy.tsx";
 
-const loaded = signal<typeof ChartOf | "failed" | null>(null);
-let asked = false;
-
-export function Chart(props: Parameters<typeof ChartOf>[0]) {
-  useEffect(() => {
-    if (asked) return;
-    asked = true;
-    import("./chart.tsx").then(
-      (module) => (loaded.value = module.Chart),
-      () => (loaded.value = "failed"),
+export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
+  async () => (await import("./chart.tsx")).Chart,
+  ({ lines }) => {
+    const now = lines.map(
+      ({ name, values, shown }) =>
+        `${name} ${values.at(-1) === null || values.at(-1) === undefined ? "—" : shown(values.at(-1) as number)}`,
     );
-  }, []);
-  const Loaded = loaded.value;
-  if (Loaded !== null && Loaded !== "failed") return <Loaded {...props} />;
-  const now = props.lines.map(
-    ({ name, values, shown }) =>
-      `${name} ${values.at(-1) === null || values.at(-1) === undefined ? "—" : shown(values.at(-1) as number)}`,
-  );
-  return (
-    <div class="chart">
-      <div class="legend">{now.join(" · ")}</div>
-      <div class="plot" />
-    </div>
-  );
-}
+    return (
+      <div class="chart">
+        <div class="legend">{now.join(" · ")}</div>
+        <div class="plot" />
+      </div>
+    );
+  },
+);

@@ -463,6 +463,7 @@ const keys: readonly [string, string][] = [
   ["r n c e #", "Retry, run now, cancel, edit, delete"],
   ["s i o", "Failures: resolve, ignore, reopen"],
   ["← → Shift Enter", "On a chart: through time, choose a stretch, open it"],
+  ["← → Enter Space", "In a graph: along the edges, open, show the steps of a job; + − 0 its size"],
   [".", "Live or paused"],
   ["t", "Theme"],
   ["?", "This"],

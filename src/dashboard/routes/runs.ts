@@ -7,11 +7,12 @@
 import { runFileOf, type RunFile } from "../../flow/run-file.ts";
 import { LOG_LEVELS, type LogLevel } from "../../job-log.ts";
 import { isId } from "../../policy/id.ts";
-import type { FlowHistory, LogList } from "../contract.ts";
+import type { ExpectedSteps, FlowHistory, LogList } from "../contract.ts";
 import { json } from "../http.ts";
 import { bad, integer } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import { errorKind } from "../shapes.ts";
+import { stepsBefore } from "../step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import type { Route } from "./route.ts";
 
@@ -73,6 +74,33 @@ export const runsRoutes: readonly Route[] = [
         earlier: from === 0 ? null : from,
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
         children: history.children.map((child) => ({ ...child, error: error(child.error) })),
+      };
+    },
+  },
+  {
+    method: "GET",
+    path: "/jobs/:id/expected",
+    id: "expectedSteps",
+    summary:
+      "What a run that has not ended may still come to: the steps of the newest run of its kind that ended well, by name.",
+    permission: "view",
+    answer: "ExpectedSteps",
+    run: async ({ path, insight }): Promise<ExpectedSteps> => {
+      const id = idOf(path);
+      const job = await insight.inspect(id);
+      if (job === null) throw noJob(id);
+      const run = job.endedAt === null ? await insight.outline(job.name) : null;
+      if (run === null) return { jobId: null, steps: [] };
+      // A machine may come to a step a thousand times; it is expected once.
+      const seen = new Set<string>();
+      const steps = run.steps.filter(({ name, kind }) => {
+        const one = `${kind} ${name}`;
+        return !seen.has(one) && seen.add(one);
+      });
+      const before = stepsBefore(steps);
+      return {
+        jobId: run.id,
+        steps: steps.map(({ name, kind }, i) => ({ name, kind, after: before[i] ?? [] })),
       };
     },
   },

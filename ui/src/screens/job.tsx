@@ -1,7 +1,7 @@
 // One job: where it stands and why, what happened to it, what it was given and what it gave.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import type { BulkAction, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
+import type { BulkAction, ExpectedSteps, FlowHistory, JobDetail } from "../../../src/dashboard/contract.ts";
 import { Act, openForm } from "../actions.tsx";
 import { ApiFailure, call, get, seg, send } from "../api.ts";
 import { editJob } from "../bulk-edit.tsx";
@@ -9,11 +9,11 @@ import { Diff } from "../diff-view.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
 import { bytes, duration, instant, number, plural, shortId } from "../format.ts";
 import { download } from "../download.ts";
-import { GraphView } from "../graph-view.tsx";
+import { useExpected } from "../expected.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { commandOf } from "../job-filter.ts";
-import { JobLog } from "../job-log.tsx";
 import { onKey } from "../keys.ts";
+import { GraphView, JobLog } from "../lazy-run.tsx";
 import { LifeBar } from "../life.tsx";
 import { may } from "../live.ts";
 import {
@@ -212,6 +212,7 @@ function Details({ job }: { job: JobDetail }) {
     { live: job.endedAt === null },
   );
   const history = flow.data;
+  const expected = useExpected(job.id, job.endedAt === null);
   return (
     <div class="grid aside">
       <div class="stack">
@@ -220,7 +221,7 @@ function Details({ job }: { job: JobDetail }) {
           firstStepAt={history?.earlier === null ? (history.steps[0]?.startedAt ?? null) : null}
         />
         {job.errors.length > 0 && <Attempts job={job} />}
-        {history !== null && <Flow job={job} history={history} again={flow.again} />}
+        {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
         <Payload job={job} />
       </div>
       <FactsOf job={job} />
@@ -487,10 +488,20 @@ function FactsOf({ job }: { job: JobDetail }) {
   );
 }
 
-function Flow({ job, history, again }: { job: JobDetail; history: FlowHistory; again: () => void }) {
+function Flow({
+  job,
+  history,
+  expected,
+  again,
+}: {
+  job: JobDetail;
+  history: FlowHistory;
+  expected: ExpectedSteps | null;
+  again: () => void;
+}) {
   const older = useSignal<{ steps: FlowHistory["steps"]; earlier: number | null } | null>(null);
-  if (history.steps.length === 0 && history.children.length === 0 && history.graph.nodes.length <= 1)
-    return null;
+  const drawn = history.graph.nodes.length > 1 || (expected?.steps.length ?? 0) > 0;
+  if (history.steps.length === 0 && history.children.length === 0 && !drawn) return null;
   // What was loaded of earlier pages, and the newest as it is now.
   const begins = history.earlier ?? 0;
   const kept = older.value?.steps.slice(0, Math.max(0, begins - (older.value.earlier ?? 0))) ?? [];
@@ -511,9 +522,9 @@ function Flow({ job, history, again }: { job: JobDetail; history: FlowHistory; a
   );
   return (
     <>
-      {history.graph.nodes.length > 1 && (
+      {drawn && (
         <Panel title="Graph" note={plural(history.graph.nodes.length, "node")}>
-          <GraphView graph={history.graph} />
+          <GraphView graph={history.graph} expected={expected} />
         </Panel>
       )}
       {steps.length > 0 && (
