@@ -120,6 +120,8 @@ export interface Peek {
   readonly dueAt: number | null;
   /** The earliest end of a session that holds claims (may be past: then there are orphans). */
   readonly expiresAt: number | null;
+  /** Queues that are draining, in scope or not: they are few. */
+  readonly draining: readonly string[];
 }
 
 /** Which jobs. Without `state`: all states. */
@@ -267,6 +269,9 @@ export interface QueueState {
   readonly name: string;
   readonly paused: boolean;
   readonly pausedAt: Date | null;
+  /** It is paused by itself when nothing in it is due and nothing of it runs. */
+  readonly draining: boolean;
+  readonly drainingAt: Date | null;
   readonly coolUntil: Date | null;
   readonly settings: QueueSettings;
   readonly counts: QueueCounts;
@@ -275,6 +280,9 @@ export interface QueueState {
   /** Names that have ready jobs here and no live worker that serves them. */
   readonly unserved: readonly string[];
 }
+
+/** What `setQueue` changes. Either `paused` ends a draining; a queue that is paused stays so when it is to be drained. */
+export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?: true };
 
 /** A queue, and the kinds in it that nobody serves. */
 export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
@@ -285,6 +293,7 @@ export interface Over {
   readonly flows: boolean;
   readonly overrides: boolean;
   readonly limits: boolean;
+  readonly drains: boolean;
 }
 
 /** How many live jobs. Ended ones are counted by `jobs.count`. */
@@ -510,7 +519,9 @@ export interface Store {
   queues(): Promise<QueueState[]>;
   /** Queues with ready jobs that no living worker serves. */
   unserved(): Promise<UnservedQueue[]>;
-  setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;
+  setQueue(name: string, change: QueueChange): Promise<void>;
+  /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
+  endDrains(): Promise<string[]>;
   /** The settings of these queues, for a worker's live refresh. */
   queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;
   holds(): Promise<Hold[]>;

@@ -133,6 +133,8 @@ export interface DatabaseLine {
 export interface QueueLine {
   readonly name: string;
   readonly pausedAt: number | null;
+  /** It is paused by itself when nothing in it is due and nothing of it runs. */
+  readonly drainingAt: number | null;
   readonly coolUntil: number | null;
   /** Names of the holds over it. */
   readonly holds: readonly string[];

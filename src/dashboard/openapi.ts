@@ -70,6 +70,7 @@ const jobFields: Readonly<Record<string, Schema>> = {
 const queueFields: Readonly<Record<string, Schema>> = {
   name: text,
   pausedAt: maybe(instant),
+  drainingAt: maybe(instant),
   coolUntil: maybe(instant),
   holds: list(text),
   breakers: list(text),

@@ -188,6 +188,7 @@ export const STATEMENTS = [
   "queueRows",
   "queueCounts",
   "setQueue",
+  "endDrains",
   "holds",
   "setHold",
   "clearHold",

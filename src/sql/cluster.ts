@@ -4,6 +4,7 @@ import type {
   Hold,
   KindInfo,
   QueueCounts,
+  QueueChange,
   QueueSettings,
   QueueState,
   StateRow,
@@ -66,8 +67,8 @@ export class Cluster {
       .filter(({ unserved }) => unserved.length > 0);
   }
 
-  async setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void> {
-    const { paused, ...settings } = change;
+  async setQueue(name: string, change: QueueChange): Promise<void> {
+    const { paused, draining, ...settings } = change;
     const changed = Object.keys(settings).length > 0;
     const driver = this.#driver;
     const now = driver.now();
@@ -83,12 +84,26 @@ export class Cluster {
           now,
           name,
           paused: paused ?? null,
+          draining: draining ?? null,
           settings: changed ? JSON.stringify(rest) : null,
           coolBase: cooldown?.baseMs ?? null,
           coolMax: cooldown?.maxMs ?? null,
           limited: changed ? rest.concurrency !== null || rest.rate !== null : null,
         },
       };
+    });
+  }
+
+  async endDrains(): Promise<string[]> {
+    const now = this.#driver.now();
+    return this.#driver.transaction(function* () {
+      const ended = (yield { name: "endDrains", params: { now } }).map((row) => text(row, "name"));
+      // Nobody pressed anything at this moment: the trail says what the pause came of.
+      for (const target of ended) {
+        const entry = { actor: "holdfast", action: "queues.drain", target, outcome: "paused", details: null };
+        yield { name: "addAudit", params: { now, ...entry } };
+      }
+      return ended;
     });
   }
 
@@ -229,6 +244,8 @@ function queueState(
     name,
     paused: date("paused_at") !== null,
     pausedAt: date("paused_at"),
+    draining: date("drain_at") !== null,
+    drainingAt: date("drain_at"),
     coolUntil: date("cool_until"),
     settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
     counts,

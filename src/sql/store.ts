@@ -378,6 +378,7 @@ export class SqlStore implements Store {
       flows: flag(row, "flows"),
       overrides: flag(row, "overrides"),
       limits: flag(row, "limits"),
+      drains: flag(row, "drains"),
     };
   };
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
@@ -395,6 +396,11 @@ export class SqlStore implements Store {
       this.#gates.forget();
       this.wake({ kind: "settings" });
     });
+  endDrains: Store["endDrains"] = async () => {
+    const ended = await this.#cluster.endDrains();
+    if (ended.length > 0) this.wake({ kind: "settings" });
+    return ended;
+  };
   setLane: Store["setLane"] = (queue, key, change) =>
     this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
   lanes: Store["lanes"] = (query) => this.#lanes.list(query);

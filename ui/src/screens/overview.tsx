@@ -214,6 +214,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
                     {queue.name}
                   </a>{" "}
                   {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
+                  {queue.drainingAt !== null && <span class="tag warn">draining</span>}{" "}
                   {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
                   {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
                   {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
