@@ -287,6 +287,12 @@ export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?
 /** A queue, and the kinds in it that nobody serves. */
 export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
 
+/** What waits in all queues. */
+export interface Backlog {
+  readonly ready: ReadonlyMap<string, number>;
+  readonly unserved: readonly UnservedQueue[];
+}
+
 /** What an idle worker asks in one read. */
 export interface Over {
   readonly sessions: boolean;
@@ -517,8 +523,8 @@ export interface Store {
   judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
   queues(): Promise<QueueState[]>;
-  /** Queues with ready jobs that no living worker serves. */
-  unserved(): Promise<UnservedQueue[]>;
+  /** Ready jobs of each queue that has any, and those of them that no living worker serves. */
+  backlog(): Promise<Backlog>;
   setQueue(name: string, change: QueueChange): Promise<void>;
   /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
   endDrains(): Promise<string[]>;
@@ -626,6 +632,8 @@ export interface Store {
   /** Measured values, one for each (minute, source, name). */
   putGauges(rows: readonly GaugeRow[]): Promise<void>;
   gauges(query: GaugeQuery): Promise<GaugeRow[]>;
+  /** Ready jobs by queue, and slots used and there over all workers, added up by steps. */
+  load(query: { since: number; until: number; stepMs: number }): Promise<LoadRow[]>;
   /** The event log; the same id again is passed over. */
   putEvents(rows: readonly EventRow[]): Promise<void>;
   /** Newest first. */
@@ -851,10 +859,20 @@ export interface QueueMinute {
 /** One measured value of one minute. */
 export interface GaugeRow {
   readonly minute: number;
-  /** A worker's id, or "database". */
+  /** A worker's id, "database", "queues", or `queue:` and a name. */
   readonly source: string;
   readonly name: string;
   readonly value: number;
+}
+
+/** Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), or over all workers (no source). */
+export interface LoadRow {
+  readonly at: number;
+  readonly source: string;
+  readonly name: string;
+  readonly sum: number;
+  /** In how many of the step's minutes they were measured. */
+  readonly minutes: number;
 }
 
 /** Which values. Null: all. */

@@ -571,6 +571,18 @@ export interface Series {
   };
 }
 
+/** What waited and how many slots were used, measured once a minute; of longer steps the mean. Null: nobody measured it. */
+export interface Load {
+  readonly stepMs: number;
+  readonly at: readonly number[];
+  /** The fullest queues of this time, at most four. */
+  readonly queues: readonly { readonly name: string; readonly ready: readonly (number | null)[] }[];
+  /** Of all the others together. */
+  readonly other: readonly (number | null)[];
+  readonly running: readonly (number | null)[];
+  readonly slots: readonly (number | null)[];
+}
+
 // --- The stream -----------------------------------------------------------------------------------------------------
 
 /** `event: snapshot` comes first, then `event: change`; at least every 5 seconds. */

@@ -393,6 +393,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     waitMs: percentiles,
     runMs: percentiles,
   }),
+  Load: object({
+    stepMs: integer,
+    at: list(instant),
+    queues: list(object({ name: text, ready: list(maybe(number)) })),
+    other: list(maybe(number)),
+    running: list(maybe(number)),
+    slots: list(maybe(number)),
+  }),
   ScheduleList: object({
     schedules: list(
       object({

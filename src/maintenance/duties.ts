@@ -40,9 +40,9 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   const { store, log, events, retention, clock, eventLog = null, totals = null } = deps;
   // One duty: an idle worker asks once a minute whose turn it is, not twice.
   const everyMinute = async (): Promise<void> => {
-    await reportUnservedOnce({ store, log, events });
+    const { ready } = await reportUnservedOnce({ store, log, events });
     const limits = clock.monotonic() >= unlimitedUntil;
-    if (totals !== null) await sampleDatabaseOnce({ store, clock, limits });
+    if (totals !== null) await sampleDatabaseOnce({ store, clock, limits, ready });
   };
   // Another process may have the next turns: what this one saw counts for a minute.
   let unlimitedUntil = -Infinity;

@@ -658,6 +658,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where minute >= :since::bigint and minute < :until::bigint
         and (:sources::text[] is null or source = any(:sources::text[])) and (:names::text[] is null or name = any(:names::text[]))
       order by minute, source, name`,
+    // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
+    load: `
+      select minute - minute % :step::bigint as at, case when name = 'ready' then source else '' end as source, name,
+        sum(value) as sum, count(distinct minute)::int as minutes
+      from ${t.gauge} where minute >= :since::bigint and minute < :until::bigint
+        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       select * from unnest(:rows.id::uuid[], :rows.at::bigint[], :rows.event::text[], :rows.job::uuid[], :rows.name::text[], :rows.queue::text[], :rows.attempt::int[], :rows.worker::text[], :rows.detail::text[])

@@ -1,6 +1,7 @@
 /** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
 import type { LaneLimits } from "../job.ts";
 import type {
+  Backlog,
   Hold,
   KindInfo,
   QueueCounts,
@@ -8,7 +9,6 @@ import type {
   QueueSettings,
   QueueState,
   StateRow,
-  UnservedQueue,
   WorkerState,
 } from "../store.ts";
 import type { Row } from "./catalogue.ts";
@@ -56,15 +56,21 @@ export class Cluster {
     );
   }
 
-  async unserved(): Promise<UnservedQueue[]> {
+  async backlog(): Promise<Backlog> {
     const counted = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
     const lines = counted.filter((line) => number(line, "ready") > 0);
     // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
-    if (lines.length === 0) return [];
+    if (lines.length === 0) return { ready: new Map(), unserved: [] };
     const workers = await this.workers();
-    return [...Map.groupBy(lines, (line) => text(line, "queue"))]
-      .map(([name, ready]) => ({ name, unserved: unservedOf(name, ready, workers) }))
-      .filter(({ unserved }) => unserved.length > 0);
+    const queues = [...Map.groupBy(lines, (line) => text(line, "queue"))];
+    return {
+      ready: new Map(
+        queues.map(([name, own]) => [name, own.reduce((sum, line) => sum + number(line, "ready"), 0)]),
+      ),
+      unserved: queues
+        .map(([name, own]) => ({ name, unserved: unservedOf(name, own, workers) }))
+        .filter(({ unserved }) => unserved.length > 0),
+    };
   }
 
   async setQueue(name: string, change: QueueChange): Promise<void> {

@@ -390,7 +390,7 @@ export class SqlStore implements Store {
   // Queues, holds, workers, kinds, state (cluster.ts)
 
   queues: Store["queues"] = () => this.#cluster.queues();
-  unserved: Store["unserved"] = () => this.#cluster.unserved();
+  backlog: Store["backlog"] = () => this.#cluster.backlog();
   setQueue: Store["setQueue"] = (name, change) =>
     this.#cluster.setQueue(name, change).then(() => {
       this.#gates.forget();
@@ -490,6 +490,7 @@ export class SqlStore implements Store {
   compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
+  load: Store["load"] = (query) => this.#series.load(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
   forgetSeries: Store["forgetSeries"] = async (before) => {

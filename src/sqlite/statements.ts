@@ -550,6 +550,13 @@ export function statements(t: Tables): Statements {
       where minute >= :since and minute < :until
         and (:sources is null or source in (select value from json_each(:sources))) and (:names is null or name in (select value from json_each(:names)))
       order by minute, source, name`,
+    // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
+    load: `
+      select minute - minute % :step as at, case when name = 'ready' then source else '' end as source, name,
+        sum(value) as sum, count(distinct minute) as minutes
+      from ${t.gauge} where minute >= :since and minute < :until
+        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       values (:rows.id, :rows.at, :rows.event, :rows.job, :rows.name, :rows.queue, :rows.attempt, :rows.worker, :rows.detail)

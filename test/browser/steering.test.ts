@@ -90,6 +90,9 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   await row.getByText("draining", { exact: true }).waitFor();
   await shot(page, "drain-queues");
   await accessible(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await accessible(page, ["color-contrast"]);
+  await shot(page, "drain-queues-dark");
   await row.getByRole("button", { name: "Resume kitchen" }).click();
   await page.getByText("kitchen is resumed.").waitFor();
 

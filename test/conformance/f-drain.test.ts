@@ -28,7 +28,11 @@ onEveryStore((target) => {
     await world.advance("1s");
     await hf.queues.drain("default");
     expect((await hf.queues.list())[0]?.drainingAt).toEqual(since);
-    await hf.enqueue(job, { n: 3 });
+    const third = await hf.enqueue(job, { n: 3 });
+    expect(await hf.jobs.why(third.id)).toMatchObject({
+      reason: "ready",
+      text: expect.stringContaining("is draining") as string,
+    });
     for (const n of [0, 1, 2]) {
       await world.until("the next to run", () => runs.length === n + 1);
       expect(await stateOf(client, "default")).toBe("draining");

@@ -30,6 +30,8 @@ function PauseButtons({ queue, again, large = false }: Pausable) {
       needs="queues:pause"
       icon={icon}
       large={large}
+      // In a row there is no room for three words.
+      bare={!large}
       run={() => send("POST", `/queues/${seg(name)}/${verb.toLowerCase()}`)}
       done={`${name} is ${verb.toLowerCase()}d.`}
       then={again}
