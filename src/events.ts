@@ -84,6 +84,11 @@ export interface UnservedEvent {
   readonly names: readonly string[];
 }
 
+/** A draining queue has nothing left to do and is paused; told by the process that found it so. */
+export interface DrainedEvent {
+  readonly queue: string;
+}
+
 /** A slot of a schedule made a job; told by the process that made it. */
 export interface ScheduleFiredEvent {
   /** The schedule's. */
@@ -147,6 +152,7 @@ export interface HoldfastEvents {
   "worker.paused": WorkerEvent;
   "worker.resumed": WorkerEvent;
   "queue.unserved": UnservedEvent;
+  "queue.drained": DrainedEvent;
   "schedule.fired": ScheduleFiredEvent;
   "schedule.skipped": ScheduleSlotsEvent;
   "schedule.missed": ScheduleSlotsEvent;
@@ -181,6 +187,7 @@ export const EVENT_NAMES: readonly EventName[] = [
   "worker.paused",
   "worker.resumed",
   "queue.unserved",
+  "queue.drained",
   "schedule.fired",
   "schedule.skipped",
   "schedule.missed",

@@ -241,7 +241,7 @@ export class Holdfast implements AsyncDisposable {
       committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
-    this.queues = new Queues({ ...shared, jobs: this.jobs });
+    this.queues = new Queues({ ...shared, jobs: this.jobs, events });
     this.lanes = new Lanes(shared);
     this.overrides = new Overrides(shared);
     this.breakers = new Breakers(shared);

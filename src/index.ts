@@ -109,6 +109,8 @@ export type {
   Durations,
   GaugeSeries,
   GaugesQuery,
+  LoadPoint,
+  LoadQuery,
   KindTotals,
   MetricPoint,
   Metrics,

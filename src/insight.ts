@@ -286,7 +286,13 @@ export interface Insight {
   triage(group: string, change: ErrorGroupChange): Promise<boolean>;
   /** The queues that have a row of their own: paused, cooled down, or with settings. */
   queueRows(): Promise<
-    readonly { name: string; pausedAt: number | null; coolUntil: number | null; settings: QueueSettings }[]
+    readonly {
+      name: string;
+      pausedAt: number | null;
+      drainingAt: number | null;
+      coolUntil: number | null;
+      settings: QueueSettings;
+    }[]
   >;
   addAudit(entry: AuditEntry): Promise<void>;
   audit(page: { limit: number; before: number | null }): Promise<readonly AuditLine[]>;

@@ -11,7 +11,7 @@ import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { Histogram } from "./policy/histogram.ts";
 import { checkOptions } from "./policy/options.ts";
 import type { Retry } from "./retry.ts";
-import type { MetricRow, Store } from "./store.ts";
+import type { LoadRow, MetricRow, Store } from "./store.ts";
 import { type Cells, OUTCOMES, type CountedOutcome } from "./worker/recorder.ts";
 
 /** How long attempts took, or waited, in milliseconds. Null where there was none. */
@@ -72,9 +72,9 @@ export interface SeriesQuery {
 
 /** What `hf.metrics.gauges` takes. */
 export interface GaugesQuery {
-  /** Worker ids, or "database". Default: all. */
+  /** Worker ids, "database", "queues" (all of them together) or `queue:` and a name. Default: all. */
   readonly source?: string | readonly string[] | undefined;
-  /** cpu, rss, loopDelayMs, running, slots, dbReadMs, dbWriteMs, hostLoad, hostFreeBytes; of the database: sizeBytes, walBytes, deadRows, liveRows, connections, oldestTransactionMs, diskFreeBytes. */
+  /** cpu, rss, loopDelayMs, running, slots, dbReadMs, dbWriteMs, hostLoad, hostFreeBytes; of the database: sizeBytes, walBytes, deadRows, liveRows, connections, oldestTransactionMs, diskFreeBytes; of all queues and of the 20 fullest: ready. */
   readonly name?: string | readonly string[] | undefined;
   readonly since?: Date | number | undefined;
   readonly until?: Date | number | undefined;
@@ -85,6 +85,29 @@ export interface GaugeSeries {
   readonly source: string;
   readonly name: string;
   readonly points: readonly { readonly at: Date; readonly value: number }[];
+}
+
+/** What `hf.metrics.load` takes. */
+export interface LoadQuery {
+  /** Default: an hour ago. */
+  readonly since?: Date | number | undefined;
+  /** Default: now. */
+  readonly until?: Date | number | undefined;
+  /** Length of a point: whole minutes, default "1m". */
+  readonly step?: Duration | undefined;
+}
+
+/** What waited and how many slots were used, measured once a minute; of longer steps the mean. Null: nobody measured it. */
+export interface LoadPoint {
+  readonly at: Date;
+  /** Ready jobs of all queues. */
+  readonly ready: number | null;
+  /** Of the 20 fullest queues of each minute. What is missing here had none, or is in `ready` alone. */
+  readonly queues: Readonly<Record<string, number>>;
+  /** Slots of all workers that had a job. */
+  readonly running: number | null;
+  /** Slots of all workers. */
+  readonly slots: number | null;
 }
 
 /** What this process has counted of one kind in one queue since it started. */
@@ -171,6 +194,21 @@ export class Metrics {
   }
 
   /**
+   * What waited in the queues, and how many of the workers' slots were used, over time.
+   *
+   * @example
+   * for (const { at, ready, running, slots } of await hf.metrics.load()) console.log(at, ready, `${running} of ${slots}`);
+   */
+  async load(query: LoadQuery = {}): Promise<LoadPoint[]> {
+    this.#deps.checkOpen();
+    const given = checkOptions(query, ["since", "until", "step"], "metrics.load") as LoadQuery;
+    const stepMs = stepOf(given.step);
+    const range = this.#range(given, stepMs);
+    const { store, retry } = this.#deps;
+    return loadPoints(await retry.repeatable(() => store.load({ ...range, stepMs })));
+  }
+
+  /**
    * What the workers of this process have counted since it started: for exporters that keep their own series.
    *
    * @example
@@ -195,6 +233,36 @@ export class Metrics {
     const since = given.since === undefined ? now - hourMs : instantMs(given.since, "since");
     return { since: Math.floor(since / stepMs) * stepMs, until };
   }
+}
+
+/** One point for each step of which something is known. Pure. */
+export function loadPoints(rows: readonly LoadRow[]): LoadPoint[] {
+  return [...Map.groupBy(rows, ({ at }) => at)].map(([at, own]) => {
+    const found = (name: string, source: string) =>
+      own.find((row) => row.name === name && row.source === source);
+    const mean = (name: string, source: string): number | null => {
+      const row = found(name, source);
+      return row === undefined ? null : rounded(row.sum / row.minutes);
+    };
+    // A queue without a row in a minute in which all were measured had nothing to tell then.
+    const minutes = found("ready", "queues")?.minutes ?? 1;
+    const queues = own.filter(({ source }) => source.startsWith(QUEUE));
+    return {
+      at: new Date(at),
+      ready: mean("ready", "queues"),
+      queues: Object.fromEntries(
+        queues.map(({ source, sum }) => [source.slice(QUEUE.length), rounded(sum / minutes)]),
+      ),
+      running: mean("running", ""),
+      slots: mean("slots", ""),
+    };
+  });
+}
+
+const QUEUE = "queue:";
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
 function stepOf(step: Duration | undefined): number {

@@ -18,9 +18,11 @@ import {
 } from "./policy/limits.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "./policy/options.ts";
+import type { Emitter } from "./events.ts";
+import { endDrainsOnce } from "./maintenance/drainer.ts";
 import { override, type OverrideOptions } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
-import type { QueueSettings, QueueState, Store } from "./store.ts";
+import type { QueueChange, QueueSettings, QueueState, Store } from "./store.ts";
 
 /**
  * What `hf.queues.set` takes. What is not given stays; null is back to the default.
@@ -65,6 +67,7 @@ export interface QueuesDeps {
   readonly retry: Retry;
   readonly checkOpen: () => void;
   readonly jobs: Pick<Jobs, "count" | "delete">;
+  readonly events: Pick<Emitter, "emit">;
 }
 
 /** What `hf.queues.purge` came to. */
@@ -121,6 +124,22 @@ export class Queues {
   }
 
   /**
+   * Lets the queue finish what is there, and then stand still: it goes on until nothing in it is due and nothing of it runs;
+   * then it is paused by itself. Jobs that are due later do not hinder it, and what comes in meanwhile still runs. `resume`
+   * ends it, `pause` makes it a pause at once. A queue that is paused stays so; one that is empty is paused at once.
+   *
+   * @example
+   * hf.on("queue.drained", ({ queue }) => console.log(queue, "stands still"));
+   * await hf.queues.drain("mail");   // before a migration or a deploy
+   */
+  async drain(name: string): Promise<void> {
+    const { store, retry, events } = this.#deps;
+    await this.#change(name, "queues.drain", { draining: true });
+    // It may be empty, and no worker there to notice.
+    await retry.repeatable(() => endDrainsOnce({ store, events }));
+  }
+
+  /**
    * The queue may be claimed from again.
    *
    * @example
@@ -173,11 +192,7 @@ export class Queues {
     return { matched, deleted, running };
   }
 
-  async #change(
-    name: string,
-    what: string,
-    change: Partial<QueueSettings> & { paused?: boolean },
-  ): Promise<void> {
+  async #change(name: string, what: string, change: QueueChange): Promise<void> {
     this.#deps.checkOpen();
     const queue = checkName(name, `The queue of ${what}`);
     if (Object.keys(change).length === 0) return;

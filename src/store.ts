@@ -121,6 +121,8 @@ export interface Peek {
   readonly dueAt: number | null;
   /** The earliest end of a session that holds claims (may be past: then there are orphans). */
   readonly expiresAt: number | null;
+  /** Queues that are draining, in scope or not: they are few. */
+  readonly draining: readonly string[];
 }
 
 /** Which jobs. Without `state`: all states. */
@@ -268,6 +270,9 @@ export interface QueueState {
   readonly name: string;
   readonly paused: boolean;
   readonly pausedAt: Date | null;
+  /** It is paused by itself when nothing in it is due and nothing of it runs. */
+  readonly draining: boolean;
+  readonly drainingAt: Date | null;
   readonly coolUntil: Date | null;
   readonly settings: QueueSettings;
   readonly counts: QueueCounts;
@@ -277,8 +282,17 @@ export interface QueueState {
   readonly unserved: readonly string[];
 }
 
+/** What `setQueue` changes. Either `paused` ends a draining; a queue that is paused stays so when it is to be drained. */
+export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?: true };
+
 /** A queue, and the kinds in it that nobody serves. */
 export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
+
+/** What waits in all queues. */
+export interface Backlog {
+  readonly ready: ReadonlyMap<string, number>;
+  readonly unserved: readonly UnservedQueue[];
+}
 
 /** What an idle worker asks in one read. */
 export interface Over {
@@ -286,6 +300,7 @@ export interface Over {
   readonly flows: boolean;
   readonly overrides: boolean;
   readonly limits: boolean;
+  readonly drains: boolean;
 }
 
 /** How many live jobs. Ended ones are counted by `jobs.count`. */
@@ -509,9 +524,11 @@ export interface Store {
   judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
   queues(): Promise<QueueState[]>;
-  /** Queues with ready jobs that no living worker serves. */
-  unserved(): Promise<UnservedQueue[]>;
-  setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void>;
+  /** Ready jobs of each queue that has any, and those of them that no living worker serves. */
+  backlog(): Promise<Backlog>;
+  setQueue(name: string, change: QueueChange): Promise<void>;
+  /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
+  endDrains(): Promise<string[]>;
   /** The settings of these queues, for a worker's live refresh. */
   queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;
   holds(): Promise<Hold[]>;
@@ -616,6 +633,8 @@ export interface Store {
   /** Measured values, one for each (minute, source, name). */
   putGauges(rows: readonly GaugeRow[]): Promise<void>;
   gauges(query: GaugeQuery): Promise<GaugeRow[]>;
+  /** Ready jobs by queue, and slots used and there over all workers, added up by steps. */
+  load(query: { since: number; until: number; stepMs: number }): Promise<LoadRow[]>;
   /** The event log; the same id again is passed over. */
   putEvents(rows: readonly EventRow[]): Promise<void>;
   /** Newest first. */
@@ -841,10 +860,20 @@ export interface QueueMinute {
 /** One measured value of one minute. */
 export interface GaugeRow {
   readonly minute: number;
-  /** A worker's id, or "database". */
+  /** A worker's id, "database", "queues", or `queue:` and a name. */
   readonly source: string;
   readonly name: string;
   readonly value: number;
+}
+
+/** Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), or over all workers (no source). */
+export interface LoadRow {
+  readonly at: number;
+  readonly source: string;
+  readonly name: string;
+  readonly sum: number;
+  /** In how many of the step's minutes they were measured. */
+  readonly minutes: number;
 }
 
 /** Which values. Null: all. */

@@ -247,7 +247,11 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   if (broke !== null) return broke;
   const limited = place === null ? null : explainLimits(place, job, say);
   if (limited !== null) return limited;
-  return say("ready", "It is ready: it starts when a slot is free and no job stands before it.");
+  const drains =
+    queue?.draining === true
+      ? ` Queue "${job.queue}" is draining: this job still runs, and the queue is paused when nothing in it is due.`
+      : "";
+  return say("ready", `It is ready: it starts when a slot is free and no job stands before it.${drains}`);
 }
 
 function explainBreaker(breaker: BreakerState, say: Say): Why {

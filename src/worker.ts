@@ -22,6 +22,7 @@ import type { Emitter } from "./events.ts";
 import type { ClaimedJob } from "./job.ts";
 import { StepWriter } from "./flow/writer.ts";
 import type { Logger } from "./logger.ts";
+import { endDrainsOnce } from "./maintenance/drainer.ts";
 import { workerDuties } from "./maintenance/duties.ts";
 import { Maintenance } from "./maintenance/loop.ts";
 import { reapOnce } from "./maintenance/reaper.ts";
@@ -483,7 +484,7 @@ export class Worker {
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
-      if (transition.move === "wait") later = true;
+      if (transition.move === "wait" || this.#claimer.emptied(job.queue)) later = true;
       if (transition.move === "end" && transition.undo === true) again.add(job.queue);
       if (transition.move !== "again") continue;
       if (transition.delayMs === 0) again.add(job.queue);
@@ -666,6 +667,7 @@ export class Worker {
         if (taken > 0) store.wake({ kind: "any" });
         return taken;
       },
+      endDrains: () => endDrainsOnce({ store, events }),
       onFatal: (error) => this.#fail(error, "claiming"),
     });
   }

@@ -11,6 +11,7 @@ import type {
   Job,
   JobHistory,
   LaneState,
+  LoadPoint,
   MetricPoint,
   MetricSeries,
   OverrideOptions,
@@ -31,6 +32,7 @@ import type {
   LaneLine,
   LaneList,
   LimitUse,
+  Load,
   OverrideLine,
   ScheduleLine,
   Series,
@@ -105,6 +107,8 @@ export interface Adapters {
   };
   /** How long attempts of these kinds took in the last 24 hours. */
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
+  /** What waited, and slots. */
+  readonly load: (query: { readonly from: number; readonly to: number }) => Promise<Load>;
   readonly series: (query: {
     queue: string | null;
     name: string | null;
@@ -117,6 +121,8 @@ const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const mostPoints = 720;
+/** A chart has a colour for each. */
+const mostLines = 4;
 const mostCounted = 10_000;
 const mostDrawn = 1_000;
 
@@ -255,8 +261,12 @@ export function adaptersOf(hf: Holdfast): Adapters {
         );
       return known;
     },
+    load: async ({ from, to }) => {
+      const stepMs = stepFor(from, to);
+      return loadOf(await hf.metrics.load({ since: from, until: to, step: stepMs }), from, to, stepMs);
+    },
     series: async ({ queue, name, from, to }) => {
-      const stepMs = minuteMs * Math.ceil((to - from) / minuteMs / mostPoints);
+      const stepMs = stepFor(from, to);
       const [all] = await hf.metrics.series({
         since: from,
         until: to,
@@ -335,10 +345,7 @@ export function seriesOf(
   to: number,
   stepMs: number,
 ): Omit<Series, "deploys"> {
-  const byAt = new Map(points.map((point) => [point.at.getTime(), point]));
-  const at: number[] = [];
-  for (let one = Math.floor(from / stepMs) * stepMs; one < to; one += stepMs) at.push(one);
-  const found = at.map((one) => byAt.get(one));
+  const { at, found } = stepped(points, from, to, stepMs);
   const percentiles = (of: "ran" | "waited") => ({
     p50: found.map((point) => point?.[of].p50 ?? null),
     p95: found.map((point) => point?.[of].p95 ?? null),
@@ -353,6 +360,49 @@ export function seriesOf(
     waitMs: percentiles("waited"),
     runMs: percentiles("ran"),
   };
+}
+
+/** The fullest queues by name, and the rest together. Pure. */
+export function loadOf(points: readonly LoadPoint[], from: number, to: number, stepMs: number): Load {
+  const { at, found } = stepped(points, from, to, stepMs);
+  const sums = new Map<string, number>();
+  for (const { queues } of points)
+    for (const [name, ready] of Object.entries(queues)) sums.set(name, (sums.get(name) ?? 0) + ready);
+  const fullest = [...sums]
+    .sort(([a, most], [b, more]) => more - most || (a < b ? -1 : 1))
+    .slice(0, mostLines)
+    .map(([name]) => name);
+  const readyOf = (point: LoadPoint | undefined, name: string): number | null =>
+    (point?.ready ?? null) === null ? null : (point?.queues[name] ?? 0);
+  return {
+    stepMs,
+    at,
+    queues: fullest.map((name) => ({ name, ready: found.map((point) => readyOf(point, name)) })),
+    other: found.map((point) => {
+      const shown = fullest.reduce((sum, name) => sum + (readyOf(point, name) ?? 0), 0);
+      const all = point?.ready ?? null;
+      return all === null ? null : Math.max(0, Math.round((all - shown) * 10) / 10);
+    }),
+    running: found.map((point) => point?.running ?? null),
+    slots: found.map((point) => point?.slots ?? null),
+  };
+}
+
+function stepFor(from: number, to: number): number {
+  return minuteMs * Math.ceil((to - from) / minuteMs / mostPoints);
+}
+
+/** Every step of the range, with its point where there is one. */
+function stepped<Point extends { readonly at: Date }>(
+  points: readonly Point[],
+  from: number,
+  to: number,
+  stepMs: number,
+): { at: number[]; found: (Point | undefined)[] } {
+  const byAt = new Map(points.map((point) => [point.at.getTime(), point]));
+  const at: number[] = [];
+  for (let one = Math.floor(from / stepMs) * stepMs; one < to; one += stepMs) at.push(one);
+  return { at, found: at.map((one) => byAt.get(one)) };
 }
 
 /** A job's history as the page draws it. Pure. */

@@ -133,6 +133,8 @@ export interface DatabaseLine {
 export interface QueueLine {
   readonly name: string;
   readonly pausedAt: number | null;
+  /** It is paused by itself when nothing in it is due and nothing of it runs. */
+  readonly drainingAt: number | null;
   readonly coolUntil: number | null;
   /** Names of the holds over it. */
   readonly holds: readonly string[];
@@ -580,6 +582,18 @@ export interface Series {
     readonly p95: readonly (number | null)[];
     readonly p99: readonly (number | null)[];
   };
+}
+
+/** What waited and how many slots were used, measured once a minute; of longer steps the mean. Null: nobody measured it. */
+export interface Load {
+  readonly stepMs: number;
+  readonly at: readonly number[];
+  /** The fullest queues of this time, at most four. */
+  readonly queues: readonly { readonly name: string; readonly ready: readonly (number | null)[] }[];
+  /** Of all the others together. */
+  readonly other: readonly (number | null)[];
+  readonly running: readonly (number | null)[];
+  readonly slots: readonly (number | null)[];
 }
 
 // --- The stream -----------------------------------------------------------------------------------------------------

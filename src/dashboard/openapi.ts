@@ -70,6 +70,7 @@ const jobFields: Readonly<Record<string, Schema>> = {
 const queueFields: Readonly<Record<string, Schema>> = {
   name: text,
   pausedAt: maybe(instant),
+  drainingAt: maybe(instant),
   coolUntil: maybe(instant),
   holds: list(text),
   breakers: list(text),
@@ -390,6 +391,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     dead: list(number),
     waitMs: percentiles,
     runMs: percentiles,
+  }),
+  Load: object({
+    stepMs: integer,
+    at: list(instant),
+    queues: list(object({ name: text, ready: list(maybe(number)) })),
+    other: list(maybe(number)),
+    running: list(maybe(number)),
+    slots: list(maybe(number)),
   }),
   ScheduleList: object({
     schedules: list(

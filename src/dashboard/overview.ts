@@ -101,6 +101,7 @@ export function queueLines(cluster: Cluster): QueueLine[] {
     return {
       name,
       pausedAt: row?.pausedAt ?? null,
+      drainingAt: row?.drainingAt ?? null,
       coolUntil: (row?.coolUntil ?? 0) > now ? (row?.coolUntil ?? null) : null,
       holds: holds.filter((hold) => covers(hold, name)).map((hold) => hold.name),
       breakers: breakers.filter(

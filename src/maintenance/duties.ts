@@ -10,6 +10,7 @@ import type { Clock } from "../clock.ts";
 import type { EventLogSettings } from "../event-log.ts";
 import { endOverridesOnce } from "../overrides.ts";
 import type { Store } from "../store.ts";
+import { endDrainsOnce } from "./drainer.ts";
 import { forgetSeriesOnce } from "./forgetter.ts";
 import type { Duty } from "./loop.ts";
 import { pruneOnce } from "./pruner.ts";
@@ -39,14 +40,14 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   const { store, log, events, retention, clock, eventLog = null, totals = null } = deps;
   // One duty: an idle worker asks once a minute whose turn it is, not twice.
   const everyMinute = async (): Promise<void> => {
-    await reportUnservedOnce({ store, log, events });
+    const { ready } = await reportUnservedOnce({ store, log, events });
     const limits = clock.monotonic() >= unlimitedUntil;
-    if (totals !== null) await sampleDatabaseOnce({ store, clock, limits });
+    if (totals !== null) await sampleDatabaseOnce({ store, clock, limits, ready });
   };
   // Another process may have the next turns: what this one saw counts for a minute.
   let unlimitedUntil = -Infinity;
   const lookAfter = async (): Promise<void> => {
-    const limits = await lookAfterWhatIsOver(store);
+    const limits = await lookAfterWhatIsOver({ store, events });
     unlimitedUntil = limits ? -Infinity : clock.monotonic() + 60_000;
   };
   return [
@@ -60,13 +61,17 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
 }
 
 /**
- * What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while.
+ * What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while, drains.
  * Gives whether there are limits whose use is to be followed.
  */
-async function lookAfterWhatIsOver(store: Store): Promise<boolean> {
-  const { sessions, flows, overrides, limits } = await store.over();
+async function lookAfterWhatIsOver({
+  store,
+  events,
+}: Pick<DutiesDeps, "store" | "events">): Promise<boolean> {
+  const { sessions, flows, overrides, limits, drains } = await store.over();
   if (sessions) await buryOnce({ store });
   if (flows) await store.sweepFlows();
   if (overrides) await endOverridesOnce({ store });
+  if (drains) await endDrainsOnce({ store, events });
   return limits;
 }

@@ -6,28 +6,28 @@
  */
 import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
-import type { Store, UnservedQueue } from "../store.ts";
+import type { Backlog, Store } from "../store.ts";
 
 export interface UnservedDeps {
-  readonly store: Pick<Store, "unserved">;
+  readonly store: Pick<Store, "backlog">;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
 }
 
 /**
- * Reports once; gives the queues that it warned of.
+ * Reports once; gives what it saw: the queues that it warned of, and what waits in all of them.
  *
  * @example
- * const unserved = await reportUnservedOnce({ store, log, events });
+ * const { unserved, ready } = await reportUnservedOnce({ store, log, events });
  */
-export async function reportUnservedOnce(deps: UnservedDeps): Promise<UnservedQueue[]> {
-  const unserved = await deps.store.unserved();
-  for (const { name, unserved: names } of unserved) {
+export async function reportUnservedOnce(deps: UnservedDeps): Promise<Backlog> {
+  const backlog = await deps.store.backlog();
+  for (const { name, unserved: names } of backlog.unserved) {
     deps.events.emit("queue.unserved", { queue: name, names });
     deps.log.warn(
       { queue: name, names },
       `queue ${name} has ready jobs that no running worker serves: ${names.join(", ")}`,
     );
   }
-  return unserved;
+  return backlog;
 }

@@ -133,7 +133,8 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
           or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > ${NOW})) as sessions,
         exists (select 1 from (${strays}) s) as flows,
         exists (select 1 from ${t.override} where until_at <= ${NOW}) as overrides,
-        exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits`,
+        exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits,
+        exists (select 1 from ${t.queue} where drain_at is not null) as drains`,
     watch: `
       update ${t.ready} r set watched = true where r.id = any(array(
         select w.id from ${t.ready} w where w.id = any(:ids::uuid[]) order by w.id for update))

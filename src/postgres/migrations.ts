@@ -79,7 +79,7 @@ export const migrations: readonly Migration[] = [
         step text, state text, primary key (job, on_job))`,
       `create index dependency_unmet on ${t.dependency} (on_job) where state is null`,
       `create table ${t.queue} (
-        name text primary key, paused_at bigint, cool_until bigint, cool_at bigint, cool_steps int not null default 0,
+        name text primary key, paused_at bigint, drain_at bigint, cool_until bigint, cool_at bigint, cool_steps int not null default 0,
         cool_base_ms bigint, cool_max_ms bigint, gate_at bigint, adopt_until bigint, running int not null default 0,
         limited bool not null default false, starts text, settings text)`,
       `create table ${t.hold} (name text primary key, queues text[], reason text, set_at bigint not null)`,

@@ -302,6 +302,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
         (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
         (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited,
+        (select json_agg(q.name)::text from ${t.queue} q where q.drain_at is not null) as draining,
         ${told} as told`,
 
     openSession: `
@@ -497,7 +498,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       select id from edited`,
 
     queueRows: `
-      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
+      select name, paused_at, drain_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names::text[] is null or name = any(:names::text[])`,
     queueCounts: `
       select l.queue, l.name, ${NOW} as now,
         count(r.id) filter (where r.token is null and r.run_at <= ${NOW}) as ready,
@@ -507,16 +508,32 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
-      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
-      values (:name, case when :paused::bool then ${NOW} end, :settings, :coolBase::bigint, :coolMax::bigint, coalesce(:limited::bool, false),
+      insert into ${t.queue} as q (name, paused_at, drain_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
+      values (:name, case when :paused::bool then ${NOW} end, case when :draining::bool then ${NOW} end, :settings, :coolBase::bigint, :coolMax::bigint, coalesce(:limited::bool, false),
         case when :limited::bool then ${NOW} + 15000 end)
       on conflict (name) do update set
         limited = coalesce(:limited::bool, q.limited), gate_at = null,
         adopt_until = case when :limited::bool and not q.limited then ${NOW} + 15000 else q.adopt_until end,
         paused_at = case when :paused::bool is null then q.paused_at when :paused::bool then coalesce(q.paused_at, ${NOW}) end,
+        drain_at = case when :draining::bool and q.paused_at is null then coalesce(q.drain_at, ${NOW}) when :paused::bool is null then q.drain_at end,
         settings = coalesce(:settings, q.settings),
         cool_base_ms = case when :settings::text is null then q.cool_base_ms else :coolBase::bigint end,
         cool_max_ms = case when :settings::text is null then q.cool_max_ms else :coolMax::bigint end`,
+    // One probe for each level, as a claim does: jobs that are due later are not walked over. What runs is found by its claim.
+    endDrains: `
+      with recursive scope as materialized (
+        select l.id as line, l.queue from ${t.line} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
+      ),${levels}
+      update ${t.queue} q set paused_at = ${NOW}, drain_at = null
+      where q.drain_at is not null
+        and not exists (
+          select 1 from scope s join level_of l on l.line = s.line
+          where s.queue = q.name and exists (select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.run_at <= ${NOW}))
+        and not exists (
+          select 1 from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
+            join ${t.ready} r on r.id = o.id and r.token = c.token join ${t.line} l on l.id = r.line
+          where l.queue = q.name)
+      returning q.name`,
     holds: `select name, array_to_json(queues)::text as queues, reason, set_at from ${t.hold} order by name`,
     setHold: `
       insert into ${t.hold} (name, queues, reason, set_at) values (:name, :queues::text[], :reason, ${NOW})
@@ -646,6 +663,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where minute >= :since::bigint and minute < :until::bigint
         and (:sources::text[] is null or source = any(:sources::text[])) and (:names::text[] is null or name = any(:names::text[]))
       order by minute, source, name`,
+    // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
+    load: `
+      select minute - minute % :step::bigint as at, case when name = 'ready' then source else '' end as source, name,
+        sum(value) as sum, count(distinct minute)::int as minutes
+      from ${t.gauge} where minute >= :since::bigint and minute < :until::bigint
+        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       select * from unnest(:rows.id::uuid[], :rows.at::bigint[], :rows.event::text[], :rows.job::uuid[], :rows.name::text[], :rows.queue::text[], :rows.attempt::int[], :rows.worker::text[], :rows.detail::text[])

@@ -27,7 +27,7 @@ import {
 import type { Driver } from "./driver.ts";
 import { gatedClaim, type GatedClaim, type Gates } from "./gates.ts";
 import type { Lines } from "./lines.ts";
-import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
+import { claimedJob, flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 export interface ClaimsDeps {
   readonly driver: Driver;
@@ -217,6 +217,7 @@ export class Claims {
       now: number(row as Row, "now"),
       dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
       expiresAt: maybeNumber(row as Row, "expires_at"),
+      draining: maybeText(row as Row, "draining") === null ? [] : queuesOf("draining"),
     };
   }
 

@@ -1,13 +1,14 @@
 /** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
 import type { LaneLimits } from "../job.ts";
 import type {
+  Backlog,
   Hold,
   KindInfo,
   QueueCounts,
+  QueueChange,
   QueueSettings,
   QueueState,
   StateRow,
-  UnservedQueue,
   WorkerState,
 } from "../store.ts";
 import type { Row } from "./catalogue.ts";
@@ -55,19 +56,25 @@ export class Cluster {
     );
   }
 
-  async unserved(): Promise<UnservedQueue[]> {
+  async backlog(): Promise<Backlog> {
     const counted = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
     const lines = counted.filter((line) => number(line, "ready") > 0);
     // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
-    if (lines.length === 0) return [];
+    if (lines.length === 0) return { ready: new Map(), unserved: [] };
     const workers = await this.workers();
-    return [...Map.groupBy(lines, (line) => text(line, "queue"))]
-      .map(([name, ready]) => ({ name, unserved: unservedOf(name, ready, workers) }))
-      .filter(({ unserved }) => unserved.length > 0);
+    const queues = [...Map.groupBy(lines, (line) => text(line, "queue"))];
+    return {
+      ready: new Map(
+        queues.map(([name, own]) => [name, own.reduce((sum, line) => sum + number(line, "ready"), 0)]),
+      ),
+      unserved: queues
+        .map(([name, own]) => ({ name, unserved: unservedOf(name, own, workers) }))
+        .filter(({ unserved }) => unserved.length > 0),
+    };
   }
 
-  async setQueue(name: string, change: Partial<QueueSettings> & { paused?: boolean }): Promise<void> {
-    const { paused, ...settings } = change;
+  async setQueue(name: string, change: QueueChange): Promise<void> {
+    const { paused, draining, ...settings } = change;
     const changed = Object.keys(settings).length > 0;
     const driver = this.#driver;
     const now = driver.now();
@@ -83,12 +90,26 @@ export class Cluster {
           now,
           name,
           paused: paused ?? null,
+          draining: draining ?? null,
           settings: changed ? JSON.stringify(rest) : null,
           coolBase: cooldown?.baseMs ?? null,
           coolMax: cooldown?.maxMs ?? null,
           limited: changed ? rest.concurrency !== null || rest.rate !== null : null,
         },
       };
+    });
+  }
+
+  async endDrains(): Promise<string[]> {
+    const now = this.#driver.now();
+    return this.#driver.transaction(function* () {
+      const ended = (yield { name: "endDrains", params: { now } }).map((row) => text(row, "name"));
+      // Nobody pressed anything at this moment: the trail says what the pause came of.
+      for (const target of ended) {
+        const entry = { actor: "holdfast", action: "queues.drain", target, outcome: "paused", details: null };
+        yield { name: "addAudit", params: { now, ...entry } };
+      }
+      return ended;
     });
   }
 
@@ -229,6 +250,8 @@ function queueState(
     name,
     paused: date("paused_at") !== null,
     pausedAt: date("paused_at"),
+    draining: date("drain_at") !== null,
+    drainingAt: date("drain_at"),
     coolUntil: date("cool_until"),
     settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
     counts,

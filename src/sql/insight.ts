@@ -504,6 +504,7 @@ export class SqlInsight implements Insight {
     return rows.map((row) => ({
       name: text(row, "name"),
       pausedAt: maybeNumber(row, "paused_at"),
+      drainingAt: maybeNumber(row, "drain_at"),
       coolUntil: maybeNumber(row, "cool_until"),
       settings: queueSettings(row),
     }));

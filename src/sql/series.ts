@@ -11,10 +11,12 @@ import type {
   EventRow,
   GaugeQuery,
   GaugeRow,
+  LoadRow,
   LogLineRow,
   MetricQuery,
   MetricRow,
   QueueMinute,
+  Store,
 } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
@@ -100,6 +102,17 @@ export class Series {
       source: text(row, "source"),
       name: text(row, "name"),
       value: number(row, "value"),
+    }));
+  }
+
+  async load({ since, until, stepMs }: Parameters<Store["load"]>[0]): Promise<LoadRow[]> {
+    const rows = await this.#driver.read({ name: "load", params: { since, until, step: stepMs } });
+    return rows.map((row) => ({
+      at: number(row, "at"),
+      source: text(row, "source"),
+      name: text(row, "name"),
+      sum: number(row, "sum"),
+      minutes: number(row, "minutes"),
     }));
   }
 

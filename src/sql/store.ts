@@ -378,6 +378,7 @@ export class SqlStore implements Store {
       flows: flag(row, "flows"),
       overrides: flag(row, "overrides"),
       limits: flag(row, "limits"),
+      drains: flag(row, "drains"),
     };
   };
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
@@ -389,12 +390,17 @@ export class SqlStore implements Store {
   // Queues, holds, workers, kinds, state (cluster.ts)
 
   queues: Store["queues"] = () => this.#cluster.queues();
-  unserved: Store["unserved"] = () => this.#cluster.unserved();
+  backlog: Store["backlog"] = () => this.#cluster.backlog();
   setQueue: Store["setQueue"] = (name, change) =>
     this.#cluster.setQueue(name, change).then(() => {
       this.#gates.forget();
       this.wake({ kind: "settings" });
     });
+  endDrains: Store["endDrains"] = async () => {
+    const ended = await this.#cluster.endDrains();
+    if (ended.length > 0) this.wake({ kind: "settings" });
+    return ended;
+  };
   setLane: Store["setLane"] = (queue, key, change) =>
     this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
   lanes: Store["lanes"] = (query) => this.#lanes.list(query);
@@ -484,6 +490,7 @@ export class SqlStore implements Store {
   compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
+  load: Store["load"] = (query) => this.#series.load(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
   forgetSeries: Store["forgetSeries"] = async (before) => {

@@ -102,7 +102,8 @@ export function flowStatements(t: Tables, alive: string) {
           or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > :now)) as sessions,
         exists (select 1 from (${strays}) s) as flows,
         exists (select 1 from ${t.override} where until_at <= :now) as overrides,
-        exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits`,
+        exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits,
+        exists (select 1 from ${t.queue} where drain_at is not null) as drains`,
     watch: `update ${t.ready} set watched = 1 where seq in ${seq.among(":ids")} returning ${seq.id(`${t.ready}.seq`)} as id`,
     endsOf: `
       select j.id, h.state, h.output, h.errors from ${t.job} j join ${t.history} h on h.seq = j.seq where j.id in (select value from json_each(:ids))`,

@@ -70,7 +70,7 @@ export const migrations: readonly Migration[] = [
         step text, state text, met_at integer, primary key (job, on_job)) without rowid`,
       `create index "${schema}_dependency_unmet" on ${t.dependency} (on_job) where state is null`,
       `create table ${t.queue} (
-        name text primary key not null, paused_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
+        name text primary key not null, paused_at integer, drain_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
         cool_base_ms integer, cool_max_ms integer, gate_at integer, adopt_until integer, running integer not null default 0,
         limited integer not null default 0, starts text, settings text) without rowid`,
       `create table ${t.hold} (name text primary key not null, queues text, reason text, set_at integer not null) without rowid`,

@@ -227,7 +227,8 @@ export function statements(t: Tables): Statements {
         ) as due_at,
         (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
         (select json_group_array(distinct l.queue) from ${t.line} l where l.laned) as laned,
-        (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited`,
+        (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited,
+        (select case when count(*) > 0 then json_group_array(q.name) end from ${t.queue} q where q.drain_at is not null) as draining`,
 
     openSession: `
       insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
@@ -400,7 +401,7 @@ export function statements(t: Tables): Statements {
     ],
 
     queueRows: `
-      select name, paused_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
+      select name, paused_at, drain_at, cool_until, cool_base_ms, cool_max_ms, running, limited, settings from ${t.queue} where :names is null or name in (select value from json_each(:names))`,
     queueCounts: `
       select l.queue, l.name, :now as now,
         count(r.seq) filter (where r.token is null and r.run_at <= :now) as ready,
@@ -410,15 +411,33 @@ export function statements(t: Tables): Statements {
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
-      insert into ${t.queue} as q (name, paused_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
-      values (:name, case when :paused then :now end, :settings, :coolBase, :coolMax, coalesce(:limited, false), case when :limited then :now + 15000 end)
+      insert into ${t.queue} as q (name, paused_at, drain_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
+      values (:name, case when :paused then :now end, case when :draining then :now end, :settings, :coolBase, :coolMax, coalesce(:limited, false),
+        case when :limited then :now + 15000 end)
       on conflict (name) do update set
         limited = coalesce(:limited, q.limited), gate_at = null,
         adopt_until = case when :limited and not q.limited then :now + 15000 else q.adopt_until end,
         paused_at = case when :paused is null then q.paused_at when :paused then coalesce(q.paused_at, :now) end,
+        drain_at = case when :draining and q.paused_at is null then coalesce(q.drain_at, :now) when :paused is null then q.drain_at end,
         settings = coalesce(:settings, q.settings),
         cool_base_ms = case when :settings is null then q.cool_base_ms else :coolBase end,
         cool_max_ms = case when :settings is null then q.cool_max_ms else :coolMax end`,
+    // One probe for each level, as a claim does: jobs that are due later are not walked over. What runs is found by its claim.
+    endDrains: `
+      with recursive scope as materialized (
+        select l.id as line, l.queue from ${t.line} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
+      ),${levels}
+      update ${t.queue} as q set paused_at = :now, drain_at = null
+      where q.drain_at is not null
+        and not exists (
+          select 1 from scope s join level_of l on l.line = s.line
+          where s.queue = q.name
+            and exists (select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now))
+        and not exists (
+          select 1 from ${t.claim} c, json_each(c.ids) o
+            join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.line} l on l.id = r.line
+          where l.queue = q.name)
+      returning name`,
     holds: `select name, queues, reason, set_at from ${t.hold} order by name`,
     setHold: `
       insert into ${t.hold} (name, queues, reason, set_at) values (:name, :queues, :reason, :now)
@@ -536,6 +555,13 @@ export function statements(t: Tables): Statements {
       where minute >= :since and minute < :until
         and (:sources is null or source in (select value from json_each(:sources))) and (:names is null or name in (select value from json_each(:names)))
       order by minute, source, name`,
+    // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
+    load: `
+      select minute - minute % :step as at, case when name = 'ready' then source else '' end as source, name,
+        sum(value) as sum, count(distinct minute) as minutes
+      from ${t.gauge} where minute >= :since and minute < :until
+        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       values (:rows.id, :rows.at, :rows.event, :rows.job, :rows.name, :rows.queue, :rows.attempt, :rows.worker, :rows.detail)

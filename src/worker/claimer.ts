@@ -51,6 +51,8 @@ export interface ClaimerDeps {
   readonly onLook: () => void;
   /** Takes over what dead sessions held; gives how many. */
   readonly reap: () => Promise<number>;
+  /** Pauses the draining queues that have become empty. */
+  readonly endDrains: () => Promise<unknown>;
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -84,6 +86,8 @@ export class Claimer {
   #lookedAt = -Infinity;
   #lookMs: number | null = null;
   #reapNotBefore = -Infinity;
+  /** Queues that the latest look found draining. */
+  #draining: readonly string[] = [];
   /** The claim that comes next was promised work by a look. */
   #promised = false;
   /** How many such claims in a row found nothing, and when the next one may be made. */
@@ -124,6 +128,11 @@ export class Claimer {
     if (!this.#heldBack || this.#deps.unsettled() >= MOST_AHEAD) return;
     this.#heldBack = false;
     this.claim();
+  }
+
+  /** Outcomes of this queue have been written: if it drains and nothing of it is here any more, that may have been the last. */
+  emptied(queue: string): boolean {
+    return this.#draining.includes(queue) && this.#isIdle(queue);
   }
 
   /** Something has changed that may matter. */
@@ -408,11 +417,19 @@ export class Claimer {
       if (peek.expiresAt > peek.now) this.#arm(inMs, "look");
       else await this.#reap();
     }
+    this.#draining = peek.draining;
+    // Where a job of it is here, its end leads to the next look.
+    if (this.#draining.some((queue) => this.#isIdle(queue))) await this.#deps.endDrains();
     if (peek.dueAt !== null) {
       const inMs = peek.dueAt - peek.now;
       if (inMs > 0) this.#arm(inMs, "claim");
       else this.#workIsDue();
     }
+  }
+
+  #isIdle(queue: string): boolean {
+    const pool = this.#deps.pools.get(queue);
+    return pool?.running === 0 && pool.buffered === 0;
   }
 
   async #reap(): Promise<void> {

@@ -295,6 +295,59 @@ describe("[K3] windows of time", () => {
     await shot(narrow, "spans-narrow");
   });
 
+  test("what waited in which queue, and slots used and available: lines, a sentence and a table", async () => {
+    const store = home.hf.internals.store;
+    const last = Math.floor(Date.now() / MINUTE) * MINUTE - MINUTE;
+    const backlog = { imports: 900, mail: 400, media: 250, billing: 120, reports: 60, orders: 20 };
+    await store.putGauges(
+      Array.from({ length: 50 }, (_, n) => {
+        const swing = 1 + Math.sin(n / 7) / 2;
+        const rows = Object.entries(backlog).map(([name, most]) => ({
+          minute: last - n * MINUTE,
+          source: `queue:${name}`,
+          name: "ready",
+          value: n === 0 ? most : Math.round((most * swing * (50 - n)) / 50),
+        }));
+        const minute = last - n * MINUTE;
+        const all = rows.reduce((sum, { value }) => sum + value, 0);
+        const worker = (source: string, slots: number) => [
+          { minute, source, name: "running", value: n === 0 ? 7 : Math.round((slots * swing) / 2) },
+          { minute, source, name: "slots", value: slots },
+        ];
+        const workers = [...worker("w1", 20), ...(n < 20 ? worker("w2", 12) : [])];
+        return [...rows, ...workers, { minute, source: "queues", name: "ready", value: all }];
+      }).flat(),
+    );
+    const page = await home.open("/");
+    const chart = page.getByRole("slider", { name: /^Backlog by queue/ });
+    await chart.waitFor();
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(
+      /imports 900, mail 400, media 250, billing 120, Other 80$/,
+    );
+    const slots = page.getByRole("region", { name: "Slots" });
+    await slots.getByText("View as table").click();
+    expect(await slots.getByRole("columnheader").allTextContents()).toEqual(["Time", "Used", "Available"]);
+    await slots
+      .getByRole("row", { name: /^\d\d:\d\d 14 32$/ })
+      .first()
+      .waitFor();
+    await slots.getByText("View as table").click();
+    await page.getByRole("region", { name: "Backlog by queue" }).scrollIntoViewIfNeeded();
+    await accessible(page);
+    await shot(page, "load");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await accessible(page, ["color-contrast"]);
+    await shot(page, "load-dark");
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+PageDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    const narrow = await home.open("/", { width: 360, height: 760 });
+    await narrow.getByRole("slider", { name: /^Backlog by queue/ }).waitFor();
+    await fits(narrow);
+  });
+
   test("each chart is also a table", async () => {
     const page = await home.open("/queues/billing");
     const panel = page.getByRole("region", { name: "Throughput" });

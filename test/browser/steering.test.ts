@@ -2,7 +2,17 @@
 // again from a step, and one live stream for several tabs.
 import { beforeAll, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { accessible, busySite, closeSites, fits, type Site, site, TOKEN, useBrowser } from "./support.ts";
+import {
+  accessible,
+  busySite,
+  closeSites,
+  fits,
+  shot,
+  type Site,
+  site,
+  TOKEN,
+  useBrowser,
+} from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -65,6 +75,37 @@ test("[K2] queues of a prefix fold; what has not started is purged after the wor
   const narrow = await home.open("/queues", { width: 390, height: 844 });
   await narrow.getByRole("button", { name: "Pause emails.digest" }).waitFor();
   await fits(narrow);
+});
+
+test("[K2] a queue is drained after a question: it says so, can go on again, and stands still when it is empty", async () => {
+  const { id } = await home.hf.enqueue("brew", null, { queue: "kitchen" });
+  const page = await home.open("/queues");
+  const row = page.getByRole("row", { name: /kitchen/ });
+  await row.getByRole("button", { name: "Drain kitchen" }).click();
+  await page.getByRole("heading", { name: "Drain kitchen?" }).waitFor();
+  await page.getByText(/then it is paused by itself/).waitFor();
+  await shot(page, "drain-dialog");
+  await page.getByRole("button", { name: "Drain", exact: true }).click();
+  await page.getByText("kitchen is draining.").waitFor();
+  await row.getByText("draining", { exact: true }).waitFor();
+  await shot(page, "drain-queues");
+  await accessible(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await accessible(page, ["color-contrast"]);
+  await shot(page, "drain-queues-dark");
+  await row.getByRole("button", { name: "Resume kitchen" }).click();
+  await page.getByText("kitchen is resumed.").waitFor();
+
+  await page.getByRole("link", { name: "kitchen", exact: true }).click();
+  await page.getByRole("button", { name: "Drain kitchen" }).click();
+  await page.getByRole("button", { name: "Drain", exact: true }).click();
+  await page.getByText("Draining", { exact: true }).waitFor();
+  await shot(page, "drain-queue");
+  await home.hf.jobs.delete(id);
+  await home.hf.queues.drain("kitchen");
+  await page.getByText("Paused", { exact: true }).waitFor();
+  expect(await page.getByRole("button", { name: /^(?:Drain|Pause) kitchen/ }).count()).toBe(0);
+  await page.getByRole("button", { name: "Resume kitchen" }).waitFor();
 });
 
 test("[K2] a lane's limit for a while is listed until it is ended; its holders are a click away; slots that passed get their jobs", async () => {

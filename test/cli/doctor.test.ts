@@ -39,6 +39,8 @@ const queue = {
   name: "mail",
   paused: false,
   pausedAt: null,
+  draining: false,
+  drainingAt: null,
   coolUntil: null,
   lagMs: 0,
   unserved: [] as string[],

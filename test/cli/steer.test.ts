@@ -103,6 +103,24 @@ onEveryStore((target) => {
     expect((await holdfast(["budgets"])).out).toBe("There are no budgets.\n");
   });
 
+  test("[K4] queues drain: what is empty is paused at once, what is not goes on, and resume ends it", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    await hf.enqueue("some", null, { queue: "full" });
+    expect((await holdfast(["queues", "drain", "full", "empty", "--json"])).json()).toEqual({
+      draining: ["full", "empty"],
+    });
+    expect(await hf.queues.list()).toMatchObject([
+      { name: "empty", paused: true, draining: false },
+      { name: "full", paused: false, draining: true },
+    ]);
+    expect((await holdfast(["queues"])).out).toMatch(/full.*draining, since/);
+    expect((await holdfast(["queues", "resume", "full"])).code).toBe(0);
+    expect((await hf.queues.list())[1]).toMatchObject({ paused: false, draining: false });
+    expect((await holdfast(["queues", "drain"])).code).toBe(2);
+    expect((await holdfast(["queues", "drain", "no good"])).code).toBe(2);
+  });
+
   test("[K4] lanes: set, pause, resume, list in pages; queues: total and breaker; why names the lane", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);

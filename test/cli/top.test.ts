@@ -15,6 +15,8 @@ const state: TopState = {
     name,
     paused: i === 0,
     pausedAt: i === 0 ? new Date(at.getTime() - 60_000) : null,
+    draining: false,
+    drainingAt: null,
     coolUntil: null,
     lagMs: i * 1_500,
     unserved: [],

@@ -264,9 +264,10 @@ onEveryStore((target) => {
     await world.advance("5s");
     expect(await buryOnce({ store })).toBe(1);
 
-    expect(await reportUnservedOnce({ store, log: silentLogger, events })).toMatchObject([
-      { name: "default", unserved: ["quick"] },
-    ]);
+    expect(await reportUnservedOnce({ store, log: silentLogger, events })).toEqual({
+      ready: new Map([["default", 1]]),
+      unserved: [{ name: "default", unserved: ["quick"] }],
+    });
 
     const [lease] = await hf.lease();
     await lease!.done();

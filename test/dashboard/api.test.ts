@@ -226,6 +226,12 @@ onEveryStore((target) => {
       expect((await send("DELETE", "/holds/expired")).status).toBe(200);
       expect((await send("DELETE", "/holds/expired")).status).toBe(404);
       expect((await send("POST", "/queues/mail/resume")).status).toBe(200);
+      expect((await send("POST", "/queues/mail/drain")).status).toBe(200);
+      const draining = (await get<QueueDetail>("/queues/mail")).body;
+      expect([draining.pausedAt, draining.obstacles.length]).toEqual([null, 1]);
+      expect(draining.drainingAt).not.toBeNull();
+      expect(code(await send("POST", "/queues/a%20b/drain"))).toBe("BAD_NAME");
+      expect((await send("POST", "/queues/mail/resume")).status).toBe(200);
 
       const worker = hf.work([mail], { queues: { mail: 3 }, name: "w" });
       await worker.ready;
@@ -239,6 +245,8 @@ onEveryStore((target) => {
       const trail = (await get<{ entries: AuditLine[] }>("/audit")).body.entries;
       expect(trail.map(({ action }) => action)).toEqual([
         "workers.stop",
+        "queues.resume",
+        "queues.drain",
         "queues.resume",
         "holds.clear",
         "holds.set",

@@ -1,6 +1,6 @@
 // Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
 import { describe, expect, test } from "vitest";
-import { flowOf, seriesOf } from "../../src/dashboard/adapters.ts";
+import { flowOf, loadOf, seriesOf } from "../../src/dashboard/adapters.ts";
 import type {
   AuditLine,
   BreakerLine,
@@ -10,6 +10,7 @@ import type {
   Overview,
   QueueDetail,
   ScheduleLine,
+  Load,
   Series,
 } from "../../src/dashboard/contract.ts";
 import { defineJob, fixed, type JobHistory } from "../../src/index.ts";
@@ -307,6 +308,13 @@ onEveryStore((target) => {
       expect(month.at.length).toBeLessThanOrEqual(721);
       expect([sum(month.done), sum(month.dead)]).toEqual([7, 0]);
       expect((await get(`/series?from=${now}&to=${now - 1}`)).status).toBe(400);
+      expect((await get(`/series/load?from=${now}&to=${now - 1}`)).status).toBe(400);
+      const gauge = { minute: now - 120_000, source: "queues", name: "ready", value: 3 };
+      await hf.internals.store.putGauges([gauge, { ...gauge, source: "queue:mail", value: 2 }]);
+      const load = (await get<Load>("/series/load")).body;
+      expect(load.at).toEqual(all.at);
+      expect(load.queues).toMatchObject([{ name: "mail" }]);
+      expect(load.other.filter((value) => value !== null)).toEqual([1]);
     });
   });
 });
@@ -335,6 +343,35 @@ describe("shapes", () => {
       waitMs: { p50: [null, null, null], p95: [null, null, null], p99: [null, null, null] },
       runMs: { p50: [null, 1, null], p95: [null, 2, null], p99: [null, 3, null] },
     });
+  });
+
+  test("of what waited the four fullest queues have a line and the rest one together; a minute without a look is a gap", () => {
+    const point = (minute: number, ready: number | null, queues: Record<string, number>) => ({
+      at: new Date(minute * 60_000),
+      ready,
+      queues,
+      running: 1,
+      slots: 4,
+    });
+    const points = [
+      point(1, 100, { a: 50, b: 20, c: 15, d: 10, e: 5 }),
+      point(3, 9, { e: 8 }),
+      point(4, null, {}),
+    ];
+    expect(loadOf(points, 60_000, 300_000, 60_000)).toEqual({
+      stepMs: 60_000,
+      at: [60_000, 120_000, 180_000, 240_000],
+      queues: [
+        { name: "a", ready: [50, null, 0, null] },
+        { name: "b", ready: [20, null, 0, null] },
+        { name: "c", ready: [15, null, 0, null] },
+        { name: "e", ready: [5, null, 8, null] },
+      ],
+      other: [10, null, 1, null],
+      running: [1, null, 1, 1],
+      slots: [4, null, 4, 4],
+    });
+    expect(loadOf([], 60_000, 120_000, 60_000)).toMatchObject({ queues: [], other: [null], slots: [null] });
   });
 
   test("the graph follows time: steps side by side fan out and join, one after another are a chain", () => {

@@ -72,6 +72,8 @@ onEveryStore((target) => {
           name,
           paused: true,
           pausedAt: null,
+          draining: false,
+          drainingAt: null,
           coolUntil: null,
           lagMs: 0,
           unserved: [],

@@ -151,6 +151,37 @@ onEveryStore((target) => {
     expect(gauges.find(({ name }) => name === "rss")?.points[0]?.value).toBeGreaterThan(1_000_000);
   });
 
+  test("[J3] what waits in the fullest queues and the slots of all workers are kept by the minute, from what is asked anyway", async () => {
+    const world = await newWorld(target);
+    const { hf, tap, work } = await world.client();
+    const other = await world.client();
+    await work([quick], { queues: { default: 3 } });
+    await other.work([quick], { queues: { default: 5 } });
+    await world.advance("2m");
+    const idle = await hf.metrics.load();
+    expect(idle.at(-1)).toMatchObject({ ready: 0, queues: {}, running: 0, slots: 8 });
+    const asked = tap.count("backlog", "putGauges") + other.tap.count("backlog", "putGauges");
+    // Nobody serves these: 22 queues, of which the two smallest are told of only in the sum.
+    const jobs = Array.from({ length: 22 }, (_, q) =>
+      Array.from({ length: q + 1 }, () => ({ job: quick, input: null, queue: `q${q}` })),
+    ).flat();
+    await hf.enqueueMany(jobs);
+    const since = world.clock.now();
+    await world.advance("10m", "1s");
+    const points = await hf.metrics.load({ since: since + 120_000 });
+    expect(points.length).toBeGreaterThan(6);
+    const [point] = points;
+    expect(point).toMatchObject({ ready: 253, running: 0, slots: 8, queues: { q21: 22, q2: 3 } });
+    expect(Object.keys(point!.queues)).toHaveLength(20);
+    const [long] = await hf.metrics.load({ since: since + 120_000, until: since + 600_000, step: "1h" });
+    expect(long!.queues["q21"]).toBeLessThanOrEqual(22);
+    expect(long).toMatchObject({ slots: 8, running: 0 });
+    // One look for all and one write of each process a minute, and the one of the look: no more than before.
+    const after = tap.count("backlog", "putGauges") + other.tap.count("backlog", "putGauges");
+    expect(after - asked).toBeLessThanOrEqual(4 * 11);
+    await expect(hf.metrics.load({ step: "90s" })).rejects.toMatchObject({ code: "BAD_OPTION" });
+  });
+
   test("[J3] two workers of two processes count apart and are read together", async () => {
     const store = await target.fresh();
     const clients = [await connect(store), await connect(store)];

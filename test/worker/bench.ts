@@ -68,6 +68,7 @@ export async function benchOn<C extends Clock>(
     "worker.stopping",
     "worker.stopped",
     "queue.unserved",
+    "queue.drained",
     "warning",
     "error",
   ];

@@ -14,9 +14,10 @@ export interface Line {
   readonly shown: (value: number) => string;
 }
 
+/** A fifth line is grey, as the axes are: it stands for the rest. */
 const colours = {
-  light: ["#4f46e5", "#0b7fa8", "#b45309", "#c22430"],
-  dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#ff7b84"],
+  light: ["#4f46e5", "#0b7fa8", "#b45309", "#b0257a"],
+  dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#f58cc4"],
 };
 
 /** Of a chart as a table. */
@@ -24,8 +25,8 @@ const mostRows = 500;
 
 /** With more contrast: darker on white, lighter on black. */
 const strong = {
-  light: ["#1d12b8", "#00556f", "#7a3c00", "#9b0012"],
-  dark: ["#c3c4ff", "#8fe3ff", "#ffd98c", "#ffb3b8"],
+  light: ["#1d12b8", "#00556f", "#7a3c00", "#7d0052"],
+  dark: ["#c3c4ff", "#8fe3ff", "#ffd98c", "#ffb8e0"],
 };
 
 function isDark(): boolean {

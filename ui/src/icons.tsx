@@ -20,6 +20,7 @@ const paths = {
   pause: "M5 3v10M11 3v10",
   trash: "M2.5 4.5h11M6 4V2.5h4V4M4 4.5l.6 9h6.8l.6-9",
   stop: "M4 4h8v8H4z",
+  drain: "M2.5 3h11L9.6 8v4.6L6.4 14V8z",
   plus: "M8 3v10M3 8h10",
   copy: "M5.5 5.5h8v8h-8zM3 10.5H2.5v-8h8V3",
   sun: "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.1 1.1M11.9 11.9 13 13M13 3l-1.1 1.1M4.1 11.9 3 13",

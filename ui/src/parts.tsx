@@ -30,6 +30,7 @@ const icons: Readonly<Record<string, IconName>> = {
   cancelled: "minus",
   retrying: "retry",
   paused: "pause",
+  draining: "drain",
   pending: "minus",
   open: "dead",
   "half-open": "retry",

@@ -73,6 +73,7 @@ function together(prefix: string, members: readonly QueueLine[]): QueueLine {
   return {
     name: `${prefix}*`,
     pausedAt: null,
+    drainingAt: null,
     coolUntil: null,
     holds: [],
     breakers: [],
@@ -91,6 +92,7 @@ function together(prefix: string, members: readonly QueueLine[]): QueueLine {
 function notesOf(members: readonly QueueLine[]): string {
   const kinds: readonly (readonly [string, (queue: QueueLine) => boolean])[] = [
     ["paused", ({ pausedAt }) => pausedAt !== null],
+    ["draining", ({ drainingAt }) => drainingAt !== null],
     ["held", ({ holds }) => holds.length > 0],
     ["broken", ({ breakers }) => breakers.length > 0],
     ["cooling", ({ coolUntil }) => coolUntil !== null],

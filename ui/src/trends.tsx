@@ -4,13 +4,14 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Series } from "../../src/dashboard/contract.ts";
 import { get, seg } from "./api.ts";
+import type { Lead } from "./brush.ts";
 import { duration, number, windowText } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { Chart } from "./lazy-chart.tsx";
 import { Loaded, now } from "./parts.tsx";
 import { go, href, params, path, setParams } from "./router.ts";
 import { Panel } from "./table.tsx";
-import { useQuery } from "./use-query.ts";
+import { type Query, useQuery } from "./use-query.ts";
 
 const HOUR = 3_600_000;
 const spans = [
@@ -29,12 +30,16 @@ function timeShown(): { from: number; to: number } | { last: (typeof spans)[numb
   return { last: spans.find(([name]) => name === last) ?? spans[1] };
 }
 
-/** Of everything, or of one queue. `children`: what stands beside the last of them. */
-export function Trends({ queue = null, children }: { queue?: string | null; children?: ComponentChildren }) {
+/** What was in the time that is shown: asked for again with every change, or every so often where it changes by the minute. */
+export function useOverTime<T>(
+  address: string,
+  { queue = null, everyMs = null }: { queue?: string | null; everyMs?: number | null } = {},
+): Query<T> {
   const time = timeShown();
   const key = "last" in time ? time.last[1] : `${time.from} ${time.to}`;
-  const query = useQuery(
-    `series ${queue ?? ""} ${key}`,
+  const tick = everyMs === null ? "" : Math.floor(now.value / everyMs);
+  return useQuery(
+    `${address} ${queue ?? ""} ${key} ${tick}`,
     (signal) => {
       // By the database's clock as we heard it; the last hour is the server's own to say.
       const last = "last" in time ? time.last : null;
@@ -42,11 +47,43 @@ export function Trends({ queue = null, children }: { queue?: string | null; chil
         "from" in time
           ? time
           : { from: last === null || last[0] === null ? null : Math.floor(now.peek() - last[2]), to: null };
-      return get<Series>("/series", { queue, ...ago }, signal);
+      return get<T>(address, { ...(queue === null ? {} : { queue }), ...ago }, signal);
     },
-    { live: true },
+    { live: everyMs === null },
   );
-  const note = "last" in time ? `last ${time.last[1]}` : windowText(`${time.from}..${time.to - 1}`);
+}
+
+/** The time that is shown, in words. */
+export function timeNote(): string {
+  const time = timeShown();
+  return "last" in time ? `last ${time.last[1]}` : windowText(`${time.from}..${time.to - 1}`);
+}
+
+/** Where a chart over time leads: a stretch is shown alone, a point opens the jobs that ended then. */
+export function leadsOf(
+  { at, stepMs }: Pick<Series, "at" | "stepMs">,
+  of: (index: number, line: number | null) => { readonly queue: string | null; readonly more: string },
+): Lead {
+  const begin = (index: number): number => at[index] ?? 0;
+  return {
+    range: (from, to) => setParams({ from: String(begin(from)), to: String(begin(to) + stepMs), last: null }),
+    point: (index, line) => {
+      const { queue, more } = of(index, line);
+      go(jobsOf({ from: begin(index), to: begin(index) + stepMs }, queue, more));
+    },
+  };
+}
+
+/** How many steps are over: one under way would look as if everything had stopped. */
+export function stepsOver({ at, stepMs }: Pick<Series, "at" | "stepMs">, now: number): number {
+  return at.filter((ms) => ms + stepMs <= now).length;
+}
+
+/** Of everything, or of one queue. `children`: what stands beside the last of them. */
+export function Trends({ queue = null, children }: { queue?: string | null; children?: ComponentChildren }) {
+  const time = timeShown();
+  const query = useOverTime<Series>("/series", { queue });
+  const note = timeNote();
   return (
     <>
       <div class="row tight span">
@@ -99,9 +136,8 @@ function jobsOf({ from, to }: { from: number; to: number }, queue: string | null
   return `/jobs?ended=${from}..${to - 1}${of}${more === "" ? "" : `&${more}`}`;
 }
 
-/** Minutes that are over: one under way would look as if everything had stopped. */
 function over(series: Series, at: number): Series {
-  const n = series.at.filter((ms) => ms + series.stepMs <= at).length;
+  const n = stepsOver(series, at);
   const cut = <T,>(values: readonly T[]): readonly T[] => values.slice(0, n);
   const cutAll = ({ p50, p95, p99 }: Series["waitMs"]) => ({ p50: cut(p50), p95: cut(p95), p99: cut(p99) });
   return {
@@ -130,11 +166,7 @@ function TrendCharts({
   const series = useMemo(() => over(all, tick), [all, tick]);
   const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
   const { stepMs } = series;
-  const begin = (index: number): number => series.at[index] ?? 0;
-  const range = (from: number, to: number): void =>
-    setParams({ from: String(begin(from)), to: String(begin(to) + stepMs), last: null });
-  const open = (index: number, more: string): void =>
-    go(jobsOf({ from: begin(index), to: begin(index) + stepMs }, queue, more));
+  const lead = leadsOf(series, () => ({ queue, more: "" }));
   // By the keyboard: what failed, if anything did.
   const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
   const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
@@ -147,7 +179,7 @@ function TrendCharts({
         <Chart
           title="Throughput"
           marks={marks}
-          lead={{ range, point: (index, line) => open(index, kinds[line ?? likely(index)] ?? "") }}
+          lead={leadsOf(series, (index, line) => ({ queue, more: kinds[line ?? likely(index)] ?? "" }))}
           empty="No job ended in this time; a minute shows when it is over."
           at={series.at}
           lines={[
@@ -161,7 +193,7 @@ function TrendCharts({
         <Chart
           title="Waiting time"
           marks={marks}
-          lead={{ range, point: (index) => open(index, "") }}
+          lead={lead}
           empty="No job started in this time; a minute shows when it is over."
           at={series.at}
           lines={[
@@ -175,7 +207,7 @@ function TrendCharts({
         <Chart
           title="Running time"
           marks={marks}
-          lead={{ range, point: (index) => open(index, "") }}
+          lead={lead}
           empty="No attempt ended in this time; a minute shows when it is over."
           at={series.at}
           lines={[

@@ -31,6 +31,7 @@ export function queueTable(ctx: Pick<Context, "paint">, queues: readonly QueueSt
 function noteOf(queue: QueueState, now: number): string {
   const notes: string[] = [];
   if (queue.paused) notes.push(`paused ${relative(queue.pausedAt, now)}`);
+  if (queue.draining) notes.push(`draining, since ${relative(queue.drainingAt, now)}`);
   if (queue.coolUntil !== null && queue.coolUntil.getTime() > now)
     notes.push(`cools down, ${relative(queue.coolUntil, now)}`);
   if (queue.unserved.length > 0) notes.push(`no worker for ${queue.unserved.join(", ")}`);
@@ -65,6 +66,27 @@ const pause: Command = {
     ctx.argument(0, "the name of a queue");
     for (const name of ctx.args) await hf.queues.pause(name);
     ctx.result({ paused: ctx.args }, () => `Paused ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
+  },
+};
+
+const drain: Command = {
+  name: "drain",
+  summary: "let these queues finish what is there, then pause them",
+  args: "<name>…",
+  maxArgs: 1_000,
+  details:
+    "A queue goes on until nothing in it is due and nothing of it runs; then it is paused by itself. Jobs that are due later do not hinder it, and what comes in meanwhile still runs. resume ends it, pause makes it a pause at once.",
+  json: "{ draining: [names] }",
+  examples: [{ line: "queues drain mail", says: "Before a migration or a deploy" }],
+  run: async (ctx) => {
+    const hf = await ctx.client();
+    ctx.argument(0, "the name of a queue");
+    for (const name of ctx.args) await hf.queues.drain(name);
+    ctx.result(
+      { draining: ctx.args },
+      () =>
+        `Draining ${ctx.args.map((name) => oneLine(name)).join(", ")}: paused when nothing is due and nothing runs.`,
+    );
   },
 };
 
@@ -220,8 +242,8 @@ function keepOf(value: string | undefined): string | number | undefined {
 
 export const queues: Command = {
   name: "queues",
-  summary: "list, pause, resume, set, purge",
-  subcommands: [list, pause, resume, set, purge],
+  summary: "list, pause, drain, resume, set, purge",
+  subcommands: [list, pause, drain, resume, set, purge],
   fallback: "list",
 };
 

@@ -3,7 +3,7 @@ import { bad, integer } from "../query.ts";
 import type { QueueMinute } from "../../store.ts";
 import type { QueueTrends, StuckList } from "../contract.ts";
 import { readStuck } from "../stuck.ts";
-import type { Route } from "./route.ts";
+import type { Route, RouteContext } from "./route.ts";
 
 const minuteMs = 60_000;
 
@@ -16,13 +16,20 @@ export const insightRoutes: readonly Route[] = [
     permission: "view",
     query: ["queue", "name", "from", "to"],
     answer: "Series",
-    run: ({ adapters, query, hf }) => {
-      const now = hf.internals.env.clock.now();
-      const to = integer(query, "to", { min: 0, max: 8.64e15, or: now });
-      const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
-      if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
-      return adapters.series({ queue: query.get("queue"), name: query.get("name"), from, to });
+    run: (context) => {
+      const { adapters, query } = context;
+      return adapters.series({ queue: query.get("queue"), name: query.get("name"), ...rangeOf(context) });
     },
+  },
+  {
+    method: "GET",
+    path: "/series/load",
+    id: "load",
+    summary: "Ready jobs of the fullest queues, and slots used and there, once a minute.",
+    permission: "view",
+    query: ["from", "to"],
+    answer: "Load",
+    run: (context) => context.adapters.load(rangeOf(context)),
   },
   {
     method: "GET",
@@ -77,6 +84,15 @@ export const insightRoutes: readonly Route[] = [
     },
   },
 ];
+
+/** The last hour, unless something else is asked for. */
+function rangeOf({ query, hf }: Pick<RouteContext, "query" | "hf">): { from: number; to: number } {
+  const now = hf.internals.env.clock.now();
+  const to = integer(query, "to", { min: 0, max: 8.64e15, or: now });
+  const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
+  if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");
+  return { from, to };
+}
 
 /** Pure. */
 function trendsOf(rows: readonly QueueMinute[], from: number, minutes: number): QueueTrends {

@@ -1,4 +1,4 @@
-/** Queues: counts, settings, pause and resume. */
+/** Queues: counts, settings, pause, drain and resume. */
 import { ApiError } from "../http.ts";
 import { queueDetail, queueLines, readCluster } from "../overview.ts";
 import { change, type Route, WHILE, whileOf } from "./route.ts";
@@ -43,9 +43,20 @@ export const queuesRoutes: readonly Route[] = [
   change(
     {
       method: "POST",
+      path: "/queues/:name/drain",
+      id: "drainQueue",
+      summary: "It goes on until nothing in it is due and nothing of it runs; then it is paused by itself.",
+      permission: "queues:pause",
+    },
+    ["queues.drain", "draining"],
+    ({ hf }, name) => hf.queues.drain(name),
+  ),
+  change(
+    {
+      method: "POST",
       path: "/queues/:name/resume",
       id: "resumeQueue",
-      summary: "It may be claimed from again.",
+      summary: "It may be claimed from again; a draining ends.",
       permission: "queues:pause",
     },
     ["queues.resume", "resumed"],

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { ErrorGroups, Overview as OverviewJson, StuckList } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { Chart } from "../lazy-chart.tsx";
+import { LoadCharts } from "../load-charts.tsx";
 import { count, duration, number, plural } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
@@ -42,6 +43,7 @@ export function Overview() {
       <Tiles now={now} />
       <Trends>
         <Backlog />
+        <LoadCharts />
       </Trends>
       <StuckPanel />
       <div class="grid two">
@@ -214,6 +216,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
                     {queue.name}
                   </a>{" "}
                   {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
+                  {queue.drainingAt !== null && <span class="tag warn">draining</span>}{" "}
                   {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
                   {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
                   {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}

@@ -14,25 +14,57 @@ import { actionsColumn, type Column, Facts, Listing, Panel, Table, Tile } from "
 import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
 
-function PauseButton({
-  queue,
-  again,
-  large = false,
-}: {
-  queue: Pick<QueueLine, "name" | "pausedAt">;
+interface Pausable {
+  queue: Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
   again: () => void;
   large?: boolean;
-}) {
-  const verb = queue.pausedAt === null ? "Pause" : "Resume";
-  return (
+}
+
+/** One that drains can go on, or be paused at once. */
+function PauseButtons({ queue, again, large = false }: Pausable) {
+  const { name, pausedAt, drainingAt } = queue;
+  const button = (verb: "Pause" | "Resume", icon: "pause" | "play") => (
     <Do
       verb={verb}
-      on={queue.name}
+      on={name}
       needs="queues:pause"
-      icon={queue.pausedAt === null ? "pause" : "play"}
+      icon={icon}
       large={large}
-      run={() => send("POST", `/queues/${seg(queue.name)}/${verb.toLowerCase()}`)}
-      done={`${queue.name} is ${verb.toLowerCase()}d.`}
+      // In a row there is no room for three words.
+      bare={!large}
+      run={() => send("POST", `/queues/${seg(name)}/${verb.toLowerCase()}`)}
+      done={`${name} is ${verb.toLowerCase()}d.`}
+      then={again}
+    />
+  );
+  return (
+    <>
+      {pausedAt === null && drainingAt === null && <DrainButton queue={queue} again={again} large={large} />}
+      {(pausedAt !== null || drainingAt !== null) && button("Resume", "play")}
+      {pausedAt === null && button("Pause", "pause")}
+    </>
+  );
+}
+
+function DrainButton({ queue: { name }, again, large = false }: Pausable) {
+  return (
+    <Do
+      verb="Drain"
+      on={name}
+      needs="queues:pause"
+      icon="drain"
+      large={large}
+      quiet={!large}
+      bare={!large}
+      title="Finish what is there, then pause"
+      ask={
+        <p>
+          It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. Jobs that
+          are due later stay where they are, and what comes in meanwhile still runs. Resume ends it.
+        </p>
+      }
+      run={() => send("POST", `/queues/${seg(name)}/drain`)}
+      done={`${name} is draining.`}
       then={again}
     />
   );
@@ -164,7 +196,7 @@ export function Queues() {
               group === null ? (
                 <>
                   <PurgeButton queue={queue} again={query.again} />
-                  <PauseButton queue={queue} again={query.again} />
+                  <PauseButtons queue={queue} again={query.again} />
                 </>
               ) : null,
             ),
@@ -253,6 +285,7 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
 
 function QueueState({ queue }: { queue: QueueLine }) {
   if (queue.pausedAt !== null) return <State state="paused" />;
+  if (queue.drainingAt !== null) return <State state="draining" />;
   if (queue.holds.length > 0) return <span class="tag warn">held by {queue.holds.join(", ")}</span>;
   if (queue.breakers.length > 0) return <span class="tag bad">breaker open</span>;
   if (queue.coolUntil !== null) return <span class="tag warn">cooling down</span>;
@@ -303,7 +336,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           press={() => settingsForm(queue, again)}
         />
         <PurgeButton queue={queue} again={again} large />
-        <PauseButton queue={queue} again={again} large />
+        <PauseButtons queue={queue} again={again} large />
       </Head>
       {queue.obstacles.length > 0 && (
         <div class={`banner ${queue.ready.count > 0 ? "" : "info"}`} role="status">
@@ -353,8 +386,10 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
   );
 }
 
-function stateOf({ pausedAt, holds, breakers, coolUntil }: QueueDetail): { value: string; note: string } {
+function stateOf(queue: QueueDetail): { value: string; note: string } {
+  const { pausedAt, drainingAt, holds, breakers, coolUntil } = queue;
   if (pausedAt !== null) return { value: "Paused", note: `since ${instant(pausedAt)}` };
+  if (drainingAt !== null) return { value: "Draining", note: `since ${instant(drainingAt)}` };
   if (holds.length > 0) return { value: "Held", note: `by ${holds.join(", ")}` };
   if (breakers.length > 0) return { value: "Broken", note: `breaker ${breakers.join(", ")}` };
   if (coolUntil !== null) return { value: "Cooling", note: `until ${instant(coolUntil)}` };

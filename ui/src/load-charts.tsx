@@ -1,0 +1,64 @@
+// What waited in which queue, and how many slots were used, over the time that the other charts show. Measured once a minute.
+import { useMemo } from "preact/hooks";
+import type { Load } from "../../src/dashboard/contract.ts";
+import { number } from "./format.ts";
+import { Chart } from "./lazy-chart.tsx";
+import { Loaded, now } from "./parts.tsx";
+import { Panel } from "./table.tsx";
+import { leadsOf, stepsOver, timeNote, useOverTime } from "./trends.tsx";
+
+export function LoadCharts() {
+  const query = useOverTime<Load>("/series/load", { everyMs: 15_000 });
+  return <Loaded query={query}>{(all) => <Charts all={all} note={timeNote()} />}</Loaded>;
+}
+
+function Charts({ all, note }: { all: Load; note: string }) {
+  const tick = Math.floor(now.value / 10_000) * 10_000;
+  const { at, waiting, slots, looked } = useMemo(() => linesOf(all, tick), [all, tick]);
+  const steps = { at, stepMs: all.stepMs };
+  const unseen = "Nothing was measured in this time; a worker does it once a minute.";
+  return (
+    <>
+      <Panel title="Backlog by queue" note={`ready jobs, ${note}`}>
+        <Chart
+          title="Backlog by queue"
+          empty={looked ? "Nothing waited when a worker looked." : unseen}
+          lead={leadsOf(steps, (_index, line) => ({
+            queue: line === null ? null : (all.queues[line]?.name ?? null),
+            more: "",
+          }))}
+          at={at}
+          lines={waiting}
+        />
+      </Panel>
+      <Panel title="Slots" note={`of all workers, ${note}`}>
+        <Chart
+          title="Slots"
+          empty={unseen}
+          lead={leadsOf(steps, () => ({ queue: null, more: "" }))}
+          at={at}
+          lines={slots}
+        />
+      </Panel>
+    </>
+  );
+}
+
+/** The same lines until something is new: a chart is fed, not made anew. Pure. */
+function linesOf(load: Load, now: number) {
+  const over = stepsOver(load, now);
+  const line = (name: string, values: readonly (number | null)[]) => ({
+    name,
+    values: values.slice(0, over),
+    shown: number,
+  });
+  const named = load.queues.map(({ name, ready }) => line(name, ready));
+  // Where every queue has its own line there is no rest; where none has, nothing waited, and that is worth a line.
+  const rest = named.length === 0 || load.other.some((value) => value !== null && value > 0);
+  return {
+    at: load.at.slice(0, over),
+    waiting: rest ? [...named, line(named.length === 0 ? "All queues" : "Other", load.other)] : named,
+    looked: load.other.slice(0, over).some((value) => value !== null),
+    slots: [line("Used", load.running), line("Available", load.slots)],
+  };
+}
