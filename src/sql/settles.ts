@@ -238,20 +238,7 @@ function doneCall(
     for (const { id, place } of ended) if (missed.size === 0 || !missed.has(place)) moved.add(id);
     return moved;
   };
-  const { first, last } = inARow(places);
-  const alike = { ...params, token, places, count: places.length, first, last };
-  return { call: { name: "doneAlike", params: alike }, endedOf };
-}
-
-/** Where the first and the last of them are, if they are numbers that follow each other. */
-function inARow(places: readonly (string | number)[]): { first: number | null; last: number | null } {
-  let [first, last] = [Infinity, -Infinity];
-  for (const place of places) {
-    if (typeof place === "string") return { first: null, last: null };
-    if (place < first) first = place;
-    if (place > last) last = place;
-  }
-  return last - first + 1 === places.length ? { first, last } : { first: null, last: null };
+  return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
 }
 
 /** It stands in counts of limits. */

@@ -71,11 +71,11 @@ interface Prepared {
   readonly columns: readonly string[] | null;
   /** The list that the statement runs over, row by row; null for a statement that runs once. */
   readonly list: string | null;
-  /** The same for several rows at once, most first, where that is possible: half of what a row costs is the call. */
-  readonly several: readonly { readonly rows: number; readonly statement: Statement }[];
+  /** The same for several rows at once, where that is possible: half of what a row costs is the call. */
+  readonly several: Statement | null;
 }
 
-const ROWS_AT_ONCE = [50, 10];
+const ROWS_AT_ONCE = 10;
 
 /** Runs catalogue calls on one handle, synchronously. */
 export class SqliteSession {
@@ -107,14 +107,11 @@ export class SqliteSession {
       const parsed = parse(text);
       const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
       const sql = parsed.pieces.join("?");
-      const row = list === null ? undefined : /^\s*insert [^]* values (\([^]*\))\s*$/.exec(sql)?.[1];
+      const row = list === null ? undefined : /^[^]* values (\([^]*\))\s*$/.exec(sql)?.[1];
       const several =
-        row === undefined
-          ? []
-          : ROWS_AT_ONCE.map((rows) => ({
-              rows,
-              statement: this.handle.prepare(sql + `, ${row}`.repeat(rows - 1)),
-            }));
+        row === undefined || !sql.trimStart().startsWith("insert")
+          ? null
+          : this.handle.prepare(sql + `, ${row}`.repeat(ROWS_AT_ONCE - 1));
       const statement = this.handle.prepare(sql);
       return { parsed, list, statement, columns: asArrays(statement), several };
     });
@@ -144,15 +141,13 @@ function runOne(one: Prepared, params: Params): Row[] {
   };
   const rows: Row[] = [];
   let next = 0;
-  for (const { rows: atOnce, statement } of one.several) {
-    for (; next + atOnce <= list.length; next += atOnce) {
-      const all: unknown[] = [];
-      for (let i = next; i < next + atOnce; i += 1) {
-        fill(list[i] as RowList[number]);
-        for (const value of values) all.push(value);
-      }
-      statement.run(...all);
+  for (; one.several !== null && next + ROWS_AT_ONCE <= list.length; next += ROWS_AT_ONCE) {
+    const all: unknown[] = [];
+    for (let i = next; i < next + ROWS_AT_ONCE; i += 1) {
+      fill(list[i] as RowList[number]);
+      for (const value of values) all.push(value);
     }
+    one.several.run(...all);
   }
   for (; next < list.length; next += 1) {
     fill(list[next] as RowList[number]);

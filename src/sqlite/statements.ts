@@ -79,7 +79,6 @@ export function statements(t: Tables): Statements {
 
   const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
   const failedColumns = `${historyColumns}, error_group`;
-  const doneColumns = `r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null`;
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   const end = (fence: (row: string) => string) => [
     `insert into ${t.history} (${failedColumns})
@@ -280,20 +279,16 @@ export function statements(t: Tables): Statements {
       returning token`,
 
     // Of one claim and without output, what most jobs come to. It answers with those that were not its to end.
-    // Numbers that follow each other, as those of a claim mostly do, are a range: one seek in place of one for each (:first is null where they do not).
     doneAlike: [
       // All columns in the table's order, so that none is copied once more, and the session is looked at once.
       `insert into ${t.history} (${failedColumns})
-        select ${doneColumns} from ${t.session} s cross join ${t.ready} r
-        where s.id = :session and s.lease_until > :now and r.seq between :first and :last and r.token = :token
-        union all
-        select ${doneColumns} from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
-        where :first is null and s.id = :session and s.lease_until > :now and r.token = :token`,
+        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
+        from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
+        where s.id = :session and s.lease_until > :now and r.token = :token`,
       `select o.value as place, 0 as watched from (select 1 where changes() < :count) cross join json_each(:places) o
         where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
       `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${alive}`,
-      `delete from ${t.ready} where seq between :first and :last and token = :token and ${alive}`,
-      `delete from ${t.ready} where :first is null and seq in (select value from json_each(:places)) and token = :token and ${alive}`,
+      `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${alive}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
     ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.

@@ -37,9 +37,6 @@ const onlyHere: Readonly<Record<string, string>> = {
   "insertAlike count": "sqlite",
   // Postgres counts what a statement has moved by itself.
   "doneAlike count": "sqlite",
-  // Only SQLite's jobs are numbered.
-  "doneAlike first": "sqlite",
-  "doneAlike last": "sqlite",
   // Walks are bounded by the time itself where jobs are numbered, and by ids made of it where they are not.
   ...Object.fromEntries(
     ["Live", "Held", "Troubled", "Ended", "Unhappy"].flatMap((walk) =>
