@@ -133,7 +133,7 @@ export function ratios(
 
 /**
  * Several runs as one, such as scenarios that were run with different systems. Each ratio stays within its own run: the rounds of the
- * second are numbered after those of the first.
+ * second are numbered after those of the first. What a later one has measured again is taken from there alone.
  */
 export function merged(parts: readonly Results[]): Results {
   const [first, ...others] = parts;
@@ -148,7 +148,14 @@ export function merged(parts: readonly Results[]): Results {
       versions: { ...part.versions, ...whole.versions },
       systems: [...whole.systems, ...part.systems.filter(({ id }) => !known.has(id))],
       left: [...whole.left, ...part.left],
-      runs: [...whole.runs, ...part.runs.map((run) => ({ ...run, round: from + run.round }))],
+      runs: [
+        ...whole.runs.filter((run) => !isAgainIn(part, run)),
+        ...part.runs.map((run) => ({ ...run, round: from + run.round })),
+      ],
     };
   }, first);
+}
+
+function isAgainIn(part: Results, { scenario, system }: Run): boolean {
+  return part.runs.some((run) => run.scenario === scenario && run.system === system);
 }
