@@ -97,7 +97,10 @@ export interface LoadQuery {
   readonly step?: Duration | undefined;
 }
 
-/** What waited and how many slots were used, measured once a minute; of longer steps the mean. Null: nobody measured it. */
+/**
+ * What waited and how many slots were used, measured once a minute; of longer steps the mean (over many hours, of a few of its
+ * minutes). Null: nobody measured it.
+ */
 export interface LoadPoint {
   readonly at: Date;
   /** Ready jobs of all queues. */

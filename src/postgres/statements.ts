@@ -665,10 +665,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       order by minute, source, name`,
     // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
     load: `
-      select minute - minute % :step::bigint as at, case when name = 'ready' then source else '' end as source, name,
-        sum(value) as sum, count(distinct minute)::int as minutes
-      from ${t.gauge} where minute >= :since::bigint and minute < :until::bigint
-        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      select g.minute - g.minute % :step::bigint as at, case when g.name = 'ready' then g.source else '' end as source, g.name,
+        sum(g.value) as sum, count(distinct g.minute)::int as minutes
+      from unnest(:minutes::bigint[]) as m (minute) cross join lateral (select * from ${t.gauge} k where k.minute = m.minute offset 0) g
+      where g.name = 'ready' or (g.name in ('running', 'slots') and g.source not like 'queue:%')
       group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)

@@ -106,7 +106,8 @@ export class Series {
   }
 
   async load({ since, until, stepMs }: Parameters<Store["load"]>[0]): Promise<LoadRow[]> {
-    const rows = await this.#driver.read({ name: "load", params: { since, until, step: stepMs } });
+    const minutes = minutesOf(since, until, stepMs);
+    const rows = await this.#driver.read({ name: "load", params: { minutes, step: stepMs } });
     return rows.map((row) => ({
       at: number(row, "at"),
       source: text(row, "source"),
@@ -250,4 +251,24 @@ function eventRow(row: Row): EventRow {
     worker: maybeText(row, "worker"),
     detail: maybeText(row, "detail"),
   };
+}
+
+const MINUTE_MS = 60_000;
+const MOST_MINUTES = 400;
+const FEWEST_OF_STEP = 3;
+
+/**
+ * The minutes that steps are made of: all of a few hours, of a longer time some of each step, spread over it. A week of
+ * twenty queues and a few workers is half a million rows.
+ */
+function minutesOf(since: number, until: number, stepMs: number): number[] {
+  const steps = Math.max(1, Math.ceil((until - since) / stepMs));
+  const perStep = Math.min(stepMs / MINUTE_MS, Math.max(FEWEST_OF_STEP, Math.floor(MOST_MINUTES / steps)));
+  const found: number[] = [];
+  for (let step = since; step < until; step += stepMs)
+    for (let n = 0; n < perStep; n += 1) {
+      const minute = step + Math.floor((n * stepMs) / perStep / MINUTE_MS) * MINUTE_MS;
+      if (minute < until) found.push(minute);
+    }
+  return found;
 }

@@ -552,10 +552,10 @@ export function statements(t: Tables): Statements {
       order by minute, source, name`,
     // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
     load: `
-      select minute - minute % :step as at, case when name = 'ready' then source else '' end as source, name,
-        sum(value) as sum, count(distinct minute) as minutes
-      from ${t.gauge} where minute >= :since and minute < :until
-        and (name = 'ready' or (name in ('running', 'slots') and source not like 'queue:%'))
+      select g.minute - g.minute % :step as at, case when g.name = 'ready' then g.source else '' end as source, g.name,
+        sum(g.value) as sum, count(distinct g.minute) as minutes
+      from json_each(:minutes) m cross join ${t.gauge} g on g.minute = m.value
+      where g.name = 'ready' or (g.name in ('running', 'slots') and g.source not like 'queue:%')
       group by 1, 2, 3 order by 1`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
