@@ -46,28 +46,47 @@ export function stepsBefore(steps: readonly TimedStep[]): number[][] {
 }
 
 function burstsOf(steps: readonly TimedStep[]): Burst[] {
+  const chains = chainsOf(steps);
   const bursts: Burst[] = [];
-  const latest = new Map<string, { burst: Burst; end: number }>();
-  for (const [i, { name, kind, startedAt, endedAt }] of steps.entries()) {
-    const family = `${kind} ${stemOf(name, kind)}`;
-    const end = endedAt ?? Infinity;
-    const known = latest.get(family);
-    if (known !== undefined && startedAt < known.end) {
-      known.burst.members.push(i);
-      known.burst.starts.push(startedAt);
-      known.burst.ends.push(end);
-      known.end = Math.max(known.end, end);
-      continue;
+  const known = new Map<Chain, Burst>();
+  for (const [i, { startedAt, endedAt }] of steps.entries()) {
+    const chain = chains[i] as Chain;
+    let burst = chain.overlaps ? known.get(chain) : undefined;
+    if (burst === undefined) {
+      burst = { members: [], starts: [], ends: [] };
+      known.set(chain, burst);
+      bursts.push(burst);
     }
-    const burst = { members: [i], starts: [startedAt], ends: [end] };
-    bursts.push(burst);
-    latest.set(family, { burst, end });
+    burst.members.push(i);
+    burst.starts.push(startedAt);
+    burst.ends.push(endedAt ?? Infinity);
   }
   for (const { starts, ends } of bursts) {
     starts.sort(ascending);
     ends.sort(ascending);
   }
   return bursts;
+}
+
+/** Steps that are alike, each begun before the others were over or in that very millisecond. */
+interface Chain {
+  end: number;
+  /** Two of them ran at the same time. Where none did, they came one after the other, however quickly. */
+  overlaps: boolean;
+}
+
+/** For each step its chain. */
+function chainsOf(steps: readonly TimedStep[]): Chain[] {
+  const latest = new Map<string, Chain>();
+  return steps.map(({ name, kind, startedAt, endedAt }) => {
+    const family = `${kind} ${stemOf(name, kind)}`;
+    const end = endedAt ?? Infinity;
+    let chain = latest.get(family);
+    if (chain === undefined || startedAt > chain.end) latest.set(family, (chain = { end, overlaps: false }));
+    else chain.overlaps ||= startedAt < chain.end;
+    chain.end = Math.max(chain.end, end);
+    return chain;
+  });
 }
 
 /** All of it was over; or, of two bursts, it is a pipeline: when the nth began, so many of the others were over. */

@@ -74,6 +74,11 @@ describe("what came after what", () => {
     expect(stepsBefore([step("list", 0, 10), ...over, step("join", 50, 51)]).at(-1)).toEqual([1, 2, 3, 4]);
   });
 
+  test("steps that are asked for together are side by side, also those that begin in the millisecond in which the first are over", () => {
+    const parts = [step("p0", 1, 5), step("p1", 2, 5), step("p2", 5, 5), step("p3", 5, 6)];
+    expect(stepsBefore([step("list", 0, 1), ...parts])).toEqual([[], [0], [0], [0], [0]]);
+  });
+
   test("steps that are alike and one after another are a chain, also within one millisecond", () => {
     expect(stepsBefore([step("p0", 3, 3), step("p1", 3, 3), step("p2", 3, 4)])).toEqual([[], [0], [1]]);
   });

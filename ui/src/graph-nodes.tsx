@@ -7,7 +7,7 @@ import { go } from "./router.ts";
 
 /** An element's id must not have spaces. */
 export function elementId(id: string): string {
-  return `node-${encodeURIComponent(id)}`;
+  return `node-${encodeURIComponent(id.toWellFormed())}`;
 }
 
 function cut(label: string, most: number): string {
