@@ -130,8 +130,12 @@ async function fill(): Promise<void> {
   for (const worker of ["w-1", "w-2", "w-3"]) await run(metric(30, worker, 0));
   await run(metric(1_500, "w-1", 30));
   await run(
-    `insert into ${t("gauge")} (minute, source, name, value) select ${m} - g.n * ${minuteMs}, 'w-' || w.n, x.name, g.n % 9 from ${series(1_440)}, ${series(3, "w")},
+    `insert into ${t("gauge")} (minute, source, name, value) select ${m} - g.n * ${minuteMs}, 'w-' || w.n, x.name, g.n % 9 from ${series(10_080)}, ${series(3, "w")},
      (select 'running' as name union all select 'slots' union all select 'rss' union all select 'loop.delay') x`,
+  );
+  await run(
+    `insert into ${t("gauge")} (minute, source, name, value) select ${m} - g.n * ${minuteMs}, case when q.n = 0 then 'queues' else 'queue:team-0.queue-' || q.n end, 'ready', (g.n * q.n) % 99
+     from ${series(10_080)}, ${series(21, "q")}`,
   );
   await run(
     `insert into ${t("error_group")} (id, name, first_at, last_at, sample, message) select ${hex("g.n + 4096", 16)}, 'kind-' || (g.n % 4), ${now - dayMs}, ${now - minuteMs}, null, '"connect ECONNREFUSED"' from ${series(60)}`,
@@ -230,6 +234,7 @@ async function measure(client: Holdfast): Promise<void> {
     "/jobs/:id/history": [`/jobs/${flow}/history`],
     "/jobs/:id/run.json": [`/jobs/${flow}/run.json`],
     "/jobs/:id/log": [`/jobs/${flow}/log`],
+    "/jobs/:id/expected": [`/jobs/${leases[0]?.id}/expected`],
     "/errors": ["/errors", "/errors?queue=team-0.queue-1", "/errors?name=kind-1&state=open"],
     "/errors/:group": [`/errors/${groups[0]?.group}`],
     "/failures": ["kind", "queue", "worker", "version", "hour"].map((by) => `/failures?by=${by}`),
@@ -241,6 +246,7 @@ async function measure(client: Holdfast): Promise<void> {
       `/series?from=${Date.now() - dayMs}&to=${Date.now()}`,
       "/series?queue=team-0.queue-1",
     ],
+    "/series/load": ["/series/load", `/series/load?from=${Date.now() - 7 * dayMs}&to=${Date.now()}`],
     // A file of any length, and a stream without an end: neither is an answer to wait for.
     "/jobs/export": [],
     "/stream": [],

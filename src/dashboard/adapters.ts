@@ -121,6 +121,8 @@ const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const mostPoints = 720;
+/** Of what has a value for each queue. */
+const fewerPoints = 240;
 /** A chart has a colour for each. */
 const mostLines = 4;
 const mostCounted = 10_000;
@@ -262,7 +264,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
       return known;
     },
     load: async ({ from, to }) => {
-      const stepMs = stepFor(from, to);
+      const stepMs = stepFor(from, to, fewerPoints);
       return loadOf(await hf.metrics.load({ since: from, until: to, step: stepMs }), from, to, stepMs);
     },
     series: async ({ queue, name, from, to }) => {
@@ -388,8 +390,8 @@ export function loadOf(points: readonly LoadPoint[], from: number, to: number, s
   };
 }
 
-function stepFor(from: number, to: number): number {
-  return minuteMs * Math.ceil((to - from) / minuteMs / mostPoints);
+function stepFor(from: number, to: number, most = mostPoints): number {
+  return minuteMs * Math.ceil((to - from) / minuteMs / most);
 }
 
 /** Every step of the range, with its point where there is one. */

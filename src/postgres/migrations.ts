@@ -135,6 +135,7 @@ export const migrations: readonly Migration[] = [
         ran text not null, waited text not null, primary key (name, minute))`,
       `create table ${t.gauge} (
         minute bigint not null, source text not null, name text not null, value float8 not null, primary key (minute, source, name))`,
+      `create index gauge_name on ${t.gauge} (name, minute)`,
       `create table ${t.event} (
         id uuid primary key, at bigint not null, job uuid, attempt int, event text not null, name text, queue text, worker text, detail text)`,
       `create index event_job on ${t.event} (job, id) where job is not null`,

@@ -235,6 +235,7 @@ export const STATEMENTS = [
   "dropMetrics",
   "putGauges",
   "gauges",
+  "namedGauges",
   "load",
   "putEvents",
   "events",

@@ -96,7 +96,10 @@ export class Series {
   }
 
   async gauges({ since, until, sources, names }: GaugeQuery): Promise<GaugeRow[]> {
-    const rows = await this.#driver.read({ name: "gauges", params: { since, until, sources, names } });
+    const params = { since, until, sources };
+    const rows = await this.#driver.read(
+      names === null ? { name: "gauges", params } : { name: "namedGauges", params: { ...params, names } },
+    );
     return rows.map((row) => ({
       minute: number(row, "minute"),
       source: text(row, "source"),
@@ -255,7 +258,6 @@ function eventRow(row: Row): EventRow {
 
 const MINUTE_MS = 60_000;
 const MOST_MINUTES = 400;
-const FEWEST_OF_STEP = 3;
 
 /**
  * The minutes that steps are made of: all of a few hours, of a longer time some of each step, spread over it. A week of
@@ -263,7 +265,7 @@ const FEWEST_OF_STEP = 3;
  */
 function minutesOf(since: number, until: number, stepMs: number): number[] {
   const steps = Math.max(1, Math.ceil((until - since) / stepMs));
-  const perStep = Math.min(stepMs / MINUTE_MS, Math.max(FEWEST_OF_STEP, Math.floor(MOST_MINUTES / steps)));
+  const perStep = Math.min(stepMs / MINUTE_MS, Math.max(1, Math.floor(MOST_MINUTES / steps)));
   const found: number[] = [];
   for (let step = since; step < until; step += stepMs)
     for (let n = 0; n < perStep; n += 1) {

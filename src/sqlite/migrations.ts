@@ -121,6 +121,7 @@ export const migrations: readonly Migration[] = [
         ran text not null, waited text not null, primary key (name, minute)) without rowid`,
       `create table ${t.gauge} (
         minute integer not null, source text not null, name text not null, value real not null, primary key (minute, source, name)) without rowid`,
+      `create index "${schema}_gauge_name" on ${t.gauge} (name, minute)`,
       `create table ${t.event} (
         id text primary key not null, at integer not null, event text not null, job text, name text, queue text, attempt integer, worker text, detail text) without rowid`,
       `create index "${schema}_event_job" on ${t.event} (job, id) where job is not null`,

@@ -548,8 +548,13 @@ export function statements(t: Tables): Statements {
     gauges: `
       select minute, source, name, value from ${t.gauge}
       where minute >= :since and minute < :until
-        and (:sources is null or source in (select value from json_each(:sources))) and (:names is null or name in (select value from json_each(:names)))
+        and (:sources is null or source in (select value from json_each(:sources)))
       order by minute, source, name`,
+    // By an index of their own: a month of all that is measured is a million rows and more.
+    namedGauges: `
+      select g.minute, g.source, g.name, g.value from json_each(:names) w cross join ${t.gauge} g on g.name = w.value
+      where g.minute >= :since and g.minute < :until and (:sources is null or g.source in (select value from json_each(:sources)))
+      order by g.minute, g.source, g.name`,
     // What workers said of themselves is added up over them; limits that are followed have a `running` of their own.
     load: `
       select g.minute - g.minute % :step as at, case when g.name = 'ready' then g.source else '' end as source, g.name,
