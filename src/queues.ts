@@ -125,18 +125,21 @@ export class Queues {
 
   /**
    * Lets the queue finish what is there, and then stand still: it goes on until nothing in it is due and nothing of it runs;
-   * then it is paused by itself. Jobs that are due later do not hinder it, and what comes in meanwhile still runs. `resume`
-   * ends it, `pause` makes it a pause at once. A queue that is paused stays so; one that is empty is paused at once.
+   * then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) does not
+   * hinder it, and what comes in meanwhile still runs. `resume` ends it, `pause` makes it a pause at once. A queue that is paused stays so; one that is empty is paused at once. Gives what
+   * it is now.
    *
    * @example
    * hf.on("queue.drained", ({ queue }) => console.log(queue, "stands still"));
    * await hf.queues.drain("mail");   // before a migration or a deploy
    */
-  async drain(name: string): Promise<void> {
+  async drain(name: string): Promise<"draining" | "paused"> {
     const { store, retry, events } = this.#deps;
     await this.#change(name, "queues.drain", { draining: true });
     // It may be empty, and no worker there to notice.
     await retry.repeatable(() => endDrainsOnce({ store, events }));
+    const settings = await retry.repeatable(() => store.queueSettings([name]));
+    return settings.get(name)?.paused === true ? "paused" : "draining";
   }
 
   /**

@@ -33,14 +33,17 @@ export class Context {
   readonly paint: Paint;
   readonly paintError: Paint;
   readonly #values: Values;
+  /** The command above it, if any: "queues ". */
+  readonly #path: string;
   readonly #secrets = new Set<string>();
   #config: Promise<LoadedConfig> | undefined;
   #client: Holdfast | undefined;
   readonly #others: Holdfast[] = [];
   readonly #admins: Admin[] = [];
 
-  constructor(io: Io, command: Called, args: readonly string[], values: Values) {
+  constructor(io: Io, command: Called, args: readonly string[], values: Values, path = "") {
     this.io = io;
+    this.#path = path;
     this.command = command;
     this.args = args;
     this.#values = values;
@@ -90,7 +93,7 @@ export class Context {
     if (value !== undefined && value !== "") return value;
     throw new UsageError(
       "BAD_OPTION",
-      `${this.command.name} needs ${what}. Usage: holdfast ${this.command.name} ${this.command.args ?? ""}`.trimEnd(),
+      `${this.#path}${this.command.name} needs ${what}. Usage: holdfast ${this.#path}${this.command.name} ${this.command.args ?? ""}`.trimEnd(),
     );
   }
 

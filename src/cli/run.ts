@@ -42,7 +42,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
         `holdfast ${path}${command.name} needs a command: ${(command.subcommands ?? []).map(({ name }) => name).join(", ")}.`,
       );
     checkCount(command, path, positionals);
-    ctx = new Context(io, command, positionals, values);
+    ctx = new Context(io, command, positionals, values, path);
     return (await command.run(ctx)) ?? 0;
   } catch (error) {
     return fail(error, io, ctx, asked);

@@ -23,11 +23,14 @@ const NOW_ONCE = `(select ${NOW})`;
 
 /** `recent`: the table in which a claim looks for its jobs, `job` or one day of it (recent.ts). */
 export function statements(t: Tables, recent: string = t.job): Statements {
-  /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
+  /**
+   * A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. The names in it are its own: `q` here would be
+   * taken for the `q` of whoever asks about `q.name`, and any queue that is paused would stop them all.
+   */
   const stopped = (queue: string, more: string) => `
-      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > ${NOW}${more}))
-      and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} = any(h.queues))`;
-  const open = (queue: string) => stopped(queue, " or q.limited");
+      not exists (select 1 from ${t.queue} stop where stop.name = ${queue} and (stop.paused_at is not null or stop.cool_until > ${NOW}${more}))
+      and not exists (select 1 from ${t.hold} held where held.queues is null or ${queue} = any(held.queues))`;
+  const open = (queue: string) => stopped(queue, " or stop.limited");
   const unstopped = (queue: string) => stopped(queue, "");
   /** True, and told to the channel, if one is named. */
   const told = `(select case when :channel::text is null then true else pg_notify(:channel::text, :message::text)::text is not null end)`;
@@ -533,6 +536,11 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           select 1 from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
             join ${t.ready} r on r.id = o.id and r.token = c.token join ${t.line} l on l.id = r.line
           where l.queue = q.name)
+        -- Nor one that waits for a job that has ended, of which it will hear in a moment.
+        and not exists (
+          select 1 from ${t.dependency} d join ${t.ready} r on r.id = d.job join ${t.line} l on l.id = r.line
+          where d.state is null and l.queue = q.name and not exists (select 1 from ${t.ready} k where k.id = d.on_job)
+            and (d.policy <> 'wait' or exists (select 1 from ${t.history} h where h.id = d.on_job and h.state = 'done')))
       returning q.name`,
     holds: `select name, array_to_json(queues)::text as queues, reason, set_at from ${t.hold} order by name`,
     setHold: `

@@ -23,11 +23,14 @@ const LAST_SEQ = "9223372036854775807";
 
 export function statements(t: Tables): Statements {
   const seq = seqOf(t);
-  /** A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. */
+  /**
+   * A queue from which may be claimed now. One with limits is claimed from by limits.ts alone. The names in it are its own: `q` here would be
+   * taken for the `q` of whoever asks about `q.name`, and any queue that is paused would stop them all.
+   */
   const stopped = (queue: string, more: string) => `
-      not exists (select 1 from ${t.queue} q where q.name = ${queue} and (q.paused_at is not null or q.cool_until > :now${more}))
-      and not exists (select 1 from ${t.hold} h where h.queues is null or ${queue} in (select value from json_each(h.queues)))`;
-  const open = (queue: string) => stopped(queue, " or q.limited");
+      not exists (select 1 from ${t.queue} stop where stop.name = ${queue} and (stop.paused_at is not null or stop.cool_until > :now${more}))
+      and not exists (select 1 from ${t.hold} held where held.queues is null or ${queue} in (select value from json_each(held.queues)))`;
+  const open = (queue: string) => stopped(queue, " or stop.limited");
   const unstopped = (queue: string) => stopped(queue, "");
   const alive = `exists (select 1 from ${t.session} s where s.id = :session and s.lease_until > :now)`;
   const orphaned = (row: string) =>
@@ -432,6 +435,11 @@ export function statements(t: Tables): Statements {
           select 1 from ${t.claim} c, json_each(c.ids) o
             join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.line} l on l.id = r.line
           where l.queue = q.name)
+        -- Nor one that waits for a job that has ended, of which it will hear in a moment.
+        and not exists (
+          select 1 from ${t.dependency} d join ${t.ready} r on r.seq = ${seq.of("d.job")} join ${t.line} l on l.id = r.line
+          where d.state is null and l.queue = q.name and not exists (select 1 from ${t.ready} k where k.seq = ${seq.of("d.on_job")})
+            and (d.policy <> 'wait' or exists (select 1 from ${t.history} h where h.seq = ${seq.of("d.on_job")} and h.state = 'done')))
       returning name`,
     holds: `select name, queues, reason, set_at from ${t.hold} order by name`,
     setHold: `

@@ -135,10 +135,11 @@ export class Recorder {
         continue;
       const cell = cells.at(job.queue, job.name);
       cell.dirty = true;
-      if (outcome.kind === "succeeded") cell.counts.done += 1;
+      if (outcome.kind === "succeeded" || outcome.kind === "committed") cell.counts.done += 1;
       else if (transition.move === "end") cell.counts[transition.state] += 1;
       else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
-      else cell.counts.failed += 1;
+      // What sleeps, waits or goes on to its next step has not failed.
+      else if (outcome.kind === "failed" || outcome.kind === "dead") cell.counts.failed += 1;
       if (outcome.kind === "failed" || outcome.kind === "dead")
         this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
       cell.ran.add(heldMs);

@@ -107,9 +107,10 @@ onEveryStore((target) => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);
     await hf.enqueue("some", null, { queue: "full" });
-    expect((await holdfast(["queues", "drain", "full", "empty", "--json"])).json()).toEqual({
-      draining: ["full", "empty"],
-    });
+    const drained = await holdfast(["queues", "drain", "full", "empty", "--json"]);
+    expect(drained.json()).toEqual({ draining: ["full"], paused: ["empty"] });
+    expect(drained.err).toBe("empty has no jobs, no settings and no worker until now.\n");
+    expect((await holdfast(["queues", "drain", "empty"])).out).toBe("Nothing to finish: empty is paused.\n");
     expect(await hf.queues.list()).toMatchObject([
       { name: "empty", paused: true, draining: false },
       { name: "full", paused: false, draining: true },
@@ -117,7 +118,11 @@ onEveryStore((target) => {
     expect((await holdfast(["queues"])).out).toMatch(/full.*draining, since/);
     expect((await holdfast(["queues", "resume", "full"])).code).toBe(0);
     expect((await hf.queues.list())[1]).toMatchObject({ paused: false, draining: false });
-    expect((await holdfast(["queues", "drain"])).code).toBe(2);
+    const bare = await holdfast(["queues", "drain"]);
+    expect([bare.code, bare.err]).toEqual([
+      2,
+      expect.stringContaining("Usage: holdfast queues drain <name>…"),
+    ]);
     expect((await holdfast(["queues", "drain", "no good"])).code).toBe(2);
   });
 

@@ -103,6 +103,26 @@ onEveryStore((target) => {
     expect((await hf.jobs.why((await hf.jobs.list({ queue: "due" })).jobs[0]!.id)).reason).toBe("unserved");
   });
 
+  test("[K1][N11] a queue is not empty while a job of it has yet to hear that the one it waits for has ended", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { fresh } = world;
+    const { job, runs } = quickJob(world);
+    const child = await client.hf.enqueue("child", null, { queue: "children" });
+    await client.hf.enqueue(job, { n: 1 }, { after: [child.id], onDead: "continue" });
+    // As between two statements of whoever ends a job: it is over, and nobody has told.
+    const its = `${fresh.jobKey} = ${fresh.jobKeyOf("?")}`;
+    await fresh.query(`delete from ${fresh.table("ready")} where ${its}`, [child.id]);
+    expect(await client.hf.queues.drain("default")).toBe("draining");
+    await client.work([job], { queues: ["default"] });
+    await world.until("it to hear and run", () => runs.length === 1, "2m");
+    await world.until(
+      "the queue to stand still",
+      async () => (await stateOf(client, "default")) === "paused",
+      "90s",
+    );
+  });
+
   test("[K1] what a dead worker held is taken over and run before its queue stands still", async () => {
     const world = await newWorld(target);
     const [a, b] = [await world.client(), await world.client()];

@@ -1,6 +1,7 @@
 // N5, N6: lanes and limits of queues, on a fake clock; with real processes and kills in test/fault/limits.test.ts.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/definition.ts";
+import { Throttled } from "../../src/index.ts";
 import { laneCounts, queueCounts } from "../support/lane-counts.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, newWorld, quickJob, type Run, sessionInfo } from "../support/world.ts";
@@ -47,6 +48,27 @@ onEveryStore((target) => {
     }
     await world.until("all to be done", async () => (await a.hf.jobs.count({ state: "done" })) === 9);
     expect(await laneCounts(world.fresh)).toEqual([0, 0]);
+  });
+
+  test("[N5] a queue with limits goes on while another is paused, drained or cools down", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = quickJob(world);
+    await hf.queues.set("default", { concurrency: 2, rate: { limit: 100, per: "1m" } });
+    await hf.queues.pause("nobody-uses-it");
+    expect(await hf.queues.drain("empty")).toBe("paused");
+    await hf.queues.set("busy", { cooldown: { base: "1h", max: "1h" } });
+    await hf.enqueue("other", null, { queue: "busy" });
+    const [lease] = await hf.lease({ queues: ["busy"] });
+    await lease!.fail(new Throttled("1s"));
+    expect((await hf.queues.list()).find(({ name }) => name === "busy")?.coolUntil).not.toBeNull();
+    await work([job], { queues: { default: 10 } });
+    for (let n = 0; n < 3; n++) await hf.enqueue(job, { n });
+    await world.until("all to have run", () => runs.length === 3, "5s");
+    await hf.queues.pause("default");
+    await hf.enqueue(job, { n: 3 });
+    await world.advance("5s");
+    expect(runs).toHaveLength(3);
   });
 
   test("[N5] of a queue no more run at once than its concurrency, and a change is live", async () => {

@@ -1,6 +1,15 @@
 // Minutes with percentiles, gathered in memory and written whole; the health of processes and database.
 import { expect, test } from "vitest";
-import { Dead, defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
+import {
+  Dead,
+  defineJob,
+  defineMachine,
+  finish,
+  type Holdfast,
+  next,
+  open,
+  silentLogger,
+} from "../../src/index.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";
 import { connect, fresh } from "../client/support.ts";
@@ -48,6 +57,30 @@ onEveryStore((target) => {
     const [other] = await hf.metrics.series({ since, queue: "other", step: "10m" });
     expect(other?.points[0]).toMatchObject({ done: 0, dead: 1 });
     expect(await hf.metrics.series({ until: since })).toEqual([]);
+  });
+
+  test("[J3] a run that sleeps and a machine that goes on have not failed", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const sleeper = defineJob({
+      name: "sleeper",
+      run: async (_: null, ctx) => {
+        await ctx.sleep("first", "5s");
+        await ctx.sleep("second", "5s");
+      },
+    });
+    const machine = defineMachine({
+      name: "machine",
+      start: "one",
+      steps: { one: { run: () => next("two", null) }, two: { run: (_: null) => finish(null) } },
+    });
+    await work([sleeper, machine], { queues: ["default"] });
+    const { id } = await hf.enqueue(sleeper, null);
+    await hf.enqueue(machine, null);
+    await world.advance("90s");
+    expect((await hf.jobs.get(id))?.state).toBe("done");
+    const [all] = await hf.metrics.series({ since: world.clock.now() - 600_000, step: "10m" });
+    expect(all?.points[0]).toMatchObject({ done: 2, failed: 0, dead: 0, released: 0 });
   });
 
   test("[J3] writing a worker's minute twice gives the same rows", async () => {

@@ -108,7 +108,7 @@ export function Chart({
             grid,
             ticks: { show: false },
             font: "11px system-ui",
-            size: 52,
+            size: 62,
             values: (_plot, ticks) => ticks.map((tick) => shown(tick)),
           },
         ],

@@ -13,7 +13,7 @@ import { type Leaf, type Picture, pictureOf, type Run } from "./graph-picture.ts
 import { OpenRunQueries, useOpenRuns } from "./graph-runs.tsx";
 import { href } from "./router.ts";
 
-const zooms = { least: 0.25, most: 2, step: 1.25 } as const;
+const zooms = { least: 0.1, most: 2, step: 1.25 } as const;
 /** From so many steps on, one can be looked for. */
 const manySteps = 12;
 

@@ -16,7 +16,7 @@ export function lazily<P extends object>(
       asked = true;
       load().then(
         (component) => (loaded.value = { component }),
-        () => {},
+        (error: unknown) => reportError(error),
       );
     }, []);
     const Loaded = loaded.value?.component;

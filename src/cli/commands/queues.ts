@@ -1,6 +1,6 @@
 /** `holdfast queues` and `holdfast holds`: what runs, and what is told not to. */
 import { UsageError } from "../../errors.ts";
-import type { QueueOptions, QueueState } from "../../index.ts";
+import type { Holdfast, QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { rateOf } from "../rate.ts";
@@ -38,6 +38,15 @@ function noteOf(queue: QueueState, now: number): string {
   return notes.join("; ");
 }
 
+/** A queue needs no creation, so a slip of the fingers is one too. */
+async function noteUnknown(ctx: Context, hf: Holdfast): Promise<void> {
+  const known = new Set((await hf.queues.list()).map(({ name }) => name));
+  const served = new Set((await hf.workers.list()).flatMap(({ queues }) => Object.keys(queues)));
+  for (const name of ctx.args)
+    if (!known.has(name) && !served.has(name))
+      ctx.note(`${oneLine(name)} has no jobs, no settings and no worker until now.`);
+}
+
 const list: Command = {
   name: "list",
   summary: "queues with counts, lag and settings",
@@ -64,6 +73,7 @@ const pause: Command = {
   run: async (ctx) => {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
+    await noteUnknown(ctx, hf);
     for (const name of ctx.args) await hf.queues.pause(name);
     ctx.result({ paused: ctx.args }, () => `Paused ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
   },
@@ -75,17 +85,22 @@ const drain: Command = {
   args: "<name>…",
   maxArgs: 1_000,
   details:
-    "A queue goes on until nothing in it is due and nothing of it runs; then it is paused by itself. Jobs that are due later do not hinder it, and what comes in meanwhile still runs. resume ends it, pause makes it a pause at once.",
-  json: "{ draining: [names] }",
+    "A queue goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) does not hinder it, and what comes in meanwhile still runs. resume ends it, pause makes it a pause at once.",
+  json: "{ draining: [names], paused: [names] }",
   examples: [{ line: "queues drain mail", says: "Before a migration or a deploy" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
-    for (const name of ctx.args) await hf.queues.drain(name);
-    ctx.result(
-      { draining: ctx.args },
-      () =>
-        `Draining ${ctx.args.map((name) => oneLine(name)).join(", ")}: paused when nothing is due and nothing runs.`,
+    await noteUnknown(ctx, hf);
+    const now = { draining: [] as string[], paused: [] as string[] };
+    for (const name of ctx.args) now[await hf.queues.drain(name)].push(oneLine(name));
+    ctx.result(now, () =>
+      [
+        ...(now.draining.length === 0
+          ? []
+          : [`Draining ${now.draining.join(", ")}: paused when nothing is due and nothing runs.`]),
+        ...(now.paused.length === 0 ? [] : [`Nothing to finish: ${now.paused.join(", ")} is paused.`]),
+      ].join("\n"),
     );
   },
 };
@@ -100,6 +115,7 @@ const resume: Command = {
   run: async (ctx) => {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
+    await noteUnknown(ctx, hf);
     for (const name of ctx.args) await hf.queues.resume(name);
     ctx.result({ resumed: ctx.args }, () => `Resumed ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
   },

@@ -59,8 +59,9 @@ function DrainButton({ queue: { name }, again, large = false }: Pausable) {
       title="Finish what is there, then pause"
       ask={
         <p>
-          It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. Jobs that
-          are due later stay where they are, and what comes in meanwhile still runs. Resume ends it.
+          It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is
+          due later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and
+          what comes in meanwhile still runs. Resume ends it.
         </p>
       }
       run={() => send("POST", `/queues/${seg(name)}/drain`)}
@@ -285,7 +286,16 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
 
 function QueueState({ queue }: { queue: QueueLine }) {
   if (queue.pausedAt !== null) return <State state="paused" />;
-  if (queue.drainingAt !== null) return <State state="draining" />;
+  if (queue.drainingAt === null) return <Openness queue={queue} />;
+  // What keeps it from coming to its end is said as well.
+  return (
+    <>
+      <State state="draining" /> <Openness queue={queue} />
+    </>
+  );
+}
+
+function Openness({ queue }: { queue: QueueLine }) {
   if (queue.holds.length > 0) return <span class="tag warn">held by {queue.holds.join(", ")}</span>;
   if (queue.breakers.length > 0) return <span class="tag bad">breaker open</span>;
   if (queue.coolUntil !== null) return <span class="tag warn">cooling down</span>;
