@@ -261,6 +261,43 @@ export interface RunOutline {
   }[];
 }
 
+/** Which runs: jobs that remember steps. */
+export interface RunFilter {
+  readonly states?: readonly JobState[];
+  readonly queues?: readonly string[];
+  readonly names?: readonly string[];
+  /** It failed, or a step of it did, and will be tried again. */
+  readonly retrying?: boolean;
+  /** At one step for longer than this. */
+  readonly atLeastMs?: number;
+}
+
+/** A run and how far it is. */
+export interface RunSummary {
+  readonly job: JobSummary;
+  /** Steps that are known so far, and those of them that are over. */
+  readonly known: number;
+  readonly done: number;
+  readonly retrying: boolean;
+  /** The newest step that is not over; null: none is. */
+  readonly at: {
+    readonly name: string;
+    readonly kind: StepKind;
+    readonly since: number;
+    /** When a sleep or the next try is due. */
+    readonly until: number | null;
+    /** The job that it waits for. */
+    readonly child: string | null;
+  } | null;
+}
+
+/** A page of runs, newest first. */
+export interface RunPage {
+  readonly runs: readonly RunSummary[];
+  readonly cursor: string | null;
+  readonly cut: boolean;
+}
+
 /** The looks. */
 export interface Insight {
   /** Newest first; with `order: "due"` (scheduled jobs by queue and name alone) the next due first. */
@@ -273,6 +310,8 @@ export interface Insight {
   /** What could be chosen beside the filter, and how many there are of it. */
   facets(filter: InsightFilter): Promise<JobFacets>;
   inspect(id: string): Promise<JobDetail | null>;
+  /** Newest first. */
+  runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage>;
   /** The newest run of a kind that ended well and had steps, among its newest few; null: there is none in reach. */
   outline(name: string): Promise<RunOutline | null>;
   /** Live jobs by queue and kind. */

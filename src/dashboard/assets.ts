@@ -20,7 +20,7 @@ const types: Readonly<Record<string, string>> = {
 
 /** The page's own addresses; anything else is 404. */
 const screens =
-  /^(?:|jobs(?:\/[0-9A-Fa-f-]{1,64})?|errors(?:\/[0-9a-f]{1,64})?|queues(?:\/[A-Za-z0-9._:-]{1,128})?|scheduled|retries|schedules|workers|limits|database|operations|audit)$/;
+  /^(?:|jobs(?:\/[0-9A-Fa-f-]{1,64})?|errors(?:\/[0-9a-f]{1,64})?|queues(?:\/[A-Za-z0-9._:-]{1,128})?|workflows|scheduled|retries|schedules|workers|limits|database|operations|audit)$/;
 
 export class Assets {
   readonly #files = new Map<string, { body: Uint8Array<ArrayBuffer>; type: string }>();

@@ -463,6 +463,37 @@ export interface FlowHistory {
   };
 }
 
+/** Runs, newest first: jobs that remember steps, and how far each is. */
+export interface RunList {
+  readonly runs: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly state: JobState;
+    readonly createdAt: number;
+    readonly endedAt: number | null;
+    readonly errorGroup: string | null;
+    /** Steps that are known so far, and those of them that are over. */
+    readonly known: number;
+    readonly done: number;
+    /** It failed, or a step of it did, and will be tried again. */
+    readonly retrying: boolean;
+    /** The newest step that is not over. */
+    readonly at: {
+      readonly name: string;
+      readonly kind: FlowStep["kind"];
+      readonly since: number;
+      /** When a sleep or the next try is due. */
+      readonly until: number | null;
+      /** The job that it waits for. */
+      readonly jobId: string | null;
+    } | null;
+  }[];
+  readonly cursor: string | null;
+  /** The look ended before the page was full: go on from the cursor. */
+  readonly cut: boolean;
+}
+
 /** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
 export interface ExpectedSteps {
   /** That run; null: none is known. */

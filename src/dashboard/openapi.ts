@@ -543,6 +543,27 @@ export const schemas: Readonly<Record<string, Schema>> = {
       cut: flag,
     }),
   }),
+  RunList: object({
+    runs: list(
+      object({
+        id: text,
+        name: text,
+        queue: text,
+        state: { type: "string", enum: [...JOB_STATES] },
+        createdAt: instant,
+        endedAt: maybe(instant),
+        errorGroup: maybe(text),
+        known: integer,
+        done: integer,
+        retrying: flag,
+        at: maybe(
+          object({ name: text, kind: stepKind, since: instant, until: maybe(instant), jobId: maybe(text) }),
+        ),
+      }),
+    ),
+    cursor: maybe(text),
+    cut: flag,
+  }),
   ExpectedSteps: object({
     jobId: maybe(text),
     steps: list(object({ name: text, kind: stepKind, after: list(integer) })),

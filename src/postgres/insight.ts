@@ -109,6 +109,22 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         ${detailed.live} where r.id = any(:ids::uuid[]) union all ${detailed.ended} where h.id = any(:ids::uuid[])`),
     inspect: `
       select * from (${detailed.live} where r.id = :id::uuid union all ${detailed.ended} where h.id = :id::uuid) one limit 1`,
+    // From run to run through the key of their steps: jobs without steps cost nothing.
+    walkRuns: `
+      with recursive run (id, n) as (
+        (select job, 1 from ${t.step} where job < :before::uuid order by job desc limit 1)
+        union all
+        select (select s.job from ${t.step} s where s.job < r.id order by s.job desc limit 1), r.n + 1 from run r where r.id is not null and r.n < :scan::int
+      )
+      select id from run where id is not null`,
+    runSteps: `
+      with run as (
+        select job, count(*) as known, count(*) filter (where state <> 'open') as done, bool_or(state = 'open' and fails > 0) as retrying,
+          max(case when state = 'open' then seq end) as at
+        from ${t.step} where job = any(:ids::uuid[]) and kind <> 'undo' group by job
+      )
+      select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
+      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open'`,
     stepOutline: `
       select name, kind, label, started_at, ended_at, wake_at from ${t.step}
       where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,

@@ -292,6 +292,8 @@ export const STATEMENTS = [
   "lineUp",
   "summaries",
   "inspect",
+  "walkRuns",
+  "runSteps",
   "stepOutline",
   "tallyLines",
   "tallyRunning",

@@ -30,7 +30,10 @@ import type {
   JobFacets,
   JobSummary,
   LineTally,
+  RunFilter,
   RunOutline,
+  RunPage,
+  RunSummary,
   StateTally,
 } from "../insight.ts";
 import { JOB_STATES, type JobState, type Place, type StepKind, WAITING_AT } from "../job.ts";
@@ -39,6 +42,7 @@ import { isId } from "../policy/id.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import type { Params, Row } from "./catalogue.ts";
 import { cursorFor, newestFirst, placeIn } from "./cursor.ts";
+import { UsageError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
@@ -65,6 +69,9 @@ const LINES_BUDGET = 40_000;
 /** Runs of a kind that are looked at for one with steps, and steps of it. */
 const RUNS_BACK = 5;
 const OUTLINE = 500;
+/** Runs that one look asks for at a time, and in all. */
+const RUN_PIECE = 100;
+const MOST_RUNS = 1_000;
 /** The first and the last of all ids. */
 const LOWEST = "00000000-0000-0000-0000-000000000000";
 const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -357,6 +364,47 @@ export class SqlInsight implements Insight {
       timeoutMs: maybeNumber(row, "timeout_ms"),
       deadlineAt: maybeNumber(row, "deadline_at"),
     };
+  }
+
+  async runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage> {
+    if (page.cursor !== null && !isId(page.cursor))
+      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+    const deadline = performance.now() + PATIENCE_MS;
+    const runs: RunSummary[] = [];
+    let before = page.cursor ?? HIGHEST;
+    for (let walked = 0; ;) {
+      const rows = await this.#driver.read({ name: "walkRuns", params: { before, scan: RUN_PIECE } });
+      const ids = rows.map((row) => text(row, "id"));
+      runs.push(...(await this.#runsOf(ids, filter)));
+      walked += ids.length;
+      const given = runs.slice(0, page.limit);
+      if (runs.length > page.limit) return { runs: given, cursor: given.at(-1)?.job.id ?? null, cut: false };
+      if (ids.length < RUN_PIECE) return { runs, cursor: null, cut: false };
+      before = ids.at(-1) as string;
+      if (walked >= MOST_RUNS || performance.now() > deadline) return { runs, cursor: before, cut: true };
+    }
+  }
+
+  async #runsOf(ids: readonly string[], filter: RunFilter): Promise<RunSummary[]> {
+    const jobs = (await this.#summaries(ids)).filter(
+      ({ state, queue, name }) =>
+        (filter.states?.includes(state) ?? true) &&
+        (filter.queues?.includes(queue) ?? true) &&
+        (filter.names?.includes(name) ?? true),
+    );
+    if (jobs.length === 0) return [];
+    const params = { ids: jobs.map(({ id }) => id) };
+    const steps = new Map(
+      (await this.#driver.read({ name: "runSteps", params })).map((row) => [text(row, "id"), row]),
+    );
+    const now = this.#driver.now() ?? Date.now();
+    return jobs
+      .map((job) => runSummary(job, steps.get(job.id)))
+      .filter(
+        ({ retrying, at }) =>
+          (filter.retrying !== true || retrying) &&
+          (filter.atLeastMs === undefined || (at !== null && now - at.since >= filter.atLeastMs)),
+      );
   }
 
   async outline(name: string): Promise<RunOutline | null> {
@@ -665,6 +713,28 @@ function outlined(row: Row, endedAt: number | null): RunOutline["steps"][number]
     kind,
     startedAt: number(row, "started_at"),
     endedAt: maybeNumber(row, "ended_at") ?? maybeNumber(row, "wake_at") ?? endedAt,
+  };
+}
+
+function runSummary(job: JobSummary, row: Row | undefined): RunSummary {
+  const live = job.endedAt === null;
+  const step = row === undefined || row["name"] === null || !live ? null : outlined(row, null);
+  const failed = row !== undefined && (row["retrying"] === true || row["retrying"] === 1);
+  return {
+    job,
+    known: row === undefined ? 0 : number(row, "known"),
+    done: row === undefined ? 0 : number(row, "done"),
+    retrying: live && (failed || (job.errorGroup !== null && job.state !== "running")),
+    at:
+      step === null
+        ? null
+        : {
+            name: step.name,
+            kind: step.kind,
+            since: step.startedAt,
+            until: maybeNumber(row as Row, "wake_at"),
+            child: maybeText(row as Row, "child"),
+          },
   };
 }
 

@@ -109,6 +109,22 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         ${detailed.live} where r.seq in ${seq.among(":ids")} union all ${detailed.ended} where h.seq in ${seq.among(":ids")}`),
     inspect: `
       select * from (${detailed.live} where r.seq = ${seq.of(":id")} union all ${detailed.ended} where h.seq = ${seq.of(":id")}) one limit 1`,
+    // From run to run through the key of their steps: jobs without steps cost nothing.
+    walkRuns: `
+      with recursive run (id, n) as (
+        select * from (select job, 1 from ${t.step} where job < :before order by job desc limit 1)
+        union all
+        select (select s.job from ${t.step} s where s.job < r.id order by s.job desc limit 1), r.n + 1 from run r where r.id is not null and r.n < :scan
+      )
+      select id from run where id is not null`,
+    runSteps: `
+      with run as (
+        select job, count(*) as known, sum(state <> 'open') as done, max(state = 'open' and fails > 0) as retrying,
+          max(case when state = 'open' then seq end) as at
+        from ${t.step} where job in (select value from json_each(:ids)) and kind <> 'undo' group by job
+      )
+      select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
+      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open'`,
     stepOutline: `
       select name, kind, label, started_at, ended_at, wake_at from ${t.step}
       where job = :id and kind <> 'undo' order by seq, name limit :limit`,

@@ -23,6 +23,7 @@ beforeAll(async () => {
 const screens: readonly [string, () => string][] = [
   ["overview", () => "/"],
   ["jobs", () => "/jobs"],
+  ["workflows", () => "/workflows?view=all"],
   ["scheduled", () => "/scheduled"],
   ["retries", () => "/retries"],
   ["a dead job", () => `/jobs/${filled.ids.dead}`],

@@ -119,6 +119,34 @@ beforeAll(async () => {
   await hf.jobLog.flush();
 }, 120_000);
 
+test("[K3] workflows: what each run is at and how far it is, by views that are in the address; by keys", async () => {
+  const page = await home.open("/");
+  await page.keyboard.press("g");
+  await page.keyboard.press("f");
+  await page.getByRole("heading", { name: "Workflows" }).waitFor();
+  const row = (id: string) =>
+    page.locator("tbody tr").filter({ has: page.locator(`a[href$="/jobs/${id}"]`) });
+  await row(shipping).getByText("signal:go").waitFor();
+  expect(await row(shipping).textContent()).toMatch(/waiting.*waits for a signal, .* by now/);
+  await row(shipping).getByRole("img", { name: "Steps: 1 of 2 that are known" }).waitFor();
+  expect(await row(run).count()).toBe(0);
+  await accessible(page);
+  await shot(page, "workflows");
+  await page.getByRole("link", { name: "Ended" }).click();
+  await row(run).waitFor();
+  await row(long).getByText("1,300 of 1,300").waitFor();
+  expect(await row(shipping).count()).toBe(0);
+  await page.getByRole("link", { name: "Retrying" }).click();
+  await page.getByText("No such run").waitFor();
+  expect(new URL(page.url()).searchParams.get("view")).toBe("retrying");
+  const narrow = await home.open("/workflows?view=all&name=ship", { dark: true, width: 390 });
+  await narrow.getByRole("button", { name: "ship only: show all" }).waitFor();
+  await accessible(narrow);
+  await shot(narrow, "workflows-dark");
+  await narrow.getByRole("button", { name: "ship only: show all" }).click();
+  await narrow.getByText("album").first().waitFor();
+});
+
 describe.each([{ dark: false }, { dark: true }])("a run, dark: $dark", ({ dark }) => {
   test("[K3] the waterfall shows each step, its tries and what lies between, and opens one", async () => {
     const page = await home.open(`/jobs/${run}`, { dark });

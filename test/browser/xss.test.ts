@@ -143,6 +143,7 @@ test.each([
   "/errors",
   "/errors/:group",
   "/scheduled",
+  "/workflows",
   "/retries",
   "/queues",
   "/queues/default",

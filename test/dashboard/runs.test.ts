@@ -2,7 +2,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { ExpectedSteps, FlowHistory, JobDetail, LogList } from "../../src/dashboard/contract.ts";
+import type {
+  ExpectedSteps,
+  FlowHistory,
+  JobDetail,
+  LogList,
+  RunList,
+} from "../../src/dashboard/contract.ts";
 import { readRunFile } from "../../src/flow/run-file.ts";
 import { triesOf, withTry } from "../../src/flow/tries.ts";
 import { defineJob, defineMachine, finish, fixed, type Holdfast, next } from "../../src/index.ts";
@@ -54,6 +60,48 @@ async function waiting(hf: Holdfast, clock: FakeClock): Promise<string> {
 
 onEveryStore((target) => {
   describe("a run over the API", () => {
+    test("[K1] runs are listed newest first with what each is at, by state, name, failure and age; jobs without steps are not", async () => {
+      const clock = new FakeClock();
+      const { hf, get } = await api(target, {}, { clock });
+      const list = async (query = ""): Promise<RunList> => (await get<RunList>(`/runs${query}`)).body;
+      expect(await list()).toEqual({ runs: [], cursor: null, cut: false });
+      await hf.enqueue("plain", null);
+      const first = await waiting(hf, clock);
+      const second = await waiting(hf, clock);
+      const { runs } = await list();
+      expect(runs.map(({ id }) => id)).toEqual([second, first]);
+      expect(runs[0]).toMatchObject({
+        name: "order",
+        queue: "default",
+        state: "waiting",
+        endedAt: null,
+        known: 3,
+        done: 2,
+        retrying: false,
+        at: { name: "signal:packed", kind: "signal", jobId: null },
+      });
+      const page = await list("?limit=1");
+      expect(page).toMatchObject({ runs: [{ id: second }], cursor: second });
+      expect(await list(`?limit=1&cursor=${page.cursor}`)).toMatchObject({
+        runs: [{ id: first }],
+        cursor: null,
+      });
+      await hf.signal("packed", { key: "o" });
+      const worker = hf.work([order], { queues: { default: 2 }, lease: "20d", heartbeat: "9d" });
+      await until(clock, async () => (await hf.jobs.get(first))?.state === "done");
+      await advancing(clock, worker.stop());
+      expect(await list("?state=done")).toMatchObject({ runs: [{ id: first, at: null, done: 3, known: 3 }] });
+      expect((await list("?state=waiting&name=order")).runs.map(({ id }) => id)).toEqual([second]);
+      expect((await list("?name=other")).runs).toEqual([]);
+      expect((await list("?queue=other")).runs).toEqual([]);
+      expect((await list("?retrying=true")).runs).toEqual([]);
+      await clock.advance("10m");
+      expect((await list("?at=600000")).runs.map(({ id }) => id)).toEqual([second]);
+      expect((await list("?at=86400000")).runs).toEqual([]);
+      expect((await get("/runs?cursor=no")).status).toBe(400);
+      expect((await get("/runs?at=-1")).status).toBe(400);
+    });
+
     test("[K1] shows when each step was tried, by the clock of the database", async () => {
       const clock = new FakeClock();
       const { hf, get } = await api(target, {}, { clock });

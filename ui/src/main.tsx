@@ -22,6 +22,7 @@ import { Limits } from "./screens/limits.tsx";
 import { OperationsScreen } from "./screens/operations.tsx";
 import { Overview } from "./screens/overview.tsx";
 import { Queues, QueueScreen } from "./screens/queues.tsx";
+import { Runs } from "./screens/runs.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { Workers } from "./screens/workers.tsx";
 import { clock, density, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
@@ -48,6 +49,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         key: "j",
         tail: () => tail(overview.value?.totals.running),
       },
+      { path: "/workflows", name: "Workflows", icon: "step", key: "f" },
       { path: "/scheduled", name: "Scheduled", icon: "clock", key: "s", tail: () => capped("scheduled") },
       { path: "/retries", name: "Retries", icon: "retry", key: "r", tail: () => capped("retrying") },
       { path: "/errors", name: "Failures", icon: "dead", key: "d", tail: () => capped("dead", true) },
@@ -79,7 +81,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         tail: () => tail(overview.value?.holds || undefined),
       },
       { path: "/database", name: "Database", icon: "database", key: "b" },
-      { path: "/operations", name: "Operations", icon: "step", key: "p" },
+      { path: "/operations", name: "Operations", icon: "columns", key: "p" },
       { path: "/audit", name: "Audit", icon: "audit", key: "a", shown: () => may("audit:view") },
     ],
   },
@@ -103,6 +105,8 @@ function Screen() {
       return <Overview />;
     case "jobs":
       return second === undefined || second === "" ? <Jobs kind="jobs" /> : <Job key={second} id={second} />;
+    case "workflows":
+      return <Runs />;
     case "scheduled":
       return <Jobs key="scheduled" kind="scheduled" />;
     case "retries":

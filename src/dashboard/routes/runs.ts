@@ -7,14 +7,15 @@
 import { runFileOf, type RunFile } from "../../flow/run-file.ts";
 import { LOG_LEVELS, type LogLevel } from "../../job-log.ts";
 import { isId } from "../../policy/id.ts";
-import type { ExpectedSteps, FlowHistory, LogList } from "../contract.ts";
+import type { RunFilter, RunSummary } from "../../insight.ts";
+import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../contract.ts";
 import { json } from "../http.ts";
-import { bad, integer } from "../query.ts";
+import { bad, filterOfQuery, integer } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import { errorKind } from "../shapes.ts";
 import { stepsBefore } from "../step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
-import type { Route } from "./route.ts";
+import { pageParams, readFilter, type Route } from "./route.ts";
 
 const mostSteps = 1_000;
 
@@ -75,6 +76,29 @@ export const runsRoutes: readonly Route[] = [
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
         children: history.children.map((child) => ({ ...child, error: error(child.error) })),
       };
+    },
+  },
+  {
+    method: "GET",
+    path: "/runs",
+    id: "listRuns",
+    summary: "Workflow runs, newest first: jobs that remember steps, what each is at and how far it is.",
+    permission: "view",
+    query: ["state", "queue", "name", "retrying", "at", ...pageParams],
+    answer: "RunList",
+    run: async (context): Promise<RunList> => {
+      const { insight, query } = context;
+      const { states, queues, names } = await readFilter(context, filterOfQuery(query));
+      const filter: RunFilter = {
+        ...(states === undefined ? null : { states }),
+        ...(queues === undefined ? null : { queues }),
+        ...(names === undefined ? null : { names }),
+        ...(query.get("retrying") === "true" ? { retrying: true } : null),
+        ...(query.has("at") ? { atLeastMs: integer(query, "at", { min: 0, max: 8.64e15, or: 0 }) } : null),
+      };
+      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
+      const page = await insight.runs(filter, { limit, cursor: query.get("cursor") });
+      return { ...page, runs: page.runs.map(runLine) };
     },
   },
   {
@@ -187,4 +211,11 @@ function redactedFile(file: RunFile, redactor: Redactor, job: { name: string; qu
       error: shown(step.error),
     })),
   };
+}
+
+function runLine({ job, known, done, retrying, at }: RunSummary): RunList["runs"][number] {
+  const { id, name, queue, state, createdAt, endedAt, errorGroup } = job;
+  const step =
+    at === null ? null : { name: at.name, kind: at.kind, since: at.since, until: at.until, jobId: at.child };
+  return { id, name, queue, state, createdAt, endedAt, errorGroup, known, done, retrying, at: step };
 }
