@@ -78,6 +78,8 @@ export interface JobDetail extends JobSummary {
   readonly leaseUntil: number | null;
   readonly timeoutMs: number | null;
   readonly deadlineAt: number | null;
+  /** Of the W3C trace context that came with the enqueue. */
+  readonly traceId: string | null;
 }
 
 /** A page of summaries. */

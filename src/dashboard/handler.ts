@@ -11,7 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { isHoldfastError, UsageError } from "../errors.ts";
+import { isHoldfastError, shown, UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
 import { Operations, storable } from "../operations.ts";
 import { checkOptions } from "../policy/options.ts";
@@ -40,6 +40,7 @@ const optionNames = [
   "hosts",
   "origins",
   "label",
+  "traceLink",
   "maxBody",
 ];
 const mebibyte = 1_048_576;
@@ -93,6 +94,7 @@ export function dashboardWith(
   const origins = (given.origins ?? []).map((origin) => origin.toLowerCase());
   const readOnly = given.readOnly === true;
   const label = given.label ?? null;
+  const traceLink = checkTraceLink(given.traceLink);
   const maxBody = given.maxBody ?? mebibyte;
 
   async function answer(request: Request, address: string): Promise<Response> {
@@ -108,6 +110,7 @@ export function dashboardWith(
       assets.page(below, basePath, {
         basePath,
         label,
+        traceLink,
         database: shared?.database ?? null,
         auth: gate.publicShell ? "token" : "page",
       });
@@ -295,4 +298,15 @@ function decoded(segment: string): string {
   } catch {
     throw new ApiError("BAD_REQUEST", "The address has a % that is no encoding.");
   }
+}
+
+function checkTraceLink(link: unknown): string | null {
+  if (link === undefined) return null;
+  if (typeof link === "string" && /^https?:\/\/[^\s{}]+/.test(link) && link.includes("{traceId}"))
+    return link;
+  throw new UsageError(
+    "BAD_OPTION",
+    `traceLink must be a web address with {traceId} in it, such as "https://jaeger.example.org/trace/{traceId}"; got ${shown(link)}.`,
+    { details: { option: "traceLink" } },
+  );
 }

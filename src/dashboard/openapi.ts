@@ -204,6 +204,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
     leaseUntil: maybe(instant),
     timeoutMs: maybe(integer),
     deadlineAt: maybe(instant),
+    traceId: maybe(text),
     payloadHidden: flag,
     why: object({ reason: text, text, until: maybe(instant) }),
   }),

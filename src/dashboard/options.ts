@@ -28,6 +28,8 @@ export interface DashboardOptions {
   readonly origins?: readonly string[] | undefined;
   /** Shown beside the name, such as "production". */
   readonly label?: string | undefined;
+  /** Where a job's trace is seen, such as "https://jaeger.example.org/trace/{traceId}": a link on its page. */
+  readonly traceLink?: string | undefined;
   /** Largest request body in bytes. Default 1 MiB. */
   readonly maxBody?: number | undefined;
 }

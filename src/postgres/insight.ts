@@ -79,7 +79,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
-  const more = (row: string) => `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at,`;
+  const more = (row: string) =>
+    `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras,`;
   const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
 
   return {

@@ -363,6 +363,7 @@ export class SqlInsight implements Insight {
       leaseUntil: maybeNumber(row, "lease_until"),
       timeoutMs: maybeNumber(row, "timeout_ms"),
       deadlineAt: maybeNumber(row, "deadline_at"),
+      traceId: traceIdIn(maybeText(row, "extras")),
     };
   }
 
@@ -714,6 +715,11 @@ function outlined(row: Row, endedAt: number | null): RunOutline["steps"][number]
     startedAt: number(row, "started_at"),
     endedAt: maybeNumber(row, "ended_at") ?? maybeNumber(row, "wake_at") ?? endedAt,
   };
+}
+
+/** `traceparent` is version-trace-span-flags, in hexadecimal digits. */
+function traceIdIn(extras: string | null): string | null {
+  return extras === null ? null : (/"traceparent":"[0-9a-f]{2}-([0-9a-f]{32})-/.exec(extras)?.[1] ?? null);
 }
 
 function runSummary(job: JobSummary, row: Row | undefined): RunSummary {

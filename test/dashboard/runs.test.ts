@@ -9,6 +9,7 @@ import type {
   LogList,
   RunList,
 } from "../../src/dashboard/contract.ts";
+import { dashboard } from "../../src/dashboard/index.ts";
 import { readRunFile } from "../../src/flow/run-file.ts";
 import { triesOf, withTry } from "../../src/flow/tries.ts";
 import { defineJob, defineMachine, finish, fixed, type Holdfast, next } from "../../src/index.ts";
@@ -100,6 +101,28 @@ onEveryStore((target) => {
       expect((await list("?at=86400000")).runs).toEqual([]);
       expect((await get("/runs?cursor=no")).status).toBe(400);
       expect((await get("/runs?at=-1")).status).toBe(400);
+    });
+
+    test("[K3] a traced job tells its trace's id, and where that is seen is a web address", async () => {
+      const traceLink = "https://traces.example.org/{traceId}";
+      const { hf, get } = await api(target, { traceLink });
+      const plain = await hf.enqueue("plain", null);
+      hf.use({
+        enqueue: (request, next) => {
+          request.carrier["traceparent"] = `00-${"4b".repeat(16)}-${"0a".repeat(8)}-01`;
+          return next();
+        },
+      });
+      const traced = await hf.enqueue("traced", null);
+      const idOf = async (id: string) => (await get<JobDetail>(`/jobs/${id}`)).body.traceId;
+      expect([await idOf(plain.id), await idOf(traced.id)]).toEqual([null, "4b".repeat(16)]);
+      const auth = { token: "a-token-of-enough-letters" };
+      for (const wrong of ["javascript:alert('{traceId}')", "https://traces.example.org/", 7])
+        expect(() => dashboard(hf, { auth, traceLink: wrong as string })).toThrow(
+          expect.objectContaining({ code: "BAD_OPTION" }),
+        );
+      const page = await dashboard(hf, { auth, traceLink })(new Request("http://localhost/"));
+      expect(await page.text()).toContain(traceLink);
     });
 
     test("[K1] shows when each step was tried, by the clock of the database", async () => {

@@ -4,6 +4,8 @@ import { computed, effect, signal } from "@preact/signals";
 interface PageSettings {
   readonly basePath: string;
   readonly label: string | null;
+  /** With `{traceId}` in it. */
+  readonly traceLink?: string | null;
   /** Its name among several. */
   readonly database?: string | null;
   readonly auth: "token" | "page";

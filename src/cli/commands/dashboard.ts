@@ -23,6 +23,11 @@ export const dashboard: Command = {
     "read-only": { type: "boolean", help: "Look, and change nothing" },
     auth: { type: "boolean", help: "--no-auth: no token; on this machine alone" },
     label: { type: "string", value: "text", help: "Shown beside the name: prod, staging" },
+    "trace-link": {
+      type: "string",
+      value: "address",
+      help: "Where a job's trace is seen: https://jaeger.example.org/trace/{traceId}",
+    },
     url: {
       type: "string",
       multiple: true,
@@ -97,6 +102,7 @@ function wrongUse(message: string): UsageError {
 function optionsOf(ctx: Context): ServeOptions {
   const token = ctx.io.env["HOLDFAST_TOKEN"] ?? "";
   const [port, host, label] = [ctx.integer("port"), ctx.string("host"), ctx.string("label")];
+  const traceLink = ctx.string("trace-link");
   const auth = ctx.switch("auth") === false ? "none" : token === "" ? undefined : { token };
   return {
     readOnly: ctx.flag("read-only"),
@@ -104,6 +110,7 @@ function optionsOf(ctx: Context): ServeOptions {
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(label === undefined ? {} : { label }),
+    ...(traceLink === undefined ? {} : { traceLink }),
   };
 }
 

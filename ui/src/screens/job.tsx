@@ -30,6 +30,7 @@ import {
   State,
 } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
+import { page } from "../settings.ts";
 import { stepActions } from "../step-actions.tsx";
 import { actionsColumn, type Column, Facts, Panel, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
@@ -443,6 +444,22 @@ function Part({ title, text, note }: { title: string; text: string | null; note:
   );
 }
 
+function Trace({ id }: { id: string }) {
+  const words = <span class="mono">{id.slice(0, 16)}…</span>;
+  if (typeof page.traceLink !== "string") return <span title={id}>{words}</span>;
+  return (
+    <a
+      class="link"
+      title={id}
+      href={page.traceLink.replaceAll("{traceId}", id)}
+      target="_blank"
+      rel="noreferrer"
+    >
+      {words}
+    </a>
+  );
+}
+
 function FactsOf({ job }: { job: JobDetail }) {
   const facts: [string, preact.ComponentChildren][] = [
     [
@@ -462,6 +479,7 @@ function FactsOf({ job }: { job: JobDetail }) {
   if (job.deadlineAt !== null) facts.push(["Start by", instant(job.deadlineAt)]);
   if (job.leaseUntil !== null) facts.push(["Lease until", instant(job.leaseUntil)]);
   if (job.workerId !== null) facts.push(["Worker", <span class="mono">{job.workerId}</span>]);
+  if (job.traceId !== null) facts.push(["Trace", <Trace id={job.traceId} />]);
   if (job.crashes > 0) facts.push(["Crashes", number(job.crashes)]);
   if (job.throttles > 0) facts.push(["Throttled", `${number(job.throttles)} times`]);
   if (job.key !== null)
