@@ -64,8 +64,11 @@ export class WorkerBreakers {
   /** Probes that this session has, with the job that each is tried with. */
   readonly #probes = new Map<string, { job: string | null }>();
   readonly #kinds: readonly AnyJob[];
-  /** Failures in a row that ended here and may not be counted yet. */
-  readonly #streaks = new Map<string, number>();
+  /**
+   * Failures in a row: those that ended here and may not be counted yet, or (`at`, by the monotonic clock) what the row had
+   * when the last of them was.
+   */
+  readonly #streaks = new Map<string, { n: number; at: number | null }>();
   #readAt = -Infinity;
   #reading: Promise<void> | null = null;
 
@@ -102,7 +105,7 @@ export class WorkerBreakers {
     try {
       const states = await this.#deps.store.breakers(null);
       // One that this process has opened by itself stays until the row has counted it.
-      for (const key of this.#open.keys()) if (!this.#streaks.has(key)) this.#open.delete(key);
+      for (const key of this.#open.keys()) if (this.#streaks.get(key)?.at !== null) this.#open.delete(key);
       for (const state of states) if (state.openUntil !== null) this.#learn(state);
       this.#readAt = startedAt;
     } catch (error) {
@@ -256,12 +259,14 @@ export class WorkerBreakers {
   ended(job: ClaimedJob, outcome: Outcome, input: () => unknown): void {
     const bad = outcome.kind === "failed" || outcome.kind === "dead";
     if (!bad && outcome.kind !== "succeeded") return;
+    const now = this.#deps.clock.monotonic();
     for (const { key, rule } of this.#rulesOf(job, input)) {
-      const streak = bad ? (this.#streaks.get(key) ?? 0) + 1 : 0;
-      if (streak > 0) this.#streaks.set(key, streak);
+      const known = this.#streaks.get(key);
+      const before = known === undefined || (known.at !== null && now - known.at > freshMs) ? 0 : known.n;
+      if (bad) this.#streaks.set(key, { n: before + 1, at: null });
       else this.#streaks.delete(key);
-      if (streak >= rule.after && !this.#open.has(key))
-        this.#open.set(key, { openUntil: this.#deps.clock.monotonic() + rule.cooldownMs, probing: false });
+      if (bad && before + 1 >= rule.after && !this.#open.has(key))
+        this.#open.set(key, { openUntil: now + rule.cooldownMs, probing: false });
     }
   }
 
@@ -297,8 +302,7 @@ export class WorkerBreakers {
       const changed = counted.filter((breaker) => breaker.changed);
       for (const { state } of counted) this.#learn(state);
       for (const { state } of changed) this.#changed(state);
-      // All that ended here is counted: from now on the rows alone say.
-      if (this.#deps.idle()) this.#streaks.clear();
+      if (this.#deps.idle()) this.#takeOver(counted.map(({ state }) => state));
       if (changed.length > 0) {
         this.#deps.store.wake({ kind: "settings" });
         this.#deps.onChange();
@@ -310,6 +314,20 @@ export class WorkerBreakers {
       );
       this.forget();
     }
+  }
+
+  /**
+   * All that ended here is counted: from now on the rows say, and for a moment what they had just now. Without that, the failure that
+   * opens a breaker is known here only when it has been counted, and the next job starts meanwhile.
+   */
+  #takeOver(counted: readonly BreakerState[]): void {
+    const at = this.#deps.clock.monotonic();
+    for (const [key, { n, at: since }] of this.#streaks)
+      if (since === null) this.#streaks.set(key, { n, at });
+      else if (at - since > freshMs) this.#streaks.delete(key);
+    for (const { key, failures, openUntil } of counted)
+      if (openUntil === null && failures > 0) this.#streaks.set(key, { n: failures, at });
+      else this.#streaks.delete(key);
   }
 
   #changed(state: BreakerState): void {

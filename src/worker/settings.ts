@@ -235,13 +235,6 @@ export function handlersOf(definitions: readonly AnyJob[]): ReadonlyMap<string, 
         { details: { job: definition.name } },
       );
     }
-    if ((handlers.get(definition.name) ?? definition) !== definition) {
-      throw new UsageError(
-        "BAD_OPTION",
-        `Two different definitions are called ${shown(definition.name)}: a worker runs one handler for each name. Rename one, or leave it out.`,
-        { details: { option: "jobs", job: definition.name } },
-      );
-    }
     handlers.set(definition.name, definition);
   }
   if (handlers.size > 0) return handlers;

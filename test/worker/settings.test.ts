@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defineJob } from "../../src/index.ts";
-import { handlersOf, workerSettings, type WorkOptions } from "../../src/worker/settings.ts";
+import { workerSettings, type WorkOptions } from "../../src/worker/settings.ts";
 
 const given = { env: {}, cpus: 4, host: "web 1" };
 const codeOf = (options: WorkOptions | undefined, env: Record<string, string> = {}): unknown => {
@@ -63,15 +62,6 @@ describe("the options of a worker", () => {
       "NO_QUEUES",
       expect.stringContaining("QUEUES"),
     ]);
-  });
-
-  test("[F4] two definitions of one name are refused; the same one twice is one", () => {
-    const first = defineJob({ name: "twice", run: () => "first" });
-    const second = defineJob({ name: "twice", run: () => "second" });
-    expect(() => handlersOf([first, second])).toThrow(
-      expect.objectContaining({ code: "BAD_OPTION", message: expect.stringContaining('"twice"') as string }),
-    );
-    expect([...handlersOf([first, first]).values()]).toEqual([first]);
   });
 
   test("[F4] QUEUES and WORKER_NAME stand in for the options, which win", () => {
