@@ -120,9 +120,9 @@ describe("the tarball", () => {
 function run(command: string, args: string[], cwd: string): string {
   const env: NodeJS.ProcessEnv = { ...process.env };
   for (const name of Object.keys(env)) {
-    // npm's and vitest's own variables would make a user's npm behave like ours.
+    // npm's and vitest's own variables would make a user's npm behave like ours, and a build one for tests.
     if (
-      /^(npm_(?!config_(?:registry|cache|userconfig|globalconfig)$)|VITEST|NODE_OPTIONS$|HOLDFAST_URL$|DATABASE_URL$)/i.test(
+      /^(npm_(?!config_(?:registry|cache|userconfig|globalconfig)$)|VITEST|NODE_OPTIONS$|NODE_ENV$|HOLDFAST_URL$|DATABASE_URL$)/i.test(
         name,
       )
     ) {
