@@ -234,7 +234,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
 
   await keys.press("Control+k");
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();
-  await keys.type("work");
+  await keys.type("worke");
   await accessible(page);
   await keys.press("Enter");
   await page.getByRole("heading", { name: "Workers", level: 1 }).waitFor();
