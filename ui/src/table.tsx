@@ -1,5 +1,6 @@
 // Panels and the tables in them. A screen says which columns it has and what stands in each; how wide the window must be
 // for a column to show, where numbers stand, and what is there without rows is the same everywhere.
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
 import { Empty, Loaded } from "./parts.tsx";
 import type { IconName } from "./icons.tsx";
@@ -109,6 +110,32 @@ export function Panel({
       </header>
       {children}
     </section>
+  );
+}
+
+/** Below a list that comes in pages: back to the first, and on. Nothing where one page is all. */
+export function Pager({
+  cursor,
+  next,
+  children,
+}: {
+  cursor: Signal<string | null>;
+  next: string | null;
+  children?: ComponentChildren;
+}) {
+  if (next === null && cursor.value === null) return null;
+  const button = (words: string, to: string | null, disabled: boolean) => (
+    <button type="button" class="button small" disabled={disabled} onClick={() => (cursor.value = to)}>
+      {words}
+    </button>
+  );
+  return (
+    <footer>
+      {children}
+      <span class="spring" />
+      {button("First", null, cursor.value === null)}
+      {button("Next", next, next === null)}
+    </footer>
   );
 }
 

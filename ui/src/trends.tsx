@@ -170,6 +170,18 @@ function TrendCharts({
   // By the keyboard: what failed, if anything did.
   const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
   const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
+  const percentiles = (title: string, what: string, happened: string, of: Series["waitMs"]) => (
+    <Panel title={title} note={`${what}, ${note}`}>
+      <Chart
+        title={title}
+        marks={marks}
+        lead={lead}
+        empty={`No ${happened} in this time; a minute shows when it is over.`}
+        at={series.at}
+        lines={(["p50", "p95", "p99"] as const).map((name) => ({ name, values: of[name], shown: duration }))}
+      />
+    </Panel>
+  );
   return (
     <div class="grid two">
       <Panel
@@ -189,34 +201,8 @@ function TrendCharts({
           ]}
         />
       </Panel>
-      <Panel title="Waiting time" note={`from due to start, ${note}`}>
-        <Chart
-          title="Waiting time"
-          marks={marks}
-          lead={lead}
-          empty="No job started in this time; a minute shows when it is over."
-          at={series.at}
-          lines={[
-            { name: "p50", values: series.waitMs.p50, shown: duration },
-            { name: "p95", values: series.waitMs.p95, shown: duration },
-            { name: "p99", values: series.waitMs.p99, shown: duration },
-          ]}
-        />
-      </Panel>
-      <Panel title="Running time" note={`of an attempt, ${note}`}>
-        <Chart
-          title="Running time"
-          marks={marks}
-          lead={lead}
-          empty="No attempt ended in this time; a minute shows when it is over."
-          at={series.at}
-          lines={[
-            { name: "p50", values: series.runMs.p50, shown: duration },
-            { name: "p95", values: series.runMs.p95, shown: duration },
-            { name: "p99", values: series.runMs.p99, shown: duration },
-          ]}
-        />
-      </Panel>
+      {percentiles("Waiting time", "from due to start", "job started", series.waitMs)}
+      {percentiles("Running time", "of an attempt", "attempt ended", series.runMs)}
       {children}
     </div>
   );

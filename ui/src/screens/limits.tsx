@@ -17,7 +17,7 @@ import { Bars } from "../bars.tsx";
 import { clockTime, number, rate, rateOf, shortId } from "../format.ts";
 import { Ago, Count, Gauge, Head, now, showDialog, State } from "../parts.tsx";
 import { href } from "../router.ts";
-import { actionsColumn, Listing, Panel } from "../table.tsx";
+import { actionsColumn, Listing, Panel, Pager } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 export function Limits() {
@@ -789,29 +789,7 @@ function Lanes() {
           { head: "Weight", num: true, from: "medium", cell: ({ weight }) => weight },
           actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
         ]}
-        foot={({ cursor: next }) =>
-          (next !== null || cursor.value !== null) && (
-            <footer>
-              <span class="spring" />
-              <button
-                type="button"
-                class="button small"
-                disabled={cursor.value === null}
-                onClick={() => (cursor.value = null)}
-              >
-                First
-              </button>
-              <button
-                type="button"
-                class="button small"
-                disabled={next === null}
-                onClick={() => (cursor.value = next)}
-              >
-                Next
-              </button>
-            </footer>
-          )
-        }
+        foot={({ cursor: next }) => <Pager cursor={cursor} next={next} />}
       />
     </Panel>
   );

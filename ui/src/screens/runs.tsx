@@ -5,7 +5,7 @@ import { get, seg } from "../api.ts";
 import { duration, instant, number, shortId } from "../format.ts";
 import { Ago, Head, JobLink, JobStateOf, now } from "../parts.tsx";
 import { href, params, setParams } from "../router.ts";
-import { type Column, Listing } from "../table.tsx";
+import { type Column, Listing, Pager } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 
 type Run = RunList["runs"][number];
@@ -115,30 +115,11 @@ export function Runs() {
             ),
           }}
           columns={columns}
-          foot={({ cursor: next, cut }) =>
-            (next !== null || cursor.value !== null) && (
-              <footer>
-                {cut && <span>The newest runs were looked through; there may be more.</span>}
-                <span class="spring" />
-                <button
-                  type="button"
-                  class="button small"
-                  disabled={cursor.value === null}
-                  onClick={() => (cursor.value = null)}
-                >
-                  First
-                </button>
-                <button
-                  type="button"
-                  class="button small"
-                  disabled={next === null}
-                  onClick={() => (cursor.value = next)}
-                >
-                  Next
-                </button>
-              </footer>
-            )
-          }
+          foot={({ cursor: next, cut }) => (
+            <Pager cursor={cursor} next={next}>
+              {cut && <span>The newest runs were looked through; there may be more.</span>}
+            </Pager>
+          )}
         />
       </section>
     </>
