@@ -1,5 +1,7 @@
-// Three projects on two noisy cores, one after the other: "core", then "fault" (real processes, killed and paused; they
-// mostly wait), then "browser", by itself, because a page on a busy machine is slow; two files of each run side by side.
+// Four projects on two noisy cores: "core" and "surface" (what people see: command line and dashboard), then "fault" (real
+// processes, killed and paused), then "browser", by itself, because a page on a busy machine is slow; two files of each run
+// side by side. The promises of the stores are tested on the oldest and the newest Postgres, the rest on the newest: that the
+// oldest understands every statement is a test of its own (test/sql/statements.test.ts).
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
@@ -9,6 +11,9 @@ const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, im
 const compiled = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url)),
 };
+
+const newest = { ...compiled, HOLDFAST_TEST_POSTGRES: "newest" };
+const surface = ["test/cli/**/*.test.ts", "test/dashboard/**/*.test.ts"];
 
 export default defineConfig({
   resolve: {
@@ -33,7 +38,18 @@ export default defineConfig({
           name: "core",
           globalSetup: [],
           include: ["test/**/*.test.ts"],
-          exclude: ["test/fault/**", "test/browser/**", "**/node_modules/**"],
+          exclude: [...surface, "test/fault/**", "test/browser/**", "**/node_modules/**"],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "surface",
+          env: newest,
+          globalSetup: [],
+          include: surface,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -58,7 +74,7 @@ export default defineConfig({
           name: "fault",
           // Real processes on a noisy machine: a deadline that was missed once is tried once more, and the report says so.
           retry: 1,
-          env: { ...compiled, HOLDFAST_TEST_POSTGRES: "newest" },
+          env: newest,
           globalSetup: [],
           include: ["test/fault/**/*.test.ts"],
           testTimeout: 120_000,

@@ -21,6 +21,7 @@ import { type HoldfastError, isHoldfastError, JobError, StateError } from "./err
 import { outdatedBy } from "./flow/advance.ts";
 import { isMoved, type MachinePlace } from "./flow/move.ts";
 import type { FlowRun } from "./flow/run.ts";
+import type { SignalDefinition } from "./flow/signal.ts";
 import type { ClaimedJob } from "./job.ts";
 import type { MiddlewareChain } from "./middleware.ts";
 import { describeFailure, type Failure } from "./policy/failure.ts";
@@ -52,7 +53,7 @@ export interface AttemptDeps {
 
 /** The part of a definition that runs. */
 export type Runnable = Pick<AnyJob, "input" | "run" | "attempts" | "timeoutMs"> &
-  Partial<Pick<AnyJob, "machine" | "version" | "upcast">>;
+  Partial<Pick<AnyJob, "machine" | "version" | "upcast" | "signals">>;
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
 // How long a job that needs newer code stays away from a worker that has older. Long enough that a deploy of minutes costs
@@ -81,6 +82,7 @@ export class Attempt {
   flow: FlowRun | null = null;
   /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
   committed = false;
+  #paused = false;
   /** Where a machine stands: whose retries count, and from when. */
   at: MachinePlace | null = null;
 
@@ -185,8 +187,20 @@ export class Attempt {
   stop(cause: StopCause): void {
     if (this.#ended || (this.#cause !== undefined && cause.kind !== "lost")) return;
     this.#cause = cause;
-    if (this.#controller === undefined || this.#controller.signal.aborted) return;
-    this.#controller.abort(reasonOf(cause, this.job));
+    if (this.#controller !== undefined && !this.#controller.signal.aborted)
+      this.#controller.abort(reasonOf(cause, this.job));
+    this.flow?.pause();
+  }
+
+  /** A run stops before its next step, and goes on from there when it is resumed. What has no steps comes to its end. */
+  pause(): void {
+    this.#paused = true;
+    this.flow?.pause();
+  }
+
+  /** Nothing new is to be begun: it was asked to pause, or told to stop. */
+  get pausing(): boolean {
+    return this.#paused || this.#cause !== undefined;
   }
 
   /** Ends the attempt without waiting for its handler any longer. True if the handler still ran. */
@@ -200,6 +214,10 @@ export class Attempt {
   }
 
   /** The version of the code that this attempt runs. */
+  get signals(): readonly SignalDefinition[] {
+    return this.#definition.signals ?? [];
+  }
+
   get version(): number {
     return this.#definition.version ?? 1;
   }
@@ -288,8 +306,11 @@ export class Attempt {
         return;
       }
     }
-    if (this.machine && this.#cause === undefined && isMoved(value)) {
-      this.#end({ kind: "moved", delayMs: value.delayMs });
+    if (this.machine && isMoved(value)) {
+      // A move is no end: it stands through a shutdown, and a cancel finds the machine between two steps.
+      const told = this.#cause;
+      const moved = { kind: "moved", delayMs: value.delayMs } as const;
+      this.#end(told === undefined || told.kind === "shutdown" ? moved : stoppedBy(told));
       return;
     }
     // A handler that finished in spite of a cancel or a shutdown has done the work: its result stands.
@@ -413,7 +434,7 @@ function stoppedBy(cause: StopCause): Outcome {
     case "cancelled":
       return { kind: "cancelled", reason: cause.reason };
     case "shutdown":
-      return { kind: "released", delayMs: 0, reason: "shutdown" };
+      return { kind: "released", delayMs: 0, reason: "shutdown", forced: true };
     case "lost":
       return { kind: "lost" };
   }

@@ -17,7 +17,7 @@ import { type BudgetTake, checkTokens } from "./policy/budget.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { checkName } from "./policy/name.ts";
 import { checkOptions } from "./policy/options.ts";
-import { override, type OverrideOptions, untilOf } from "./overrides.ts";
+import { budgetStands, override, type OverrideOptions, untilOf } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { BudgetRate, Store } from "./store.ts";
 
@@ -109,11 +109,7 @@ export class Budgets {
     const { store, retry } = this.#deps;
     const standard = given.default === true;
     const change = (): Promise<void> => store.setBudget(known, rate, standard);
-    const back = async (): Promise<Record<string, unknown> | null> => {
-      const row = (await store.budgets()).find((one) => one.name === known);
-      if (row === undefined) return null;
-      return { limit: row.limit, perMs: row.perMs, burst: row.burst, tuned: row.tuned };
-    };
+    const back = (): Promise<Record<string, unknown> | null> => budgetStands(store, known);
     // The code's numbers are no choice of an operator's: they neither end one nor can be for a while.
     if (standard && untilOf(when) !== null)
       throw new UsageError("BAD_OPTION", "default: true is the code's word, which has no end.", {

@@ -22,7 +22,7 @@ import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
 import type { StepInfo, StepSettings } from "./flow/ask.ts";
 import { FlowRun } from "./flow/run.ts";
-import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
+import { dataOf, schemasOf, type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import type { StepWriter } from "./flow/writer.ts";
 import type { ClaimedJob, NewJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
@@ -31,7 +31,6 @@ import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
-import { validate } from "./policy/schema.ts";
 import type { Store } from "./store.ts";
 import type { Outcome } from "./transition.ts";
 
@@ -240,11 +239,13 @@ export interface ContextAttempt {
   readonly at?: MachinePlace | null;
   /** Of the definition that runs. */
   readonly version?: number;
+  readonly signals?: readonly SignalDefinition[];
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
   endFlow?(outcome: Outcome): void;
   loseFlow?(): void;
+  readonly pausing?: boolean;
   /** A machine begins a step. */
   stand?(place: MachinePlace): void;
 }
@@ -357,13 +358,14 @@ export class AttemptContext implements JobContext {
     signal: string | SignalDefinition<unknown, Taken>,
     options?: WaitForOptions,
   ): Promise<Taken | null> {
-    const { name, data: schema } = signalOf(signal);
+    const { name, data: its } = signalOf(signal);
     const given = checkOptions(options, ["key", "timeout", "name"], "waitFor") as WaitForOptions;
     const timeoutMs = given.timeout === undefined ? null : durationMs(given.timeout, "timeout");
     const own = given.name === undefined ? `signal:${name}` : checkStepName(given.name);
     const data = await this.#flow.waitFor(own, topicOf(name, given.key), timeoutMs);
-    if (schema === null || data === null) return data as Taken | null;
-    return (await validate(schema, data, `data of signal "${name}"`, "SIGNAL_INVALID")) as Taken;
+    const schema = its ?? schemasOf(name, [this.#attempt])[0];
+    if (schema === undefined || data === null) return data as Taken | null;
+    return (await dataOf(schema, name, data)) as Taken;
   }
 
   // Not asynchronous: `all` knows the promises that the run gave.
@@ -452,6 +454,7 @@ export class AttemptContext implements JobContext {
       patiently,
       stand: (place) => attempt.stand?.(place),
       lost: () => attempt.loseFlow?.(),
+      pausing: () => attempt.pausing === true,
     };
   }
 
@@ -474,6 +477,7 @@ export class AttemptContext implements JobContext {
       signal: () => attempt.signal,
       onEnd: (outcome) => attempt.endFlow?.(outcome),
       onLost: () => attempt.loseFlow?.(),
+      pausing: () => attempt.pausing === true,
       dry: dry ?? null,
       version: attempt.version ?? 1,
     });

@@ -22,6 +22,7 @@ import {
   type UniqueScope,
 } from "./contract.ts";
 import { shown, UsageError } from "./errors.ts";
+import { isSignal, type SignalDefinition } from "./flow/signal.ts";
 import type { JobExtras, LaneLimits } from "./job.ts";
 import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
 import { checkTokens } from "./policy/budget.ts";
@@ -73,6 +74,8 @@ export interface AnyJob extends AnyContract {
   readonly version?: number;
   /** From each version to the next. */
   readonly upcast?: Upcast | null;
+  /** What it waits for, where it says so. */
+  readonly signals?: readonly SignalDefinition[];
   /** Set for machines. */
   readonly machine?: object | null;
 }
@@ -140,6 +143,11 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly version?: number | undefined;
   /** Brings inputs of older versions up to the newest, one version at a time. */
   readonly upcast?: Upcast | undefined;
+  /**
+   * The signals that it waits for, as `defineSignal` makes them: their data is checked where it is sent by a process that has this
+   * definition, and in the run; the dashboard makes a form of it.
+   */
+  readonly signals?: readonly SignalDefinition[] | undefined;
 }
 
 const optionNames = [
@@ -159,6 +167,7 @@ const optionNames = [
   "keep",
   "version",
   "upcast",
+  "signals",
   "run",
 ];
 
@@ -227,6 +236,7 @@ export function defineJob(given: object): unknown {
     row,
     version: version ?? 1,
     upcast,
+    signals: optional(options.signals, (value) => checkSignals(value, what("signals"))) ?? [],
     run: optional(options.run, (value) => checkFunction(value, what("run"))),
   });
 }
@@ -340,6 +350,16 @@ function checkUpcast(value: unknown, version: number, what: string): Upcast {
     checkFunction(step, `${what}[${from}]`);
   }
   return value as Upcast;
+}
+
+function checkSignals(value: unknown, what: string): readonly SignalDefinition[] {
+  if (!Array.isArray(value) || !value.every(isSignal))
+    throw bad(what, "an array of signals made by defineSignal", value);
+  const names = value.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined)
+    throw new UsageError("BAD_OPTION", `The ${what} name "${twice}" twice.`, { details: { what } });
+  return Object.freeze([...value]);
 }
 
 function checkSchemaOption(value: unknown, what: string): StandardSchemaV1 {

@@ -81,6 +81,10 @@ const itemNames = ["job", "input", ...optionNames.filter((name) => name !== "tx"
 
 const maxCarrierChars = 8_192;
 
+/** What a job that comes with others is written down as. */
+type Marked = (job: NewJob, place: number) => NewJob;
+const asItIs: Marked = (job) => job;
+
 /** Enqueues for one client. */
 export class Enqueuer {
   readonly #deps: EnqueueDeps;
@@ -139,15 +143,39 @@ export class Enqueuer {
     options: { readonly tx?: object | undefined } | undefined,
     parentId: string | null,
   ): Promise<EnqueueResult[]> {
+    return this.#many(items, options, parentId, asItIs);
+  }
+
+  /** The same, as a batch with this id; `then`: the last of them comes after the others. */
+  enqueueBatch(
+    items: readonly EnqueueItem[],
+    options: { readonly tx?: object | undefined },
+    { id, then }: { readonly id: string; readonly then: boolean },
+  ): Promise<EnqueueResult[]> {
+    const last = then ? items.length - 1 : items.length;
+    return this.#many(items, options, null, (job, place) => ({
+      ...job,
+      batch: { id, role: place === last ? "then" : "job" },
+    }));
+  }
+
+  #many(
+    items: readonly EnqueueItem[],
+    options: { readonly tx?: object | undefined } | undefined,
+    parentId: string | null,
+    marked: Marked,
+  ): Promise<EnqueueResult[]> {
     try {
       this.#deps.checkOpen(parentId);
       const { tx } = checkOptions(options, ["tx"], "enqueueMany") as { tx?: object };
       checkItems(items);
       if (items.length === 0) return Promise.resolve([]);
-      if (this.#deps.around.enqueues.length > 0) return this.#manyThroughMiddleware(items, tx, parentId);
-      const prepared = items.map((item, i) =>
-        at(i, () => this.#prepare(item.job, item.input, item, parentId, tx !== undefined)),
-      );
+      if (this.#deps.around.enqueues.length > 0)
+        return this.#manyThroughMiddleware(items, tx, parentId, marked);
+      const prepared = items.map((item, i) => {
+        const made = at(i, () => this.#prepare(item.job, item.input, item, parentId, tx !== undefined));
+        return made instanceof Promise ? made.then((job) => marked(job, i)) : marked(made, i);
+      });
       return this.#writeAll(prepared, tx);
     } catch (error) {
       return Promise.reject(error);
@@ -239,6 +267,7 @@ export class Enqueuer {
     items: readonly EnqueueItem[],
     tx: object | undefined,
     parentId: string | null,
+    marked: Marked,
   ): Promise<EnqueueResult[]> {
     const arrived = new Map<number, NewJob>();
     const { promise: written, resolve, reject } = Promise.withResolvers<ReadonlyMap<number, Enqueued>>();
@@ -263,7 +292,7 @@ export class Enqueuer {
         const request = requestOf(item.job, item.input, item);
         return await this.#deps.around.enqueue(request, async () => {
           const prepared = this.#prepare(item.job, request.input, withContext(item, request), parentId);
-          arrived.set(i, await withCarrier(prepared, request.carrier));
+          arrived.set(i, marked(await withCarrier(prepared, request.carrier), i));
           counted = true;
           arrive();
           return (await written).get(i) as Enqueued;

@@ -19,6 +19,8 @@ export interface ClientEnv {
   /** Unique for each boot of the machine, as near as it can be had. */
   readonly hostId: string;
   readonly cpus: number;
+  /** "node 24.21.0". Left out: not told. */
+  readonly runtime?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends the process, with the exit code that is set. Left out: it cannot be ended from here. */
   readonly exit?: () => void;
@@ -32,9 +34,16 @@ export function processEnv(): Omit<ClientEnv, "clock" | "random"> {
     pid: process.pid,
     hostId: `${host}-${bootId()}`,
     cpus: availableParallelism(),
+    runtime: runtimeOf(process.versions),
     env: process.env,
     exit: () => process.exit(),
   };
+}
+
+/** What runs this program. Bun and Deno tell a version of Node's as well, which they are not. */
+export function runtimeOf(versions: Readonly<Record<string, string | undefined>>): string {
+  const name = ["bun", "deno", "node"].find((one) => versions[one] !== undefined) ?? "unknown";
+  return `${name} ${versions[name] ?? ""}`.trim();
 }
 
 /** Linux tells boots apart; elsewhere the machine's name must do. */

@@ -82,9 +82,13 @@ export type ErrorCode =
   // --- the thing is not in a state that allows it ----------------------------------------------------------
   /** The attempt is no longer leased to this holder; it may write nothing more. */
   | "LEASE_LOST"
-  /** No job has this id. */
   | "FORK_REFUSED"
+  /** No job has this id. */
   | "JOB_NOT_FOUND"
+  /** The command line: this Node can neither run TypeScript nor open SQLite. */
+  | "NODE_TOO_OLD"
+  /** The command line: no operation, or no cause of failures, has this id. */
+  | "NOT_FOUND"
   /** The job ended dead, so it has no result. */
   | "JOB_DEAD"
   /** The job ended cancelled, so it has no result. */

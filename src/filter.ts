@@ -10,6 +10,7 @@ import { instantMs } from "./policy/duration.ts";
 import { isId } from "./policy/id.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkOptions } from "./policy/options.ts";
+import { checkTrace } from "./policy/trace.ts";
 import type { JobFilter } from "./store.ts";
 
 /**
@@ -27,6 +28,12 @@ export interface JobQuery {
   readonly lane?: string | undefined;
   /** The unique key. */
   readonly key?: string | undefined;
+  /** The id of a run: the jobs that it called or enqueued, and not itself. */
+  readonly workflow?: string | undefined;
+  /** The id of a batch, as `hf.batch` gives it: its jobs. */
+  readonly batch?: string | undefined;
+  /** The id of a trace (32 hexadecimal digits), or a traceparent: the jobs that were enqueued in it. */
+  readonly trace?: string | undefined;
   /** Text that the input, the context or the latest error contains. */
   readonly search?: string | undefined;
   /** Created at or after. */
@@ -43,6 +50,9 @@ export const FILTER_OPTIONS: readonly string[] = [
   "name",
   "lane",
   "key",
+  "workflow",
+  "batch",
+  "trace",
   "search",
   "since",
   "until",
@@ -57,6 +67,9 @@ export function checkFilter(query: JobQuery): JobFilter {
   if (query.name !== undefined) filter.name = asList(query.name).map((name) => checkName(name, "name"));
   if (query.lane !== undefined) filter.lane = checkText(query.lane, "lane");
   if (query.key !== undefined) filter.key = checkText(query.key, "key");
+  if (query.workflow !== undefined) filter.workflow = checkRunId(query.workflow);
+  if (query.batch !== undefined) filter.batch = checkBatchId(query.batch);
+  if (query.trace !== undefined) filter.trace = checkTrace(query.trace);
   if (query.search !== undefined && query.search !== "") filter.search = checkSearch(query.search);
   if (query.since !== undefined) filter.since = instantMs(query.since, "since");
   if (query.until !== undefined) filter.until = instantMs(query.until, "until");
@@ -80,6 +93,34 @@ export function checkBulkFilter(query: JobQuery, what: string): JobFilter {
 export function checkIdText(id: unknown, what: string): string {
   if (typeof id === "string") return id.toLowerCase();
   throw new UsageError("BAD_OPTION", `${what} takes the id of a job (a string); got ${shown(id)}.`);
+}
+
+/**
+ * The id of a run. What cannot be one is refused: in a bulk action it would otherwise mean nothing, or everything.
+ *
+ * @throws UsageError BAD_OPTION
+ */
+export function checkRunId(id: unknown): string {
+  const known = typeof id === "string" ? id.toLowerCase() : "";
+  if (isId(known)) return known;
+  throw new UsageError("BAD_OPTION", `workflow must be the id of a run; got ${shown(id)}.`, {
+    details: { option: "workflow" },
+  });
+}
+
+/**
+ * The id of a batch, for the same reason.
+ *
+ * @throws UsageError BAD_OPTION
+ */
+export function checkBatchId(id: unknown): string {
+  const known = typeof id === "string" ? id.toLowerCase() : "";
+  if (isId(known)) return known;
+  throw new UsageError(
+    "BAD_OPTION",
+    `batch must be the id of a batch, as hf.batch gives it; got ${shown(id)}.`,
+    { details: { option: "batch" } },
+  );
 }
 
 function checkIds(ids: unknown): readonly string[] {

@@ -1,7 +1,8 @@
 /**
  * Health, readiness and queue latency: small answers for load balancers, orchestrators and autoscalers.
  *
- * Functions over a client, so that any HTTP server can mount them; `holdfast/dashboard` does. None of them throws for a
+ * Functions over a client, so that any HTTP server can mount them; `holdfast/dashboard` does, below its `/api/v1`, and tells those who
+ * bring no token yes or no. None of them throws for a
  * database that is away: that is what they are there to tell.
  * Not here: metrics over time (metrics.ts, prometheus/), what to do about a fault (cli/commands/doctor.ts).
  */
@@ -28,6 +29,7 @@ export interface Health {
 export interface Latency {
   /** Age of the oldest ready job of any of the queues, in milliseconds. */
   readonly lagMs: number;
+  /** Ready jobs, counted to 10,000 of a kind: at least so many. */
   readonly ready: number;
   readonly running: number;
   readonly queues: readonly {
@@ -39,6 +41,8 @@ export interface Latency {
 }
 
 const defaultTimeout = "2s";
+/** So far a kind's jobs are counted: a probe that comes every few seconds must not count a million. */
+const mostCounted = 10_000;
 
 /**
  * Whether this process is alive and can reach its database: for liveness probes. Never rejects.
@@ -82,7 +86,7 @@ export async function latency(
   options: { readonly queues?: readonly string[] | undefined } = {},
 ): Promise<Latency> {
   const wanted = options.queues === undefined ? null : new Set(options.queues);
-  const queues = (await hf.queues.list())
+  const queues = (await hf.queues.list({ upTo: mostCounted }))
     .filter(({ name }) => wanted === null || wanted.has(name))
     .map(({ name, lagMs, counts, paused }) => ({
       queue: name,

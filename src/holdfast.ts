@@ -29,7 +29,7 @@ import { EventLog } from "./event-log.ts";
 import { JobLog } from "./job-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
 import { checkFlows, type FlowReport } from "./flow/check.ts";
-import { type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
+import { checkDeclared, dataOf, type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import { Gather } from "./gather.ts";
 import { Errors } from "./error-groups.ts";
 import { Holds } from "./holds.ts";
@@ -47,7 +47,6 @@ import { type Duration, durationMs } from "./policy/duration.ts";
 import { idFactory } from "./policy/id.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
-import { validate } from "./policy/schema.ts";
 import { Overrides } from "./overrides.ts";
 import { Queues } from "./queues.ts";
 import { Results } from "./result.ts";
@@ -236,6 +235,10 @@ export class Holdfast implements AsyncDisposable {
       ...shared,
       events,
       cancelHere: (id, reason) => this.#cancelHere(id, reason),
+      pauseHere: (id) => {
+        for (const worker of this.#workersHere) worker.pauseLocal(id);
+      },
+      env: { now: () => env.clock.now(), random: env.random },
       nextTurn,
       newId: this.#newId,
       committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
@@ -280,8 +283,19 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** @internal For what is built on a client and ships with it: the dashboard. */
-  get internals(): { readonly store: Store; readonly settings: ClientSettings; readonly env: ClientEnv } {
-    return { store: this.#store, settings: this.#settings, env: this.#env };
+  get internals(): {
+    readonly store: Store;
+    readonly settings: ClientSettings;
+    readonly env: ClientEnv;
+    /** What this process was given to work on, also by a worker that has stopped. */
+    readonly definitions: ReadonlyMap<string, AnyJob>;
+  } {
+    return {
+      store: this.#store,
+      settings: this.#settings,
+      env: this.#env,
+      definitions: this.#definitions,
+    };
   }
 
   /** @internal What must be known before the first call. */
@@ -365,7 +379,8 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Sends a signal: the run that waits for it goes on; if none does yet, it is kept until one does or it expires. Each is
-   * taken by one run.
+   * taken by one run. Data is checked against the definition that is given; by name, against what the jobs that this process
+   * works on declare (`signals`).
    *
    * @throws UsageError SIGNAL_INVALID, INPUT_NOT_JSON, BAD_NAME, BAD_KEY
    * @example
@@ -379,7 +394,8 @@ export class Holdfast implements AsyncDisposable {
     const { name, data: schema } = signalOf(signal);
     const given = checkOptions(options, ["key", "data", "expires"], "signal") as SignalOptions<Sent>;
     const data: unknown = given.data ?? null;
-    if (schema !== null) await validate(schema, data, `data of signal "${name}"`, "SIGNAL_INVALID");
+    if (schema === null) await checkDeclared(name, data, this.#definitions.values());
+    else await dataOf(schema, name, data);
     const text = encodeJson(data, "data", this.#settings.maxPayloadBytes, {
       notJson: "INPUT_NOT_JSON",
       tooLarge: "INPUT_TOO_LARGE",
@@ -390,11 +406,12 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Enqueues jobs together and, if asked, one that runs when all of them have ended.
+   * Enqueues jobs together and, if asked, one that runs when all of them have ended. `id` is what the batch is found by:
+   * `hf.jobs.list({ batch: id })` gives its jobs, `holdfast batches list` and the dashboard how far it is.
    *
    * @throws UsageError as `enqueueMany`
    * @example
-   * const { jobs, then } = await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {
+   * const { id, jobs, then } = await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {
    *   then: { job: report, input: {} },
    *   onDead: "continue",
    * });
@@ -402,16 +419,20 @@ export class Holdfast implements AsyncDisposable {
   async batch<const Items extends readonly EnqueueItem[]>(
     items: Items & CheckedItems<Items>,
     options: BatchOptions = {},
-  ): Promise<{ readonly jobs: EnqueueResults<Items>; readonly then: EnqueueResult | null }> {
+  ): Promise<{
+    readonly id: string;
+    readonly jobs: EnqueueResults<Items>;
+    readonly then: EnqueueResult | null;
+  }> {
     const { then, onDead } = checkOptions(options, ["then", "onDead", "tx"], "batch") as BatchOptions;
     const list = (items as readonly EnqueueItem[]).map((item) => ({ ...item, id: item.id ?? this.#newId() }));
     const tx = options.tx === undefined ? {} : { tx: options.tx };
     const after = list.map(({ id }) => id);
     const all = then === undefined ? list : [...list, { ...then, after, onDead: onDead ?? "cancel" }];
-    const outcomes = await this.enqueueMany(all as never, tx);
-    const results = outcomes as EnqueueResult[];
+    const id = this.#newId();
+    const results = await this.#enqueuer.enqueueBatch(all, tx, { id, then: then !== undefined });
     const last = then === undefined ? null : (results.at(-1) ?? null);
-    return { jobs: results.slice(0, list.length) as EnqueueResults<Items>, then: last };
+    return { id, jobs: results.slice(0, list.length) as EnqueueResults<Items>, then: last };
   }
 
   /**
@@ -457,7 +478,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * How many jobs are where, and what this client has counted.
+   * How many jobs are where, and what this client has counted. Exact, which costs a look at every job: at a million it takes
+   * seconds. What asks again and again takes `hf.queues.list({ upTo })`.
    *
    * @example
    * const { totals, lagMs } = await hf.stats();

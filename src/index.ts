@@ -55,6 +55,8 @@ export type {
   CalendarOptions,
   ScheduleCalendar,
   ScheduleEdit,
+  ScheduleRun,
+  ScheduleRunsOptions,
   Schedules,
   ScheduleState,
 } from "./schedules.ts";

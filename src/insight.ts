@@ -7,6 +7,7 @@
  * Not here: the statements (sql/insight.ts and the dialects), HTTP (dashboard/).
  */
 import type { JobState, StepKind } from "./job.ts";
+import type { IdPart } from "./policy/id-part.ts";
 import type { WordFilter } from "./policy/range.ts";
 import type { ErrorGroupChange, TriageState } from "./policy/triage.ts";
 import type { QueueSettings } from "./queue-settings.ts";
@@ -21,6 +22,12 @@ export interface InsightFilter extends WordFilter {
   readonly names?: readonly string[];
   readonly lane?: string;
   readonly key?: string;
+  /** The id of a run: what it called or enqueued. */
+  readonly workflow?: string;
+  /** The id of a batch: the jobs that were enqueued as one. */
+  readonly batch?: string;
+  /** The id of a trace: what was enqueued in it. */
+  readonly trace?: string;
   /** Created at or after. */
   readonly since?: number;
   /** Created before. */
@@ -39,6 +46,8 @@ export interface JobSummary {
   readonly name: string;
   readonly queue: string;
   readonly state: JobState;
+  /** It waits to be resumed. */
+  readonly paused: boolean;
   readonly priority: number;
   readonly attempt: number;
   readonly maxAttempts: number;
@@ -73,6 +82,7 @@ export interface JobDetail extends JobSummary {
     message: string;
     stack: string | null;
     ranMs?: number;
+    lost?: true;
   }[];
   readonly throttles: number;
   readonly leaseUntil: number | null;
@@ -80,6 +90,35 @@ export interface JobDetail extends JobSummary {
   readonly deadlineAt: number | null;
   /** Of the W3C trace context that came with the enqueue. */
   readonly traceId: string | null;
+  /** What somebody has asked of it while it runs, and it has not done yet. */
+  readonly wish: "cancel" | "pause" | null;
+  /** Of the code that it needs: that enqueued it, or took it on since. */
+  readonly version: number;
+  /** What made it, and the runs of the same schedule before and after it, as far as they are kept. */
+  readonly schedule: {
+    readonly name: string;
+    readonly at: number;
+    readonly by: "slot" | "hand" | "backfill";
+    readonly previous: ScheduleNeighbour | null;
+    readonly next: ScheduleNeighbour | null;
+  } | null;
+  /** The batches that it is of, or comes after; newest first. */
+  readonly batches: readonly BatchOfJob[];
+}
+
+/** A batch, as one of its jobs knows it. */
+export interface BatchOfJob {
+  readonly id: string;
+  /** One of its jobs, or the one that comes after them. */
+  readonly role: "job" | "then";
+  readonly total: number;
+  readonly then: { readonly id: string; readonly name: string } | null;
+}
+
+/** A slot of a schedule, and the job that it made. */
+export interface ScheduleNeighbour {
+  readonly at: number;
+  readonly jobId: string;
 }
 
 /** A page of summaries. */
@@ -126,6 +165,8 @@ export interface LineTally {
   readonly scheduled: CappedCount;
   readonly waiting: CappedCount;
   readonly running: number;
+  /** How many of those each session holds. */
+  readonly heldBy: ReadonlyMap<number, number>;
   /** When the oldest ready job became due. */
   readonly oldestAt: number | null;
   /** When the longest running attempt started. */
@@ -225,6 +266,19 @@ export interface AuditEntry {
 export interface AuditLine extends AuditEntry {
   readonly id: number;
   readonly at: number;
+  /** The entry whose action this one took back. */
+  readonly undoes: number | null;
+  /** The entry that took this one back. */
+  readonly undoneBy: number | null;
+}
+
+/** What stands about a cause of failures. */
+export interface ErrorDecision extends Pick<
+  ErrorGroup,
+  "state" | "untilAt" | "untilCount" | "note" | "link"
+> {
+  /** When it was decided; null: never. */
+  readonly at: number | null;
 }
 
 /** How the database is. */
@@ -258,8 +312,8 @@ export interface RunOutline {
   readonly steps: readonly {
     readonly name: string;
     readonly kind: StepKind;
-    readonly startedAt: number;
-    readonly endedAt: number | null;
+    readonly place: number | null;
+    readonly given: number;
   }[];
 }
 
@@ -270,7 +324,7 @@ export interface RunFilter {
   readonly names?: readonly string[];
   /** It failed, or a step of it did, and will be tried again. */
   readonly retrying?: boolean;
-  /** At one step for longer than this. */
+  /** At one step for longer than this. A sleep that is not over, and the pause before a next try, do not count. */
   readonly atLeastMs?: number;
 }
 
@@ -300,8 +354,72 @@ export interface RunPage {
   readonly cut: boolean;
 }
 
+/** Which batches. */
+export interface BatchFilter {
+  /** Open: some of its jobs have not ended; failed: some have ended badly. */
+  readonly state?: "open" | "ended" | "failed";
+}
+
+/** What was enqueued together, and how far it is. */
+export interface BatchSummary {
+  readonly id: string;
+  readonly createdAt: number;
+  /** The kinds of its jobs, the first few. */
+  readonly names: readonly string[];
+  /** How many jobs it had. */
+  readonly total: number;
+  /** How many of them were looked at, the newest; what follows is among those. */
+  readonly counted: number;
+  /** There are more. */
+  readonly cut: boolean;
+  readonly done: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  /** Not ended; those that run are among them. */
+  readonly open: number;
+  readonly running: number;
+  /** Not kept any more. */
+  readonly gone: number;
+  /** When the first of them started, and when the last of them ended; null: not yet, or there are more than were looked at. */
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** What runs when all have ended. */
+  readonly then: {
+    readonly id: string;
+    readonly name: string;
+    /** Null: it is not kept any more. */
+    readonly state: JobState | null;
+  } | null;
+  /** What becomes of it when one ends badly. */
+  readonly policy: "cancel" | "continue" | "wait" | null;
+}
+
+/** A page of batches, newest first. */
+export interface BatchPage {
+  readonly batches: readonly BatchSummary[];
+  /** Where to go on; null at the end. With a filter a page may be short and have more behind it. */
+  readonly cursor: string | null;
+}
+
+/** Ids by a part of them. */
+export interface IdMatches {
+  /** Newest first. */
+  readonly ids: readonly string[];
+  /** There are others that begin or end so. */
+  readonly more: boolean;
+  /** Where to look on for ids that end so; null: every job was looked at. */
+  readonly cursor: string | null;
+  /** When the oldest that was looked at was made; null: there was none. */
+  readonly since: number | null;
+}
+
 /** The looks. */
 export interface Insight {
+  /**
+   * The jobs whose ids begin or end so: of those that begin so the newest, of those that end so the ones among as many of the newest
+   * jobs as a few milliseconds suffice for. From a cursor on only ends are looked for.
+   */
+  matching(part: IdPart, page: { limit: number; cursor: string | null }): Promise<IdMatches>;
   /** Newest first; with `order: "due"` (scheduled jobs by queue and name alone) the next due first. */
   browse(
     filter: InsightFilter,
@@ -314,6 +432,8 @@ export interface Insight {
   inspect(id: string): Promise<JobDetail | null>;
   /** Newest first. */
   runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage>;
+  /** Newest first; how far each is, is counted up to a bound. */
+  batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage>;
   /** The newest run of a kind that ended well and had steps, among its newest few; null: there is none in reach. */
   outline(name: string): Promise<RunOutline | null>;
   /** Live jobs by queue and kind. */
@@ -325,8 +445,8 @@ export interface Insight {
   failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy>;
   /** Writes what was decided about a cause. False: no failure has it. */
   triage(group: string, change: ErrorGroupChange): Promise<boolean>;
-  /** The queues that have a row of their own: paused, cooled down, or with settings. */
-  queueRows(): Promise<
+  /** The queues that have a row of their own (of these names): paused, cooled down, or with settings. */
+  queueRows(names?: readonly string[]): Promise<
     readonly {
       name: string;
       pausedAt: number | null;
@@ -335,7 +455,15 @@ export interface Insight {
       settings: QueueSettings;
     }[]
   >;
-  addAudit(entry: AuditEntry): Promise<void>;
-  audit(page: { limit: number; before: number | null }): Promise<readonly AuditLine[]>;
+  /** What was decided about a cause, by its own row alone; null: nothing is kept of it. */
+  decision(group: string): Promise<ErrorDecision | null>;
+  /** False: what it undoes was undone already, and nothing was written. */
+  addAudit(entry: AuditEntry & { readonly undoes?: number }): Promise<boolean>;
+  /** Newest first; all of it, or what was done to one thing. */
+  audit(page: {
+    readonly limit: number;
+    readonly before: number | null;
+    readonly target?: string;
+  }): Promise<readonly AuditLine[]>;
   health(): Promise<DatabaseHealth>;
 }

@@ -88,17 +88,19 @@ export interface Job<Input = unknown, Output = unknown> {
   /** The machine step it is at; null for plain jobs. */
   readonly step: string | null;
   /** What a run that has begun, or a job that has not, waits for; null while it does not. */
-  readonly waitsFor: "sleep" | "signal" | "jobs" | null;
+  readonly waitsFor: "sleep" | "signal" | "jobs" | "resume" | null;
 }
 
-/** One failed attempt, as `job.errors` lists it. */
+/** One attempt that failed or was lost, as `job.errors` lists it. */
 export interface JobFailure {
   readonly at: Date;
   readonly attempt: number;
   readonly message: string;
   readonly stack: string | null;
-  /** How long the attempt ran; left out where nobody measured it (a crash, a cancel before the start). */
+  /** How long the attempt ran; of a lost one, until its lease passed. Left out where nobody knows (a cancel before the start). */
   readonly ranMs?: number;
+  /** It did not fail: it was lost with its worker, which died or let the lease pass. */
+  readonly lost?: true;
 }
 
 /** Settings of a job that few jobs have: kept as one JSON text, null for plain jobs. */
@@ -111,7 +113,12 @@ export interface JobExtras {
   /** False: nothing is kept of this job once it is done. */
   readonly keep?: boolean;
   /** The schedule that made it, and for which slot (epoch milliseconds). */
-  readonly schedule?: { readonly name: string; readonly at: number };
+  readonly schedule?: {
+    readonly name: string;
+    readonly at: number;
+    /** Not by its slot: somebody asked for it. */
+    readonly by?: "hand" | "backfill";
+  };
   /** What a middleware sends along from the enqueue to the run, in whichever process: a trace's context. */
   readonly carrier?: Readonly<Record<string, string>>;
   /** The version of the definition that enqueued it; left out: 1. */
@@ -146,6 +153,8 @@ export interface NewJob {
   readonly laneLimits?: LaneLimits | null;
   /** Starts when these have ended. Left out by plain jobs. */
   readonly after?: { readonly ids: readonly string[]; readonly policy: "cancel" | "continue" | "wait" };
+  /** The batch that it is one job of, or comes after. Left out by plain jobs. */
+  readonly batch?: { readonly id: string; readonly role: "job" | "then" };
 }
 
 /** Which counts a running job stands in. */
@@ -207,6 +216,8 @@ export interface ClaimedJob {
   readonly crashes: number;
   /** A handler of it has run before, whether or not that attempt was given back. */
   readonly begun: boolean;
+  /** It runs only to undo what it has done. */
+  readonly undoing: boolean;
   /** Null: the definition's, else the default. */
   readonly maxAttempts: number | null;
   readonly timeoutMs: number | null;
@@ -221,6 +232,8 @@ export interface ClaimedJob {
   readonly extras: JobExtras | null;
   /** A cancel was asked for while an earlier holder had it (only set by `orphans`). */
   readonly cancelReason: string | null;
+  /** When the lease passed under which it was held; null: nobody knows any more (only set by `orphans`). */
+  readonly leaseUntil?: number | null;
   /** Which counts it stands in; left out for jobs without limits. */
   readonly counted?: Counted;
   /** Start by then, by the monotonic clock, or give it back: rates and budgets count starts, and this claim was one. */
@@ -234,3 +247,8 @@ export type StepKind = "step" | "sleep" | "signal" | "call" | "version" | "undo"
 
 /** A failure as it is kept in a job's row. */
 export type { FailureRecord, LaneLimits };
+
+/** The version of the code that a job needs at least: of that which enqueued it, or has taken it on since. */
+export function neededVersion(extras: JobExtras | null): number {
+  return Math.max(extras?.version ?? 1, extras?.advanced ?? 1);
+}

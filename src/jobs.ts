@@ -25,9 +25,12 @@ import type {
   JobChange,
   JobFilter,
   JobPage,
+  PauseOutcome,
+  ResumeOutcome,
   RetryOutcome,
   Store,
 } from "./store.ts";
+import { decide, policyFor } from "./transition.ts";
 import { historyOf, type JobHistory } from "./flow/job-history.ts";
 import { explain, type Why } from "./why.ts";
 
@@ -60,6 +63,9 @@ export interface JobsDeps {
   readonly events: Pick<Emitter, "has" | "emit">;
   /** Aborts the job if a worker of this process runs it. */
   readonly cancelHere: (id: string, reason: string) => void;
+  /** Stops its run before its next step, if a worker of this process runs it. */
+  readonly pauseHere: (id: string) => void;
+  readonly env: { readonly now: () => number; readonly random: () => number };
   /** Gives way to the event loop. */
   readonly nextTurn: () => Promise<void>;
   readonly newId: () => string;
@@ -101,6 +107,12 @@ const batchSize = 500;
 const mostChildren = 100_000;
 const live: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const cancelReason = "cancelled by user";
+const terminateReason = "terminated by user";
+/** How often what changes hands is run after. */
+const terminateRounds = 5;
+const pauseOutcomes = ["paused", "pause_requested", "ended", "not_found"] as const;
+const resumeOutcomes = ["resumed", "not_paused", "ended", "not_found"] as const;
+const terminateOutcomes = ["terminated", "cancel_requested", "ended", "not_found"] as const;
 const cancelOutcomes = ["cancelled", "cancel_requested", "ended", "not_found"] as const;
 const deleteOutcomes = {
   stop: ["deleted", "cancel_requested", "not_found"],
@@ -108,6 +120,15 @@ const deleteOutcomes = {
 } as const;
 const retryOutcomes = ["retried", "superseded", "not_ended", "not_found"] as const;
 const runNowOutcomes = ["due", "not_scheduled", "not_found"] as const;
+
+/** What `jobs.terminate` came to. */
+export type TerminateOutcome = "terminated" | "cancel_requested" | "ended" | "not_found";
+
+/** Options of `hf.jobs.pause`. */
+export interface PauseOptions {
+  /** Shown to whoever asks why. */
+  readonly reason?: string | undefined;
+}
 
 /** Options of `hf.jobs.delete`. */
 export interface DeleteOptions {
@@ -214,13 +235,84 @@ export class Jobs {
     const { cascade } = checkOptions(options, ["cascade"], "jobs.cancel") as CancelOptions;
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, CancelOutcome>> => {
       const outcomes = await this.#deps.retry.once(() => this.#deps.store.cancel(ids, cancelReason));
-      await this.#tellHolders(outcomes);
-      await this.#tellCancelled(outcomes);
+      await this.#tellHolders(outcomes, cancelReason);
+      await this.#tellCancelled(outcomes, cancelReason);
       if (cascade === true) await this.#cascade(ids, act);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.cancel", act);
     return this.#bulk(withStates(this.#filter(which, "jobs.cancel"), live), cancelOutcomes, act);
+  }
+
+  /**
+   * Ends jobs as cancelled, now: a handler that runs is not waited for (its signal aborts, and nothing it still does
+   * counts), and no step is undone. For what `cancel` cannot end: a handler that ignores its signal, an undo that never works.
+   *
+   * @example
+   * await hf.jobs.terminate(id);   // "terminated" | "ended" | "not_found"; rarely "cancel_requested": it changed hands too fast
+   */
+  terminate(id: string, options?: CancelOptions): Promise<TerminateOutcome>;
+  terminate(filter: JobQuery, options?: CancelOptions): Promise<BulkResult<TerminateOutcome>>;
+  async terminate(
+    which: string | JobQuery,
+    options?: CancelOptions,
+  ): Promise<TerminateOutcome | BulkResult<TerminateOutcome>> {
+    const { cascade } = checkOptions(options, ["cascade"], "jobs.terminate") as CancelOptions;
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, TerminateOutcome>> => {
+      const outcomes = await this.#terminate(ids);
+      if (cascade === true) await this.#cascade(ids, act);
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.terminate", act);
+    return this.#bulk(withStates(this.#filter(which, "jobs.terminate"), live), terminateOutcomes, act);
+  }
+
+  /**
+   * Holds jobs where they are until `resume`: what has not started does not start, what sleeps or waits does not go on, and a
+   * workflow that runs stops before its next step (`pause_requested` until then). A handler without steps comes to its end; if it
+   * fails, it is not tried again before `resume`. Attempts, steps, unique key and place in a lane are kept.
+   *
+   * @example
+   * await hf.jobs.pause(id, { reason: "the invoice is disputed" });   // "paused" | "pause_requested" | "ended" | "not_found"
+   */
+  pause(id: string, options?: PauseOptions): Promise<PauseOutcome>;
+  pause(filter: JobQuery, options?: PauseOptions): Promise<BulkResult<PauseOutcome>>;
+  async pause(
+    which: string | JobQuery,
+    options?: PauseOptions,
+  ): Promise<PauseOutcome | BulkResult<PauseOutcome>> {
+    const { reason } = checkOptions(options, ["reason"], "jobs.pause") as PauseOptions;
+    const why = reason === undefined || reason === "" ? "by user" : checkText(reason, "reason", 4_096);
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, PauseOutcome>> => {
+      const outcomes = await this.#deps.retry.repeatable(() => this.#deps.store.pause(ids, why));
+      for (const [id, outcome] of outcomes) if (outcome === "pause_requested") this.#deps.pauseHere(id);
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.pause", act);
+    return this.#bulk(withStates(this.#filter(which, "jobs.pause"), live), pauseOutcomes, act);
+  }
+
+  /**
+   * Lets paused jobs go on: a retry or a start at its time, or at once if that has passed; a workflow looks at once whether what
+   * it waited for is there. Its queue may still be paused.
+   *
+   * @example
+   * await hf.jobs.resume(id);   // "resumed" | "not_paused" | "ended" | "not_found"
+   */
+  resume(id: string): Promise<ResumeOutcome>;
+  resume(filter: JobQuery): Promise<BulkResult<ResumeOutcome>>;
+  async resume(which: string | JobQuery): Promise<ResumeOutcome | BulkResult<ResumeOutcome>> {
+    const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, ResumeOutcome>> => {
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.resume(ids));
+      if ([...outcomes.values()].includes("resumed")) this.#deps.store.wake({ kind: "any" });
+      return outcomes;
+    };
+    if (typeof which === "string") return this.#one(which, "jobs.resume", act);
+    return this.#bulk(
+      withStates(this.#filter(which, "jobs.resume"), ["waiting", "running"]),
+      resumeOutcomes,
+      act,
+    );
   }
 
   /**
@@ -243,7 +335,7 @@ export class Jobs {
       });
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, DeleteOutcome>> => {
       const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids, running));
-      await this.#tellHolders(outcomes);
+      await this.#tellHolders(outcomes, cancelReason);
       return outcomes;
     };
     if (typeof which === "string") return this.#one(which, "jobs.delete", act);
@@ -307,13 +399,15 @@ export class Jobs {
   }
 
   /**
-   * Puts jobs that have not started elsewhere: to another time, queue or priority. The others are passed over, and the
+   * Puts jobs that have not started elsewhere: to another time, queue or priority. Dead jobs (`state: "dead"`) take another
+   * queue and priority and stay dead there, until they are retried. The others are passed over, and the
    * answer says why: they run, have ended, are `waiting` (a run that sleeps or waits says itself when it goes on), would be
    * `past_deadline`, or are `keyed` (unique within their queue, which they would leave).
    *
    * @example
    * await hf.jobs.edit(id, { delay: "2h" });                        // "edited"
    * await hf.jobs.edit({ queue: "mail" }, { queue: "mail-slow" });  // { matched: 12, edited: 11, running: 1, … }
+   * await hf.jobs.edit({ queue: "mail", state: "dead" }, { queue: "mail-dead" });  // put aside
    */
   edit(id: string, change: JobEdit): Promise<EditOutcome>;
   edit(filter: JobQuery, change: JobEdit): Promise<BulkResult<EditOutcome>>;
@@ -359,6 +453,56 @@ export class Jobs {
     return retry.repeatable(() => historyOf(store, job));
   }
 
+  async #terminate(ids: readonly string[]): Promise<Map<string, TerminateOutcome>> {
+    const outcomes = new Map<string, TerminateOutcome>();
+    // What is given back or taken up meanwhile is met in the next round. Nobody is asked first: who obeys a cancel undoes.
+    let left = ids;
+    for (let round = 0; round < terminateRounds && left.length > 0; round += 1) {
+      for (const id of await this.#wrest(left)) outcomes.set(id, "terminated");
+      const rest = left.filter((id) => !outcomes.has(id));
+      left = await this.#endIdle(rest, outcomes);
+    }
+    if (left.length === 0) return outcomes;
+    const asked = await this.#deps.retry.once(() => this.#deps.store.cancel(left, terminateReason));
+    await this.#tellHolders(asked, terminateReason);
+    for (const [id, outcome] of asked) outcomes.set(id, outcome === "cancelled" ? "terminated" : outcome);
+    return outcomes;
+  }
+
+  /** Ends those that nobody holds; gives those that somebody does. */
+  async #endIdle(ids: readonly string[], outcomes: Map<string, TerminateOutcome>): Promise<string[]> {
+    if (ids.length === 0) return [];
+    const { store, retry } = this.#deps;
+    const ended = await retry.once(() => store.cancel(ids, terminateReason, { undo: false }));
+    await this.#tellCancelled(ended, terminateReason);
+    const held: string[] = [];
+    for (const [id, outcome] of ended) {
+      if (outcome === "cancel_requested") held.push(id);
+      else outcomes.set(id, outcome === "cancelled" ? "terminated" : outcome);
+    }
+    return held;
+  }
+
+  /** Takes running jobs out of their holders' hands, and ends them. */
+  async #wrest(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { store, retry, env } = this.#deps;
+    const held = await retry.repeatable(() => store.held(ids));
+    if (held.length === 0) return new Set();
+    const ends = held.map((job) => ({
+      session: job.session,
+      end: decide(job, { kind: "cancelled", reason: terminateReason }, policyFor(job, null, null), {
+        now: env.now(),
+        random: env.random,
+      }),
+    }));
+    const wrested = await retry.once(() => store.wrest(ends));
+    const { events } = this.#deps;
+    if (events.has("job.cancelled"))
+      for (const { id, name, queue } of held)
+        if (wrested.has(id)) events.emit("job.cancelled", { id, name, queue, reason: terminateReason });
+    return wrested;
+  }
+
   /** Children first found, then theirs: a page at a time, until there are no more. */
   async #cascade(ids: readonly string[], act: (ids: readonly string[]) => Promise<unknown>): Promise<void> {
     const { store, retry } = this.#deps;
@@ -394,14 +538,21 @@ export class Jobs {
     order: "oldest-first" | "newest-first" = "oldest-first",
   ): Promise<BulkResult<Outcome>> {
     const counts = new Map<Outcome, number>(outcomes.map((outcome) => [outcome, 0]));
+    const examples: BulkExample[] = [];
     let matched = 0;
     for await (const ids of this.#batches(filter, order)) {
       const became = await act(ids);
       matched += ids.length;
-      for (const outcome of became.values()) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+      for (const [id, outcome] of became) {
+        const n = (counts.get(outcome) ?? 0) + 1;
+        counts.set(outcome, n);
+        if (outcome !== outcomes[0] && n <= mostExamples) examples.push({ id, outcome });
+      }
       await this.#deps.nextTurn();
     }
-    return { matched, ...Object.fromEntries(counts) } as BulkResult<Outcome>;
+    const result = { matched, ...Object.fromEntries(counts) } as BulkResult<Outcome>;
+    bulkExamples.set(result, examples);
+    return result;
   }
 
   async *#batches(
@@ -432,27 +583,26 @@ export class Jobs {
   }
 
   /** Jobs that had not started end here and now, and no worker tells of them. */
-  async #tellCancelled(outcomes: ReadonlyMap<string, CancelOutcome>): Promise<void> {
+  async #tellCancelled(outcomes: ReadonlyMap<string, CancelOutcome>, reason: string): Promise<void> {
     const { events, store } = this.#deps;
     if (!events.has("job.cancelled")) return;
     const ids = [...outcomes].filter(([, outcome]) => outcome === "cancelled").map(([id]) => id);
     if (ids.length === 0) return;
     try {
       const { jobs } = await store.list({ ids }, { limit: ids.length, cursor: null });
-      for (const { id, name, queue } of jobs)
-        events.emit("job.cancelled", { id, name, queue, reason: cancelReason });
+      for (const { id, name, queue } of jobs) events.emit("job.cancelled", { id, name, queue, reason });
     } catch {
       // They are cancelled all the same, and the caller must hear that rather than of the listeners' bad luck.
     }
   }
 
   /** Running jobs whose stop was asked for: in this process at once, elsewhere by waking who holds them. */
-  async #tellHolders(outcomes: ReadonlyMap<string, string>): Promise<void> {
+  async #tellHolders(outcomes: ReadonlyMap<string, string>, reason: string): Promise<void> {
     const asked = new Set(
       [...outcomes].filter(([, outcome]) => outcome === "cancel_requested").map(([id]) => id),
     );
     if (asked.size === 0) return;
-    for (const id of asked) this.#deps.cancelHere(id, cancelReason);
+    for (const id of asked) this.#deps.cancelHere(id, reason);
     try {
       for (const worker of await this.#deps.store.workers()) {
         if (worker.jobs.some((id) => asked.has(id)))
@@ -462,6 +612,21 @@ export class Jobs {
       // The request is written: its holder reads it with the next renewal at the latest.
     }
   }
+}
+
+/** A job of a bulk action, and what became of it. */
+export interface BulkExample {
+  readonly id: string;
+  readonly outcome: string;
+}
+
+/** As many of each outcome are remembered by their ids. */
+const mostExamples = 20;
+const bulkExamples = new WeakMap<object, readonly BulkExample[]>();
+
+/** Some of those that a bulk action did not simply do what it is called to, by the result that it gave. */
+export function examplesOf(result: object): readonly BulkExample[] {
+  return bulkExamples.get(result) ?? [];
 }
 
 function withStates(filter: JobFilter, states: readonly JobState[]): JobFilter {

@@ -9,7 +9,7 @@ import { shown, UsageError } from "./errors.ts";
 import { checkLaneLimits, type LaneOptions } from "./policy/limits.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
-import { laneName, override, type OverrideOptions } from "./overrides.ts";
+import { laneName, laneStands, override, type OverrideOptions } from "./overrides.ts";
 import type { Retry } from "./retry.ts";
 import type { LaneLimits, LanePage, Store } from "./store.ts";
 
@@ -56,11 +56,7 @@ export class Lanes {
     const keys = Object.keys(change) as (keyof LaneLimits)[];
     const name = checkName(queue, "The queue of lanes.set");
     const lane = checkText(key, "The lane of lanes.set");
-    const back = async (): Promise<Record<string, unknown>> => {
-      const [known] = (await store.lanes({ queue: name, key: lane, cursor: 0, limit: 1 })).lanes;
-      const before = keys.map((limit) => [limit, known?.[limit] ?? null] as const);
-      return { ...Object.fromEntries(before), tuned: known?.tuned ?? false };
-    };
+    const back = (): Promise<Record<string, unknown>> => laneStands(store, name, lane, keys);
     if (keys.length === 0) return;
     const target = { kind: "lane", name: laneName(name, lane) } as const;
     await retry.repeatable(() =>
@@ -89,6 +85,29 @@ export class Lanes {
   }
 
   /**
+   * Gives up what was set by hand: the lane has the limits and the weight of its definition, and its rate begins anew, as if
+   * nothing had started lately. What runs stays counted; a pause stays. False: there is no such lane.
+   *
+   * @example
+   * await hf.lanes.reset("mail", "tenant-7");
+   */
+  reset(queue: string, key: string): Promise<boolean> {
+    return this.#reset(queue, key, "lanes.reset", false);
+  }
+
+  /**
+   * The same for a key that is not wanted any more: it is not paused either, and is forgotten after a day in which no job
+   * comes (otherwise, as every lane, a week after its last one). A job that comes has the limits of its definition. False:
+   * there is no such lane.
+   *
+   * @example
+   * await hf.lanes.drop("mail", "tenant-that-left");
+   */
+  drop(queue: string, key: string): Promise<boolean> {
+    return this.#reset(queue, key, "lanes.drop", true);
+  }
+
+  /**
    * Lanes with their limits and counts, a page at a time.
    *
    * @throws UsageError BAD_CURSOR
@@ -105,6 +124,19 @@ export class Lanes {
       cursor: cursorOf(given.cursor ?? null),
     };
     return this.#deps.retry.repeatable(() => this.#deps.store.lanes(page));
+  }
+
+  async #reset(queue: string, key: string, what: string, drop: boolean): Promise<boolean> {
+    const { store, retry, checkOpen } = this.#deps;
+    checkOpen();
+    const name = checkName(queue, `The queue of ${what}`);
+    const lane = checkText(key, `The lane of ${what}`);
+    return retry.repeatable(async () => {
+      const there = await store.resetLane(name, lane, drop);
+      // What would have come back after a while does not.
+      if (there) await store.forgetOverride({ kind: "lane", name: laneName(name, lane) }, null);
+      return there;
+    });
   }
 
   async #change(

@@ -161,7 +161,9 @@ export class LeaseSession {
     this.#expiresAt = wallAt + this.#forMs;
     return {
       expiresAt: this.expiresAt,
-      cancel: renewal.cancels.find(({ id, token }) => id === job.id && token === job.token)?.reason ?? null,
+      cancel:
+        renewal.wishes.find(({ id, token, pause }) => id === job.id && token === job.token && !pause)
+          ?.reason ?? null,
     };
   }
 

@@ -74,7 +74,7 @@ export interface SeriesQuery {
 export interface GaugesQuery {
   /** Worker ids, "database", "queues" (all of them together) or `queue:` and a name. Default: all. */
   readonly source?: string | readonly string[] | undefined;
-  /** cpu, rss, loopDelayMs, running, slots, dbReadMs, dbWriteMs, hostLoad, hostFreeBytes; of the database: sizeBytes, walBytes, deadRows, liveRows, connections, oldestTransactionMs, diskFreeBytes; of all queues and of the 20 fullest: ready. */
+  /** cpu, rss, loopDelayMs, running, slots, dbReadMs, dbWriteMs, poolUsed, poolIdle, poolWaiting, hostLoad, hostFreeBytes; of the database: sizeBytes, walBytes, deadRows, liveRows, connections, oldestTransactionMs, diskFreeBytes; of all queues and of the 20 fullest: ready. */
   readonly name?: string | readonly string[] | undefined;
   readonly since?: Date | number | undefined;
   readonly until?: Date | number | undefined;

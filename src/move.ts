@@ -14,7 +14,7 @@
  */
 import { createHash } from "node:crypto";
 import { StateError, StoreError } from "./errors.ts";
-import { type Admin, type AdminTable, BELLS, type Plain, type PlainRow } from "./sql/admin.ts";
+import { type Admin, type AdminTable, BELLS, MOVED_TO, type Plain, type PlainRow } from "./sql/admin.ts";
 
 /** How far a move is. */
 export interface MoveProgress {
@@ -43,8 +43,6 @@ const HOLD = "holdfast.move";
 const FROM = "move.from";
 const TO = "move.to";
 const STATE = "move.state";
-/** Where the jobs are now; in the source's `meta` once all is done. */
-export const MOVED_TO = "move.moved_to";
 const mostBytes = 8_000_000;
 
 interface Cursor {

@@ -110,6 +110,13 @@ export function newJob(
   };
 }
 
+/** What was probably meant: the id of what enqueuing gave, or of the promise of it. */
+function idHint(value: unknown): string {
+  if (typeof value !== "object" || value === null) return "";
+  if ("then" in value) return " It is a promise: await it, and pass the id of what it gives.";
+  return "id" in value ? " Pass its id: after: [job.id]." : "";
+}
+
 /** Which jobs it waits for. None is as good as not asking. */
 function afterOf(after: unknown, onDead: unknown): Pick<NewJob, "after"> {
   if (onDead !== undefined && onDead !== "cancel" && onDead !== "continue" && onDead !== "wait")
@@ -120,16 +127,13 @@ function afterOf(after: unknown, onDead: unknown): Pick<NewJob, "after"> {
         details: { option: "onDead" },
       },
     );
-  if (!Array.isArray(after))
-    throw new UsageError("BAD_OPTION", `after must be an array of jobs' ids; got ${shown(after)}.`, {
-      details: { option: "after" },
-    });
+  const bad = (text: string): UsageError =>
+    new UsageError("BAD_OPTION", text, { details: { option: "after" } });
+  if (!Array.isArray(after)) throw bad(`after must be an array of jobs' ids; got ${shown(after)}.`);
   const ids = (after as unknown[]).map((id) => {
     const lower = typeof id === "string" ? id.toLowerCase() : "";
     if (isId(lower)) return lower;
-    throw new UsageError("BAD_OPTION", `after must hold jobs' ids; got ${shown(id)}.`, {
-      details: { option: "after" },
-    });
+    throw bad(`after must hold jobs' ids; got ${shown(id)}.${idHint(id)}`);
   });
   return ids.length === 0 ? {} : { after: { ids: [...new Set(ids)], policy: onDead ?? "cancel" } };
 }

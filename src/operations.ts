@@ -20,16 +20,14 @@ import { shown, UsageError } from "./errors.ts";
 import type { Holdfast } from "./holdfast.ts";
 import type { CappedCount, InsightFilter } from "./insight.ts";
 import type { JobState } from "./job.ts";
-import type { JobEdit } from "./jobs.ts";
+import { type BulkExample, examplesOf, type JobEdit } from "./jobs.ts";
+import { type BulkVerb, STATES_OF } from "./policy/bulk.ts";
 import { type Duration, durationMs } from "./policy/duration.ts";
 import { idFactory, isId } from "./policy/id.ts";
 import type { InputPatch } from "./policy/patch.ts";
 import type { StateRow } from "./store.ts";
 
-/** What can be done to a job, and to many. */
-export type BulkAction = "retry" | "run-now" | "cancel" | "delete" | "edit";
-/** `purge` deletes what has not started, and leaves alone what begins to run meanwhile. */
-export type BulkVerb = BulkAction | "purge";
+export { type BulkAction, type BulkVerb, STATES_OF } from "./policy/bulk.ts";
 
 /** An edit as it can be kept: `at` is an instant in epoch milliseconds. */
 export interface KeptEdit {
@@ -74,6 +72,8 @@ export interface Operation extends Task {
   readonly outcomes: Readonly<Record<string, number>>;
   /** Of those that it has come to: to whom the action could not be done. */
   readonly refused: number;
+  /** The first of them, with what stood in the way. */
+  readonly refusals: readonly BulkExample[];
   readonly error: string | null;
 }
 
@@ -86,28 +86,28 @@ export interface Driven {
   readonly left: Promise<Operation>;
 }
 
-interface Kept extends Omit<Operation, "standsStill" | "refused" | "seenAt"> {
+interface Kept extends Omit<Operation, "standsStill" | "refused" | "refusals" | "seenAt"> {
+  /** Not there in rows that were written before it was kept. */
+  readonly refusals?: readonly BulkExample[];
   /** Whose it is; another that finds a foreign name here leaves. */
   readonly driver: string | null;
   readonly cursor: string | null;
 }
 
-/** The states that an action can do something to. */
-export const STATES_OF: Readonly<Record<BulkVerb, readonly JobState[]>> = {
-  retry: ["dead", "cancelled", "done"],
-  "run-now": ["scheduled"],
-  cancel: ["scheduled", "ready", "running", "waiting"],
-  delete: ["scheduled", "ready", "running", "waiting", "done", "dead", "cancelled"],
-  purge: ["scheduled", "ready", "waiting"],
+/** Where the filter names no state. */
+const usual: Readonly<Record<BulkVerb, readonly JobState[]>> = {
+  ...STATES_OF,
+  retry: ["dead"],
   edit: ["scheduled", "ready", "waiting"],
 };
-/** Where the filter names no state. */
-const usual: Readonly<Record<BulkVerb, readonly JobState[]>> = { ...STATES_OF, retry: ["dead"] };
 
 const did: Readonly<Record<BulkVerb, readonly string[]>> = {
   retry: ["retried"],
   "run-now": ["due"],
+  pause: ["paused", "pause_requested"],
+  resume: ["resumed"],
   cancel: ["cancelled", "cancel_requested"],
+  terminate: ["terminated"],
   delete: ["deleted"],
   purge: ["deleted"],
   edit: ["edited"],
@@ -121,6 +121,7 @@ const mostKept = 100;
 const stillMs = 30_000;
 const lookMs = 2_000;
 const idsKept = 10;
+const mostRefusals = 20;
 
 /**
  * The filter of an action: only states that it can act on.
@@ -128,7 +129,7 @@ const idsKept = 10;
  * @throws UsageError BAD_OPTION
  */
 export function actionFilter(action: BulkVerb, filter: InsightFilter): InsightFilter {
-  if (filter.ids !== undefined) return filter;
+  if (filter.ids !== undefined && filter.states === undefined) return filter;
   const states = filter.states?.filter((state) => STATES_OF[action].includes(state)) ?? usual[action];
   if (states.length > 0) return { ...filter, states };
   throw new UsageError(
@@ -329,6 +330,7 @@ export class Operations {
             cursor: page.cursor,
             matched: one.matched + ids.length,
             outcomes: summed(one.outcomes, result),
+            refusals: withRefusals(one, result),
             // Paused or stopped meanwhile: its last chunk is counted all the same, and the end is the end.
             ...(ended === null || one.state === "stopped" ? {} : { state: "done" as const, endedAt: ended }),
           },
@@ -454,8 +456,14 @@ export async function actOn(
       return jobs.retry({ ids }, (patch ?? null) === null ? {} : { patch: patch as InputPatch });
     case "run-now":
       return jobs.runNow({ ids });
+    case "pause":
+      return jobs.pause({ ids });
+    case "resume":
+      return jobs.resume({ ids });
     case "cancel":
       return jobs.cancel({ ids });
+    case "terminate":
+      return jobs.terminate({ ids });
     case "delete":
       return jobs.delete({ ids });
     case "purge":
@@ -511,7 +519,13 @@ function operationOf(kept: Kept, row: StateRow | null): Operation {
     seenAt: row?.setAt ?? kept.startedAt,
     standsStill: kept.state === "running" && quietMs > stillMs + size * eachMs,
     refused: kept.matched - done,
+    refusals: kept.refusals ?? [],
   };
+}
+
+function withRefusals({ action, refusals = [] }: Kept, result: object): readonly BulkExample[] {
+  const refused = examplesOf(result).filter(({ outcome }) => !did[action].includes(outcome));
+  return [...refusals, ...refused].slice(0, mostRefusals);
 }
 
 function summed(

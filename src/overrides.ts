@@ -121,13 +121,56 @@ export function untilOf(
   return { at: instantMs(given.until as Date, "until"), delayMs: null };
 }
 
+/** A queue's own values of these settings; null: the default. */
+export async function queueStands(
+  store: Store,
+  queue: string,
+  keys: readonly string[],
+): Promise<Record<string, unknown>> {
+  const known: Readonly<Record<string, unknown>> | undefined = {
+    ...(await store.queueSettings([queue])).get(queue),
+  };
+  return Object.fromEntries(keys.map((key) => [key, known[key] ?? null]));
+}
+
+/** A lane's own values of these, and whether they were set by hand. */
+export async function laneStands(
+  store: Store,
+  queue: string,
+  key: string,
+  keys: readonly string[],
+): Promise<Record<string, unknown>> {
+  const [lane] = (await store.lanes({ queue, key, cursor: 0, limit: 1 })).lanes;
+  const known: Readonly<Record<string, unknown>> = { paused: false, ...lane };
+  return {
+    ...Object.fromEntries(keys.map((limit) => [limit, known[limit] ?? null])),
+    tuned: lane?.tuned ?? false,
+  };
+}
+
+/** A budget's numbers, and whether they were set by hand; null: there is none. */
+export async function budgetStands(store: Store, name: string): Promise<Record<string, unknown> | null> {
+  const row = (await store.budgets()).find((one) => one.name === name);
+  return row === undefined
+    ? null
+    : { limit: row.limit, perMs: row.perMs, burst: row.burst, tuned: row.tuned };
+}
+
 export function laneName(queue: string, key: string): string {
   return JSON.stringify([queue, key]);
 }
 
 /** Puts back what was there, and then forgets that anything was different. */
 async function goBack(store: Store, row: OverrideRow): Promise<void> {
-  const { kind, name, back } = row;
+  await putBack(store, row);
+  await store.forgetOverride({ kind: row.kind, name: row.name }, null, row.untilAt);
+}
+
+/** Puts back what was there, as `queueStands` and its kin told it. */
+export async function putBack(
+  store: Store,
+  { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
+): Promise<void> {
   if (kind === "queue") await store.setQueue(name, back ?? {});
   else if (kind === "lane") {
     const [queue, key] = JSON.parse(name) as [string, string];
@@ -140,7 +183,6 @@ async function goBack(store: Store, row: OverrideRow): Promise<void> {
     // The code's numbers may be others by now, and they count again.
     else if (tuned || !(await store.resetBudget(name))) await store.setBudget(name, rate, false);
   }
-  await store.forgetOverride({ kind, name }, null, row.untilAt);
 }
 
 /**

@@ -8,7 +8,7 @@
  */
 import type { EnqueueOptions, EnqueueResult } from "./contract.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
-import type { Enqueued, NewJob } from "./job.ts";
+import type { Enqueued, JobState, NewJob } from "./job.ts";
 import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName } from "./policy/name.ts";
@@ -26,6 +26,7 @@ import {
   type ScheduleOptions,
   type ScheduleTiming,
 } from "./schedule.ts";
+import { takesJobs } from "./serving.ts";
 import type { ScheduleRow, Store, WorkerState } from "./store.ts";
 
 /**
@@ -66,7 +67,7 @@ export interface ScheduleState {
   readonly recent: readonly { readonly jobId: string; readonly at: Date }[];
   /** Slots that made a job, that made none because an earlier job had not ended (or its key was taken), and that were missed. */
   readonly counts: { readonly fired: number; readonly skipped: number; readonly missed: number };
-  /** No live worker serves its queue and job. */
+  /** No live worker takes jobs of its kind from its queue; one that is quiet or stops does not count. */
   readonly unserved: boolean;
   readonly createdAt: Date;
 }
@@ -74,6 +75,40 @@ export interface ScheduleState {
 /** What an operator may change of a schedule. */
 export type ScheduleEdit = ScheduleTiming &
   Pick<EnqueueOptions, "queue" | "priority" | "attempts" | "timeout"> & { readonly input?: unknown };
+
+/** What `hf.schedules.runs` takes. */
+export interface ScheduleRunsOptions {
+  /** At most so many: 1 to 500; default 100. */
+  readonly limit?: number | undefined;
+}
+
+/**
+ * A run of a schedule as `hf.schedules.runs()` gives it: a job that it made, and what became of it.
+ *
+ * @example
+ * const [{ at, state, lateMs, ranMs }] = await hf.schedules.runs("nightly-report", { limit: 1 });
+ */
+export interface ScheduleRun {
+  /** When it was due: its slot. Of a run by hand: when somebody asked for it. */
+  readonly at: Date;
+  /** What made it: the slot itself, a backfill of the slot afterwards, or a trigger by hand beside the slots. */
+  readonly by: "slot" | "backfill" | "hand";
+  readonly jobId: string;
+  /** Null, with all that follows: the job is not kept any more. */
+  readonly state: JobState | null;
+  readonly attempt: number | null;
+  /** When the latest attempt started. */
+  readonly startedAt: Date | null;
+  readonly endedAt: Date | null;
+  /**
+   * From its slot to the start of its first attempt, jitter included. Null where it has not started, where it is not known
+   * (a worker died under it, it slept or was given back: only the latest start is kept), and for what no slot made: a backfill
+   * or a run by hand is never late.
+   */
+  readonly lateMs: number | null;
+  /** How long the latest attempt ran; of a run that slept, since it last went on. Null until it has ended. */
+  readonly ranMs: number | null;
+}
 
 /** What `hf.schedules` needs of the client. */
 export interface SchedulesDeps {
@@ -88,6 +123,7 @@ export interface SchedulesDeps {
 }
 
 const mostPreviewed = 1_000;
+const mostRuns = 500;
 const inputCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
 
 /** What `hf.schedules.calendar` takes. */
@@ -334,6 +370,31 @@ export class Schedules {
   }
 
   /**
+   * The newest runs of a schedule, newest first: which job each slot got, how late that started, how long it ran, and how
+   * it ended. Slots are remembered for 30 days; of runs by hand, and of rarer slots, those among the newest 20.
+   *
+   * @throws StateError SCHEDULE_NOT_FOUND
+   * @throws UsageError BAD_OPTION
+   * @example
+   * for (const { at, state, lateMs, ranMs } of await hf.schedules.runs("nightly-report", { limit: 30 }))
+   *   console.log(at, state, lateMs, ranMs);
+   */
+  async runs(name: string, options: ScheduleRunsOptions = {}): Promise<ScheduleRun[]> {
+    this.#deps.checkOpen();
+    const known = checkName(name, "The name of a schedule");
+    const given = checkOptions(options, ["limit"], "schedules.runs") as ScheduleRunsOptions;
+    const limit = checkInteger(given.limit ?? 100, "limit", { min: 1, max: mostRuns });
+    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.scheduleRuns(known, limit));
+    if (rows === null) throw notFound(known);
+    return rows.map((row) => ({
+      ...row,
+      at: new Date(row.at),
+      startedAt: date(row.startedAt),
+      endedAt: date(row.endedAt),
+    }));
+  }
+
+  /**
    * The next slots of a schedule, or of one that has not been put yet. At most 1,000; fewer where they end.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
@@ -497,9 +558,7 @@ function absent(name: string, spec: ScheduleSpec): boolean {
 }
 
 function serves(worker: WorkerState, spec: ScheduleSpec): boolean {
-  return (
-    worker.kind === "worker" && Object.hasOwn(worker.queues, spec.queue) && worker.names.includes(spec.job)
-  );
+  return takesJobs(worker) && Object.hasOwn(worker.queues, spec.queue) && worker.names.includes(spec.job);
 }
 
 function decoded(text: string): unknown {

@@ -101,17 +101,27 @@ export interface SessionInfo {
   readonly leaseMs: number;
   /** Holdfast's version. */
   readonly version: string;
+  /** What runs the program: "node 24.21.0". */
+  readonly runtime?: string | null;
+  /** The build of the program. */
+  readonly release?: string | null;
+  /** Of the definitions that have one other than 1. */
+  readonly versions?: Readonly<Record<string, number>>;
+  /** Since when the worker is quiet, where it was so under the session before. */
+  readonly quietAt?: number | null;
 }
 
 /** What renewing a session says. `alive: false` means that everything claimed under it is lost. */
 export interface Renewal {
   readonly alive: boolean;
-  /** Running jobs of this session whose cancellation has been asked for. */
-  readonly cancels: readonly { id: string; token: number; reason: string }[];
+  /** What is wished of running jobs of this session: that they end, or (`pause`) that they stop where they can go on later. */
+  readonly wishes: readonly { id: string; token: number; pause: boolean; reason: string }[];
   /** Of what was claimed in its name, what it does not hold any more: settled by itself, or taken from it. */
   readonly gone: readonly { id: string; token: number }[];
   /** Somebody asked this worker to stop. */
   readonly stop: boolean;
+  /** Since when this worker is quiet; null: it is not. */
+  readonly quietAt: number | null;
 }
 
 /** What the worker may wait for when nothing can be claimed. Both epoch milliseconds of the database's clock. */
@@ -133,6 +143,12 @@ export interface JobFilter {
   readonly name?: string | readonly string[];
   readonly lane?: string;
   readonly key?: string;
+  /** The id of a run: what it called or enqueued. */
+  readonly workflow?: string;
+  /** The id of a batch: its jobs. */
+  readonly batch?: string;
+  /** The id of a trace: 32 lower-case hexadecimal digits. */
+  readonly trace?: string;
   /** Created at or after. */
   readonly since?: number;
   /** Created before. */
@@ -212,6 +228,16 @@ export interface DutyState {
   readonly nextAt: Date;
 }
 
+/** How far the schema is. */
+export interface SchemaState {
+  readonly version: number;
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly appliedAt: number;
+  /** Another database's address without secrets; null: the jobs are here. */
+  readonly movedTo: string | null;
+}
+
 /** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
 export interface OverrideTarget {
   readonly kind: "queue" | "lane" | "budget";
@@ -276,6 +302,8 @@ export interface QueueState {
   readonly coolUntil: Date | null;
   readonly settings: QueueSettings;
   readonly counts: QueueCounts;
+  /** Where the count stopped at the bound that was asked for: there are at least so many. */
+  readonly atLeast: readonly (keyof QueueCounts)[];
   /** Age of the oldest ready job. */
   readonly lagMs: number;
   /** Names that have ready jobs here and no live worker that serves them. */
@@ -313,20 +341,29 @@ export interface QueueCounts {
 
 /** A living worker, or a holder of leases, as `hf.workers.list()` gives it. */
 export interface WorkerState {
-  /** Session number: the handle for `workers.stop`. */
+  /** Session number. */
   readonly session: number;
   readonly id: string;
   readonly kind: "worker" | "lease";
   readonly name: string;
   readonly host: string;
   readonly pid: number;
+  /** Holdfast's version. */
   readonly version: string;
+  /** What runs the program: "node 24.21.0". Null: it did not say. */
+  readonly runtime: string | null;
+  /** The build of the program (`release` of the worker); null where none was given. */
+  readonly release: string | null;
   readonly queues: Readonly<Record<string, number>>;
   readonly names: readonly string[];
+  /** The versions of its definitions, where they are not 1. */
+  readonly versions: Readonly<Record<string, number>>;
   readonly startedAt: Date;
   readonly beatAt: Date;
   readonly leaseUntil: Date;
   readonly stopping: boolean;
+  /** Since when it is quiet: it claims nothing until it is resumed. Null: it is not. */
+  readonly quietAt: Date | null;
   /** Ids of the jobs that it holds. */
   readonly jobs: readonly string[];
 }
@@ -342,6 +379,10 @@ export interface Hold {
 
 /** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
+/** What became of a pause: a running job's holder is asked, and the job is paused when it is given back. */
+export type PauseOutcome = "paused" | "pause_requested" | "ended" | "not_found";
+/** What became of a resume. */
+export type ResumeOutcome = "resumed" | "not_paused" | "ended" | "not_found";
 /** What became of a delete: a running job is only asked to stop, or left alone. */
 export type DeleteOutcome = "deleted" | "cancel_requested" | "running" | "not_found";
 /** A cause of failures, as a worker has met it since it last wrote. */
@@ -384,6 +425,8 @@ export type Wake =
   | { readonly kind: "work"; readonly queue: string; readonly priority: number }
   | { readonly kind: "cancel"; readonly session: number }
   | { readonly kind: "stop"; readonly session: number }
+  /** It was made quiet, or resumed. */
+  | { readonly kind: "quiet"; readonly session: number }
   | { readonly kind: "settings" }
   /** Jobs that somebody watches have ended. */
   | { readonly kind: "ended" }
@@ -445,7 +488,11 @@ export interface Store {
   orphans(limit: number): Promise<ClaimedJob[]>;
   /** Applies transitions to orphans: fenced by token, and only while the session that held them is still dead. */
   takeOver(transitions: readonly Transition[]): Promise<Set<string>>;
-  /** Forgets dead sessions that hold nothing any more. */
+  /** Of these jobs, those that somebody holds, with the session that does. */
+  held(ids: readonly string[]): Promise<ClaimedJob[]>;
+  /** Ends held jobs over the head of who holds them; they find out. Fenced by token: what was given back meanwhile stays. */
+  wrest(transitions: readonly { readonly session: number; readonly end: Transition }[]): Promise<Set<string>>;
+  /** Forgets dead sessions that hold nothing any more, and grants wishes whose hearers have died. */
   burySessions(): Promise<number>;
   progress(session: number, id: string, token: number, value: string): Promise<boolean>;
 
@@ -459,6 +506,12 @@ export interface Store {
   ): Promise<Map<string, { readonly wakeAt: number | null }>>;
   /** Everything that a run remembers, in one read, in the order in which it asked. */
   steps(job: string): Promise<StepRecord[]>;
+  /** A page of them: the last before a number, in the order in which they were asked for. Without the mark of an undo. */
+  stepsBefore(job: string, page: { readonly before: number; readonly limit: number }): Promise<StepRecord[]>;
+  /** Those that are not over, at most 1,000. */
+  openSteps(job: string): Promise<StepRecord[]>;
+  /** How many there are, up to 10,000. */
+  countSteps(job: string): Promise<{ readonly count: number; readonly more: boolean }>;
   /** One step of a run. */
   step(job: string, name: string): Promise<StepRecord | null>;
   /** Takes the oldest signal of the topic for this run, or opens the wait. Null: the lease is lost. */
@@ -468,6 +521,8 @@ export interface Store {
     session: number,
     call: CallStart,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null>;
+  /** The runs that wait for a topic, oldest wait first. */
+  waitersFor(topic: string, limit: number): Promise<string[]>;
   /** Keeps a signal until a run takes it or it expires, and wakes who waits for it. Answers how many it woke. */
   signal(signal: {
     readonly topic: string;
@@ -481,7 +536,7 @@ export interface Store {
   /** Saves where a machine goes next, in one fenced write; `attempt` restarts its count for a step that runs on at once. */
   saveMachine(session: number, move: MachineMove): Promise<boolean>;
   /** Of these runs, those with finished steps that are to be undone before they end dead or cancelled. */
-  undoable(ids: readonly string[]): Promise<Set<string>>;
+  undoable(ids: readonly string[]): Promise<Map<string, "undo" | "undoing">>;
   /** Remembers that newer code than the one that enqueued it has taken a run on. False: the run is not held any more. */
   advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean>;
   /** Lets go what waits for these jobs. Settling does it by itself; this is for ends that it did not see. */
@@ -509,7 +564,15 @@ export interface Store {
     filter: JobFilter,
     page: { limit: number; cursor: string | null },
   ): Promise<{ ids: string[]; cursor: string | null }>;
-  cancel(ids: readonly string[], reason: string): Promise<Map<string, CancelOutcome>>;
+  /** `undo: false`: what nobody runs ends without its steps being undone, and who runs the others is not asked. */
+  cancel(
+    ids: readonly string[],
+    reason: string,
+    options?: { readonly undo: boolean },
+  ): Promise<Map<string, CancelOutcome>>;
+  /** What nobody runs waits until it is resumed; the holders of the others are asked. */
+  pause(ids: readonly string[], reason: string): Promise<Map<string, PauseOutcome>>;
+  resume(ids: readonly string[]): Promise<Map<string, ResumeOutcome>>;
   delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
   /**
    * Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active
@@ -523,8 +586,12 @@ export interface Store {
   /** What `edit` would do now. Nothing is changed. */
   judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
-  queues(): Promise<QueueState[]>;
-  /** Ready jobs of each queue that has any, and those of them that no living worker serves. */
+  /**
+   * Every queue. Without a bound each job that has not ended is counted, which at a million of them takes seconds; with one,
+   * counts stop there, and it takes milliseconds.
+   */
+  queues(upTo?: number): Promise<QueueState[]>;
+  /** Ready jobs of each queue that has any (counted to 50,000 a kind), and those of them that no living worker serves. */
   backlog(): Promise<Backlog>;
   setQueue(name: string, change: QueueChange): Promise<void>;
   /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
@@ -535,7 +602,17 @@ export interface Store {
   setHold(hold: { name: string; queues: readonly string[] | null; reason: string | null }): Promise<void>;
   clearHold(name: string): Promise<boolean>;
   workers(): Promise<WorkerState[]>;
+  /**
+   * Workers whose lease passed in the last hour without their saying so, and that have not come back: the latest 20, latest first,
+   * each with the jobs that it still holds.
+   */
+  lostWorkers(): Promise<WorkerState[]>;
+  /** Running jobs whose session ended longer ago than this; counted so far and no further. */
+  overdueJobs(graceMs: number, most: number): Promise<number>;
   stopWorkers(sessions: readonly number[] | "all"): Promise<number>;
+  /** Keeps living workers from claiming until they are resumed. Answers with how many they are, quiet before or not. */
+  quietWorkers(sessions: readonly number[]): Promise<number>;
+  resumeWorkers(sessions: readonly number[]): Promise<number>;
   /** The kinds that workers have registered, with what an enqueue by name must know of them. */
   kinds(): Promise<Map<string, KindInfo>>;
   registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
@@ -544,6 +621,11 @@ export interface Store {
   queueUse(): Promise<QueueUse[]>;
   /** Lanes that have jobs and may start none now, those with most jobs first. */
   throttledLanes(limit: number): Promise<readonly LaneState[]>;
+  /**
+   * The lanes of a queue with most jobs, most first: found among the 4,000 that are due longest and shortest, so that it costs
+   * the same beside a million.
+   */
+  topLanes(queue: string, limit: number): Promise<readonly LaneState[]>;
   /** What holds for a while: all of it, or what is over. The next end first. */
   overrides(which: { due: boolean }): Promise<OverrideRow[]>;
   /** Remembers what to go back to; what is remembered already stays. */
@@ -558,6 +640,8 @@ export interface Store {
   untuneLane(queue: string, key: string): Promise<void>;
   /** Changes a lane's limits, or makes the lane; what is not given stays. */
   setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
+  /** The code's limits and an empty window of its rate; `drop`: nor is it paused, and it is forgotten soon. False: there is none. */
+  resetLane(queue: string, key: string, drop: boolean): Promise<boolean>;
   lanes(query: {
     queue: string | null;
     key: string | null;
@@ -601,6 +685,8 @@ export interface Store {
   fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
   /** Jobs for slots of the past that have none; null: there is no such schedule. */
   backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
+  /** The jobs of its newest slots, and those by hand among its `recent`, newest first; null: there is no such schedule. */
+  scheduleRuns(name: string, limit: number): Promise<ScheduleRunRow[] | null>;
   /** What is due, and when the next slot is; one cheap read. */
   dueSchedules(): Promise<DueSchedules>;
   /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
@@ -635,6 +721,13 @@ export interface Store {
   gauges(query: GaugeQuery): Promise<GaugeRow[]>;
   /** Ready jobs by queue, and slots used and there over all workers, added up by steps. */
   load(query: { since: number; until: number; stepMs: number }): Promise<LoadRow[]>;
+  /** Measured values of these names by source, added up by steps. */
+  gaugeSteps(query: {
+    since: number;
+    until: number;
+    stepMs: number;
+    names: readonly string[];
+  }): Promise<LoadRow[]>;
   /** The event log; the same id again is passed over. */
   putEvents(rows: readonly EventRow[]): Promise<void>;
   /** Newest first. */
@@ -649,6 +742,8 @@ export interface Store {
   logLines(job: string, limit: number): Promise<LogLineRow[]>;
   /** Forgets minutes, failures and events that are older (epoch milliseconds), and log lines whose job is gone. */
   forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
+  /** How this process's connections are used; null: the database has no pool. */
+  readonly poolUse: PoolUse | null;
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
 
@@ -656,6 +751,8 @@ export interface Store {
   duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
   /** Who did each duty last. */
   duties(): Promise<DutyState[]>;
+  /** The newest migration that was applied, and where the jobs were moved to. */
+  schemaState(): Promise<SchemaState>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
@@ -674,6 +771,8 @@ export interface Store {
   wakeHere(wake: Wake): void;
 
   /** The database's now, in epoch milliseconds. */
+  /** False: a standby, or a role that may only read. */
+  writable(): Promise<boolean>;
   now(): Promise<number>;
   /** Counters of statements and commits, by name; for tests and benchmarks. */
   readonly counters: StoreCounters;
@@ -699,11 +798,25 @@ export interface ScheduleRow {
   readonly lastRunAt: number | null;
   readonly lastJobId: string | null;
   /** The newest jobs that it made, at most 20, newest last; `at` is the slot, or when it was triggered. */
-  readonly recent: readonly { readonly id: string; readonly at: number }[];
+  readonly recent: readonly { readonly id: string; readonly at: number; readonly by?: "hand" }[];
   readonly fired: number;
   readonly skipped: number;
   readonly missed: number;
   readonly now: number;
+}
+
+/** One of a schedule's jobs, and what became of it. Instants in epoch milliseconds. */
+export interface ScheduleRunRow {
+  readonly at: number;
+  readonly by: "slot" | "backfill" | "hand";
+  readonly jobId: string;
+  /** Null: the job is not kept any more. */
+  readonly state: JobState | null;
+  readonly attempt: number | null;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly lateMs: number | null;
+  readonly ranMs: number | null;
 }
 
 /** What there is to do for schedules, and when next. */
@@ -866,7 +979,10 @@ export interface GaugeRow {
   readonly value: number;
 }
 
-/** Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), or over all workers (no source). */
+/**
+ * Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), over all workers (no source), or of one
+ * source.
+ */
 export interface LoadRow {
   readonly at: number;
   readonly source: string;
@@ -882,6 +998,14 @@ export interface GaugeQuery {
   readonly until: number;
   readonly sources: readonly string[] | null;
   readonly names: readonly string[] | null;
+}
+
+/** Connections of this process's pools. */
+export interface PoolUse {
+  readonly used: number;
+  readonly idle: number;
+  /** Callers who wait for one. */
+  readonly waiting: number;
 }
 
 /** One line of the event log. */
@@ -928,13 +1052,27 @@ export interface Inspection {
   readonly dialect: "sqlite" | "postgres";
   /** Of SQLite's library or of the server. */
   readonly version: string;
+  /** What is known to be wrong with this version, where it was opened all the same. */
+  readonly versionFault: string | null;
   readonly sizeBytes: number;
+  /** SQLite: pages of the file that hold nothing any more. */
+  readonly freeBytes: number | null;
   /** SQLite: the WAL file. Postgres: the directory, where the role may see it. */
   readonly walBytes: number | null;
+  /** Postgres: how large its settings let the WAL become. */
+  readonly maxWalBytes: number | null;
+  /** Postgres: the replication slot that keeps the most WAL, if any. */
+  readonly slot: { readonly name: string; readonly active: boolean; readonly bytes: number } | null;
   /** Dead rows of the hot table, and live ones. */
   readonly deadRows: number | null;
   readonly liveRows: number | null;
+  /** Postgres: the tables with the most dead rows, those of a day together. */
+  readonly tables: readonly { readonly name: string; readonly dead: number; readonly live: number }[];
   readonly oldestTransactionMs: number | null;
+  /** Postgres: whose that is, such as "psql, pid 4711, idle in transaction". */
+  readonly oldestTransaction: { readonly pid: number; readonly text: string } | null;
+  /** Postgres: how many transactions have begun since the oldest snapshot that somebody still reads; null: nobody does. */
+  readonly xminAge: number | null;
   readonly connections: number | null;
   readonly maxConnections: number | null;
   /** False: a power cut may lose acknowledged commits. */
@@ -972,6 +1110,8 @@ export interface StepWrite {
   readonly undo: boolean;
   /** How many failures had been given to the run when it asked for this: those it went on after. */
   readonly fails: number;
+  /** How many results of any kind had been given to it then: what it had seen, and so what this came after. */
+  readonly given: number;
   /** JSON text. */
   readonly output: string | null;
   /** JSON text, see policy/failure.ts. */
@@ -995,6 +1135,7 @@ export interface StepRecord {
   readonly child: string | null;
   readonly undo: boolean;
   readonly fails: number;
+  readonly given: number;
   readonly output: string | null;
   readonly error: string | null;
   readonly label: string | null;
@@ -1008,6 +1149,7 @@ export interface SignalWait {
   readonly place: number;
   readonly attempt: number;
   readonly fails: number;
+  readonly given: number;
   readonly topic: string;
   /** Null: waits for ever. Counts from the first time that this wait was opened. */
   readonly timeoutMs: number | null;
@@ -1027,6 +1169,7 @@ export interface CallStart {
   readonly seq: number;
   readonly attempt: number;
   readonly fails: number;
+  readonly given: number;
   readonly child: NewJob;
 }
 

@@ -45,6 +45,7 @@ export type Outcome =
       readonly delayMs: number;
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
+      /** Not the handler's own wish: its worker shuts down. */ readonly forced?: true;
       /** A breaker kept it from running. */ readonly breaker?: true;
       /** This worker's code is older than what it needs. */ readonly outdated?: true;
     }
@@ -66,7 +67,7 @@ export type Outcome =
 /** What a run waits for. */
 export interface Wait {
   readonly waits: "sleep" | "signal" | "jobs";
-  /** When it goes on by itself at the latest, by the database's clock. */
+  /** When it goes on by itself at the latest, by the database's clock; 0: now. */
   readonly at: number | null;
   /** Topics of the signals that it waits for. */
   readonly topics: readonly string[];
@@ -117,6 +118,8 @@ export type Transition =
       readonly begun: boolean;
       /** Why it waits, where its errors do not say: JSON text of a `Note`. */
       readonly note?: string;
+      /** Its holder did not choose to give it back: a cancel that was asked of it stands. */
+      readonly cancellable?: true;
       readonly counted?: Counted;
       readonly unstarted?: true;
     }
@@ -145,7 +148,7 @@ export type Transition =
 
 /** Why a job went back to the line without having failed. */
 export interface Note {
-  readonly kind: "throttled" | "released" | "breaker" | "version";
+  readonly kind: "throttled" | "released" | "breaker" | "version" | "paused";
   readonly reason: string;
 }
 
@@ -241,6 +244,7 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
       return again(job, outcome.delayMs, {
         attempt: givenBack(job),
         begun: outcome.unstarted === true ? job.begun : true,
+        ...(outcome.unstarted === true || outcome.forced === true ? { cancellable: true } : null),
         ...releaseNote(outcome),
       });
     case "cancelled":
@@ -262,6 +266,26 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
     case "undone":
       return end(job, outcome.state, { errors: outcome.errors ?? job.errors ?? undefined });
   }
+}
+
+/** How often more than its attempts a run is begun whose steps are to be undone, and that ends before it comes to them. */
+const undoRuns = 5;
+
+/**
+ * An attempt that was to undo steps has ended before it came to them (its handler threw, or returned, before its first step):
+ * another one tries, and in the end the job is dead and says so.
+ */
+export function triedToUndo(
+  job: ClaimedJob,
+  ended: Transition & { readonly move: "end" },
+  policy: Policy,
+  env: DecideEnv,
+): Transition {
+  const errors = ended.state === "done" ? job.errors : ended.errors;
+  if (job.attempt < policy.maxAttempts + undoRuns)
+    return again(job, backoffMs(policy.backoff, job.attempt, env.random), errors === null ? {} : { errors });
+  const message = "UNDO_FAILED: its steps could not be undone: its handler ended before it came to them";
+  return end(job, "dead", { errors: withFailure({ ...job, errors }, { message, stack: null }, env) });
 }
 
 function standing({ id, token, errors, attempt, crashes, counted }: ClaimedJob) {
@@ -290,7 +314,7 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
   const crashes = job.crashes + 1;
   if (job.cancelReason !== null) {
     return end(job, "cancelled", {
-      errors: withFailure(job, { message: job.cancelReason, stack: null }, env),
+      errors: withFailure(job, { message: job.cancelReason, stack: null }, heldUntil(job, env)),
       crashes,
     });
   }
@@ -300,23 +324,30 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
     ? `killed its worker ${crashes} ${crashes === 1 ? "time" : "times"}`
     : `its worker died (crash ${crashes})`;
   const failure = { message, stack: null, code: "KILLED_WORKER" };
-  const errors = withFailure(job, failure, env);
+  const errors = withFailure(job, failure, heldUntil(job, env), true);
   const errorGroup = fingerprint(job.name, failure);
   if (over) return end(job, "dead", { errors, errorGroup, crashes });
   return again(job, 0, { errors, errorGroup, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
+}
+
+/** What is lost is lost when its lease passes, whenever somebody finds it: both instants are of the database's clock. */
+function heldUntil({ leaseUntil, startedAt }: ClaimedJob, env: DecideEnv): DecideEnv {
+  if (leaseUntil === undefined || leaseUntil === null) return env;
+  return { ...env, now: leaseUntil, ranMs: leaseUntil - startedAt };
 }
 
 function givenBack(job: ClaimedJob): number {
   return Math.max(0, job.attempt - 1);
 }
 
-function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv): string {
+function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv, lost = false): string {
   return appendFailure(job.errors, {
     at: env.now,
     attempt: job.attempt,
     message: failure.message,
     stack: failure.stack,
     ...(env.ranMs === undefined ? {} : { ranMs: env.ranMs }),
+    ...(lost ? { lost } : {}),
   });
 }
 
@@ -380,6 +411,7 @@ function again(
     throttled?: boolean;
     begun?: boolean;
     note?: string;
+    cancellable?: true;
   },
 ): Transition {
   return {
@@ -394,6 +426,7 @@ function again(
     throttled: change.throttled ?? false,
     begun: change.begun ?? true,
     ...(change.note === undefined ? null : { note: change.note }),
+    ...(change.cancellable === undefined ? null : { cancellable: change.cancellable }),
     ...(job.counted === undefined ? null : { counted: job.counted }),
   };
 }

@@ -43,6 +43,7 @@ import { Pool } from "./worker/pool.ts";
 import { type Cell, type Cells, Recorder } from "./worker/recorder.ts";
 import { Report } from "./worker/report.ts";
 import { Runner } from "./worker/runner.ts";
+import { UndoAsks } from "./worker/undo-asks.ts";
 import { type Settlement, Settler } from "./worker/settler.ts";
 import {
   handlersOf,
@@ -87,6 +88,8 @@ export interface WorkerDeps extends SettingsEnv {
   readonly hostId: string;
   readonly pid: number;
   readonly version: string;
+  /** What runs the program, for those who look. */
+  readonly runtime?: string;
   /** Which priority goes first. */
   readonly order: ClaimScope["order"];
   /** How late the event loop is, in milliseconds. Left out: measured, where the clock is the machine's. */
@@ -185,6 +188,12 @@ export class Worker {
     return this.#stopping !== undefined;
   }
 
+  /** Since when it is quiet and claims nothing, by the database's clock; null: it is not. */
+  get quietAt(): Date | null {
+    const { quietAt } = this.#tenancy;
+    return quietAt === null ? null : new Date(quietAt);
+  }
+
   /** Handlers that ignored their signal, were settled without it, and still run. */
   get runaways(): number {
     return this.#runner.runaways;
@@ -224,6 +233,30 @@ export class Worker {
     return this.#shutDown("stop", timeoutMs);
   }
 
+  /**
+   * Claims nothing more and gives back what has not started; what runs goes on. The worker stays alive, keeps its duties
+   * and its schedules, and goes on with `resume`, from here or from afar (`hf.workers`). Resolves when that is so, and
+   * rejects when the database could not be told: then nothing has changed.
+   *
+   * @example
+   * await worker.quiet();
+   * await worker.idle(); // what ran has ended
+   * await worker.resume();
+   */
+  async quiet(): Promise<void> {
+    await this.#tenancy.setQuiet(true);
+  }
+
+  /**
+   * Ends being quiet: claims again.
+   *
+   * @example
+   * if (worker.quietAt !== null) await worker.resume();
+   */
+  async resume(): Promise<void> {
+    await this.#tenancy.setQuiet(false);
+  }
+
   /** As `stop`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
@@ -236,6 +269,15 @@ export class Worker {
    */
   cancelLocal(id: string, reason: string): boolean {
     return this.#runner.cancel(id, reason);
+  }
+
+  /**
+   * Stops the job before its next step, if it runs here.
+   *
+   * @internal
+   */
+  pauseLocal(id: string): void {
+    this.#runner.pause(id);
   }
 
   /**
@@ -335,15 +377,15 @@ export class Worker {
    */
   async #settleRest(): Promise<void> {
     const { clock, log } = this.#deps;
-    if (this.#settler.pending === 0) return;
+    if (this.#isCalm()) return;
     let late = false;
     const timer = clock.after(this.#settings.leaseMs, () => {
       late = true;
       this.#tellCalm();
     });
-    while (this.#settler.pending > 0 && !late) await this.#calm();
+    while (!this.#isCalm() && !late) await this.#calm();
     timer.cancel();
-    if (this.#settler.pending === 0) return;
+    if (this.#isCalm()) return;
     log.error(
       { worker: this.id, jobs: this.#settler.pending },
       "outcomes could not be written for a whole lease and are given up: their jobs run again",
@@ -430,6 +472,7 @@ export class Worker {
         return;
       case "cancel":
       case "stop":
+      case "quiet":
         if (wake.session === this.#tenancy.session) this.#tenancy.poke();
         return;
       case "ended":
@@ -467,6 +510,22 @@ export class Worker {
     return overloaded;
   }
 
+  /** As a pause of all its queues: no slots, so nothing is claimed or started, and it goes on looking for dead sessions. */
+  #hush(quiet: boolean): void {
+    for (const pool of this.#pools.values()) pool.quiet = quiet;
+    this.#deps.log.info(
+      { worker: this.id, name: this.name },
+      quiet
+        ? `worker ${this.name} is quiet: nothing is claimed until it is resumed`
+        : `worker ${this.name} goes on`,
+    );
+    this.#tellPaused(quiet, "quiet");
+    if (quiet) this.#runner.releaseBuffered("quiet");
+    // Its part of a total may be another now.
+    else this.#live.changed();
+    this.#claimer.claim();
+  }
+
   #tellPaused(paused: boolean, reason: string): void {
     this.#deps.events.emit(paused ? "worker.paused" : "worker.resumed", {
       workerId: this.id,
@@ -484,6 +543,8 @@ export class Worker {
     const again = new Set<string>();
     let later = false;
     for (const { job, transition } of settlements) {
+      // A run that stopped between two steps is due at once.
+      if (transition.move === "wait" && transition.at === 0) again.add(job.queue);
       if (transition.move === "wait" || this.#claimer.emptied(job.queue)) later = true;
       if (transition.move === "end" && transition.undo === true) again.add(job.queue);
       if (transition.move !== "again") continue;
@@ -514,7 +575,7 @@ export class Worker {
       totals,
       workerId: this.id,
       versionOf: (name) => this.#definitions.get(name)?.version ?? 1,
-      loopDelay: () => this.#loopDelay.read(),
+      loopDelay: () => this.#loopDelay.p99(),
       lookMs: () => this.#claimer.lookMs,
       running: () => this.#runner.running,
       slots: () => [...this.#pools.values()].reduce((sum, pool) => sum + pool.slots, 0),
@@ -542,6 +603,7 @@ export class Worker {
       this.#deps;
     const { keepLog = null } = this.#deps;
     const writer = new StepWriter(store, clock);
+    const undoAsks = new UndoAsks(store, (call, over) => writer.patiently(call, over));
     return new Runner({
       clock,
       random,
@@ -568,7 +630,7 @@ export class Worker {
           flow: { store, clock, random, writer },
         },
       },
-      undoable: async (id, given) => (await writer.patiently(() => store.undoable([id]), given)).has(id),
+      undoable: (id, given) => undoAsks.ask(id, given),
       breakers: this.#breakers,
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
@@ -598,6 +660,9 @@ export class Worker {
         names,
         leaseMs,
         version,
+        runtime: this.#deps.runtime ?? null,
+        release: this.#settings.release,
+        versions: versionsOf(this.#definitions),
       },
       onOpen: () => {
         this.#claimer.forgetCursor();
@@ -614,11 +679,15 @@ export class Worker {
         this.#runner.lose(session);
         this.#settler.dropSession(session);
       },
-      onCancels: (cancels) => {
-        for (const { id, token, reason } of cancels) this.#runner.cancel(id, reason, token);
+      onWishes: (wishes) => {
+        for (const { id, token, pause, reason } of wishes) {
+          if (pause) this.#runner.pause(id, token);
+          else this.#runner.cancel(id, reason, token);
+        }
       },
       onGone: (gone) => this.#runner.loseSome(gone),
       onStopAsked: () => this.#retire("asked from afar"),
+      onQuiet: (quiet) => this.#hush(quiet),
       onDoubt: (doubtful) => {
         this.#tellPaused(doubtful, "the lease could not be renewed");
         if (!doubtful) this.#claimer.claim();
@@ -650,6 +719,8 @@ export class Worker {
         // A session that was lost while the claim was on its way took these with it.
         if (session === this.#tenancy.session) this.#runner.accept(jobs);
         else this.#lost(jobs);
+        // One that was on its way when the worker became quiet: without slots nothing of it has started.
+        if (this.#tenancy.quietAt !== null) this.#runner.releaseBuffered("quiet");
       },
       onLook: () => {
         log.trace?.({ worker: this.id }, "tick: looking for work");
@@ -788,4 +859,10 @@ export class Worker {
       );
     }
   }
+}
+
+/** Of the definitions that have one other than 1. */
+function versionsOf(definitions: ReadonlyMap<string, AnyJob>): Record<string, number> {
+  const all = [...definitions].map(([name, { version }]) => [name, version ?? 1] as const);
+  return Object.fromEntries(all.filter(([, version]) => version !== 1));
 }

@@ -1,9 +1,9 @@
 /**
- * `hf.workers`: the workers of all processes, as the database knows them, and stopping them from afar.
+ * `hf.workers`: the workers of all processes, as the database knows them, and steering them from afar: quiet, resume, stop.
  *
  * Invariant: a stop is a request in the database: the worker reads it with its next renewal (or is woken), finishes
- * what it runs as at any shutdown, and leaves the list.
- * Not here: stopping a worker of this process (worker.stop), noticing dead ones (maintenance/).
+ * what it runs as at any shutdown, and leaves the list. Being quiet is heard of in the same way.
+ * Not here: a worker of this process (worker.stop, worker.quiet), noticing dead ones (maintenance/).
  */
 import { shown, UsageError } from "./errors.ts";
 import type { Retry } from "./retry.ts";
@@ -49,6 +49,31 @@ export class Workers {
     const stopped = await retry.repeatable(() => store.stopWorkers(asked));
     for (const session of asked) store.wake({ kind: "stop", session });
     return stopped;
+  }
+
+  /**
+   * Makes workers quiet: the one of this id, those of this name, or all. They claim nothing more, give back what they have
+   * not started, finish what runs, and stay alive until they are resumed or stopped. Resolves with how many were asked.
+   *
+   * @example
+   * await hf.workers.quiet("crawler-1");
+   */
+  async quiet(which: string): Promise<number> {
+    const asked = (await this.#matching(which, "workers.quiet")).map(({ session }) => session);
+    if (asked.length === 0) return 0;
+    return this.#deps.retry.repeatable(() => this.#deps.store.quietWorkers(asked));
+  }
+
+  /**
+   * Lets quiet workers claim again: the one of this id, those of this name, or all. Resolves with how many were asked.
+   *
+   * @example
+   * await hf.workers.resume("all");
+   */
+  async resume(which: string): Promise<number> {
+    const asked = (await this.#matching(which, "workers.resume")).map(({ session }) => session);
+    if (asked.length === 0) return 0;
+    return this.#deps.retry.repeatable(() => this.#deps.store.resumeWorkers(asked));
   }
 
   /**

@@ -20,6 +20,7 @@ const claimed: ClaimedJob = {
   attempt: 2,
   crashes: 0,
   begun: false,
+  undoing: false,
   maxAttempts: null,
   timeoutMs: null,
   errors: null,

@@ -28,6 +28,7 @@ function job(change: Partial<ClaimedJob> = {}): ClaimedJob {
     attempt: 1,
     crashes: 0,
     begun: false,
+    undoing: false,
     maxAttempts: null,
     timeoutMs: null,
     errors: null,
@@ -142,6 +143,19 @@ describe("decide", () => {
     const lost = decide(job({ attempt: 2, crashes: 1 }), { kind: "lost" }, policy, env);
     expect(lost).toMatchObject({ move: "again", delayMs: 0, attempt: 1, crashes: 2 });
     expect(messages(lost.errors)).toEqual(["its worker died (crash 2)"]);
+    expect(decodeFailures(lost.errors)).toMatchObject([{ at: env.now, lost: true }]);
+    expect(decodeFailures(lost.errors)[0]).not.toHaveProperty("ranMs");
+  });
+
+  test("what was lost was held until its lease passed, whenever somebody finds it", () => {
+    const held = job({ startedAt: 5_000, leaseUntil: 35_000 });
+    expect(decodeFailures(decide(held, { kind: "lost" }, policy, env).errors)).toMatchObject([
+      { at: 35_000, ranMs: 30_000, lost: true },
+    ]);
+    const gone = job({ startedAt: 5_000, leaseUntil: null });
+    expect(decodeFailures(decide(gone, { kind: "lost" }, policy, env).errors)[0]).not.toHaveProperty("ranMs");
+    const failed = decide(job(), { kind: "failed", failure }, policy, env);
+    expect(decodeFailures(failed.errors)[0]).not.toHaveProperty("lost");
   });
 
   test("one crash too many is the end: killed its worker n times", () => {

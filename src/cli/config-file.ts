@@ -13,7 +13,18 @@ import { checkOptions, isPlainObject } from "../policy/options.ts";
 
 const names = ["ts", "mts", "js", "mjs"].map((ending) => `holdfast.config.${ending}`);
 const levelsUp = 4;
-const keys = ["url", "passwordEnv", "open", "jobs", "work", "schedules", "setup", "manifest", "server"];
+const keys = [
+  "url",
+  "passwordEnv",
+  "open",
+  "jobs",
+  "work",
+  "schedules",
+  "setup",
+  "manifest",
+  "server",
+  "dashboard",
+];
 
 export interface LoadedConfig {
   /** Null: there is none. */
@@ -53,6 +64,7 @@ export async function loadConfig(cwd: string, given: string | undefined): Promis
     throw bad(`${path} must export a config: export default defineConfig({ … }); got ${shown(config)}.`);
   try {
     checkOptions(config, keys, path);
+    checkOptions(config["dashboard"], ["brand"], `dashboard of ${path}`);
   } catch (error) {
     throw isHoldfastError(error) ? bad(error.message, error) : error;
   }

@@ -6,7 +6,7 @@
  * at a database that is not there.
  */
 import { existsSync } from "node:fs";
-import { StoreError, UsageError } from "../errors.ts";
+import { StateError, StoreError, UsageError } from "../errors.ts";
 import type { Holdfast, Logger, OpenOptions } from "../index.ts";
 import { open } from "../index.ts";
 import type { Admin } from "../sql/admin.ts";
@@ -14,7 +14,7 @@ import { openAdmin, sqliteFile } from "../sql/open.ts";
 import { loadConfig, type LoadedConfig } from "./config-file.ts";
 import { type Io, type Out, type Paint, painter } from "./io.ts";
 import { resolveTarget, secretsOf, type Target } from "./target.ts";
-import { bar, grouped, harmless, json, oneLine } from "./text.ts";
+import { bar, dateOf, grouped, harmless, json, oneLine } from "./text.ts";
 
 export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
@@ -85,6 +85,22 @@ export class Context {
     const number = Number(value);
     if (value.trim() !== "" && Number.isInteger(number)) return number;
     throw new UsageError("BAD_OPTION", `--${name} takes a whole number; got ${JSON.stringify(value)}.`);
+  }
+
+  /**
+   * An instant. Only as 2026-01-31 or 2026-01-31T12:00Z: JavaScript takes "1" and "mail 5" for dates, too.
+   *
+   * @throws UsageError BAD_INSTANT
+   */
+  date(name: string): Date | undefined {
+    const value = this.string(name);
+    if (value === undefined) return undefined;
+    const date = dateOf(value);
+    if (date !== null) return date;
+    throw new UsageError(
+      "BAD_INSTANT",
+      `--${name} takes a date, such as 2026-01-31 or 2026-01-31T12:00Z; got ${JSON.stringify(value)}.`,
+    );
   }
 
   /** A positional argument that must be there. */
@@ -192,7 +208,7 @@ export class Context {
     if (file === null || existsSync(file)) return;
     throw new StoreError(
       "SCHEMA_MISSING",
-      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}`,
+      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}; holdfast work makes it, too.`,
     );
   }
 
@@ -203,6 +219,16 @@ export class Context {
         this.note(this.paintError(tone, message));
     const nothing = (): void => {};
     return { debug: nothing, info: nothing, warn: line("warn"), error: line("bad") };
+  }
+
+  /** Of a job that is not there: what may have become of it, and where it was looked for. */
+  async noJob(id: string): Promise<StateError> {
+    const { place } = await this.target();
+    return new StateError(
+      "JOB_NOT_FOUND",
+      `There is no job ${oneLine(id, 60)} in ${place}: it never was, it was deleted, or it has outlived its retention.`,
+      { details: { job: id } },
+    );
   }
 
   // --- printing ----------------------------------------------------------------------------------------
@@ -260,11 +286,11 @@ export class Context {
    *
    * @throws UsageError FORCE_REQUIRED
    */
-  async confirm(what: string): Promise<boolean> {
+  async confirm(what: string, undone = "This cannot be undone."): Promise<boolean> {
     if (this.flag("force")) return true;
     if (!this.io.interactive || this.json)
-      throw new UsageError("FORCE_REQUIRED", `${what} This cannot be undone. Add --force to do it.`);
-    const answer = await this.io.ask(`${harmless(what)} This cannot be undone. Go on? [y/N] `);
+      throw new UsageError("FORCE_REQUIRED", `${what} ${undone} Add --force to do it.`);
+    const answer = await this.io.ask(`${harmless(what)} ${undone} Go on? [y/N] `);
     if (/^y(es)?$/i.test(answer.trim())) return true;
     this.note("Nothing was done.");
     return false;

@@ -1,28 +1,18 @@
 /**
- * The filter options that commands on jobs share, turned into the filter of `hf.jobs`; and acting on what it finds.
+ * The filter options that commands on jobs share, turned into the filter of `hf.jobs`, and finding and showing those jobs.
+ * Not here: acting on them (bulk.ts).
  */
-import { userInfo } from "node:os";
 import { UsageError } from "../errors.ts";
 import type { Holdfast, Job, JobQuery, JobState } from "../index.ts";
 import type { CappedCount, InsightFilter } from "../insight.ts";
-import {
-  actionFilter,
-  actOn,
-  type BulkVerb,
-  checkRate,
-  type Driven,
-  type KeptEdit,
-  Operations,
-  type Task,
-} from "../operations.ts";
-import { durationMs } from "../policy/duration.ts";
-import { type InputPatch, patched } from "../policy/patch.ts";
+import { checkBatchId, checkRunId } from "../filter.ts";
+import { INSTANT_HELP, instantOf, WINDOW_HELP, windowOf } from "../policy/instant.ts";
 import { bornWithin, wordFilter, type WordFilter } from "../policy/range.ts";
+import { checkTrace } from "../policy/trace.ts";
 import { parseSearch, SEARCH_WORDS } from "../policy/words.ts";
 import type { Option } from "./command.ts";
 import type { Context } from "./context.ts";
-import { rateOf, rateText } from "./rate.ts";
-import { grouped, json, oneLine, relative, shownValue, table } from "./text.ts";
+import { relative, shownValue, table } from "./text.ts";
 
 export const FILTER: Readonly<Record<string, Option>> = {
   state: {
@@ -36,6 +26,13 @@ export const FILTER: Readonly<Record<string, Option>> = {
   name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
   lane: { type: "string", value: "text", help: "Of this lane" },
   key: { type: "string", value: "text", help: "With this unique key" },
+  workflow: { type: "string", value: "id", help: "Called or enqueued by this run" },
+  batch: { type: "string", value: "id", help: "Of this batch, as `batches list` names it" },
+  trace: {
+    type: "string",
+    value: "id",
+    help: "Enqueued in this trace: its id (32 hex digits) or a traceparent",
+  },
   error: { type: "string", value: "group", help: "With this error, as `errors list` names it" },
   retrying: { type: "boolean", help: "That failed and will try again" },
   search: { type: "string", value: "text", help: "Whose input, context or latest error contains this" },
@@ -50,7 +47,7 @@ export const FILTER: Readonly<Record<string, Option>> = {
     short: "w",
     multiple: true,
     value: "words",
-    help: "As in the dashboard's search: 'attempt:>3 age:>5m run:>10s payload.user.id:42 worker:web-1 error:refused'",
+    help: "As in the dashboard's search: 'attempt:>3 age:>5m run:>10s ended:1h payload.user.id:42 worker:web-1 error:refused'",
   },
 };
 
@@ -72,7 +69,7 @@ export function filterOf(ctx: Context): Wanted {
   if (queues !== undefined) filter.queue = queues;
   const names = ctx.list("name");
   if (names !== undefined) filter.name = names;
-  for (const option of ["lane", "key", "search"] as const) {
+  for (const option of ["lane", "key", "workflow", "batch", "trace", "search"] as const) {
     const value = ctx.string(option);
     if (value !== undefined) filter[option] = value;
   }
@@ -111,8 +108,13 @@ function withWords(filter: Wanted, given: string): Wanted {
   const many = (param: string): string[] | undefined => params[param]?.flatMap((value) => value.split(","));
   const [since, until, age] = [one("since"), one("until"), one("age")];
   const born = age === undefined ? {} : bornWithin(age, Date.now());
+  // An age narrows what an option or another word says of the same.
+  const after = since === undefined ? filter.since : instant(since, "where since:");
+  const before = until === undefined ? filter.until : instant(until, "where until:");
   const [attempt, run, worker, error] = [one("attempt"), one("run"), one("worker"), one("error")];
+  const ended = one("ended");
   const words = wordFilter({
+    ...(ended === undefined ? {} : { ended: endedOf(ended) }),
     ...(attempt === undefined ? {} : { attempt }),
     ...(run === undefined ? {} : { run }),
     ...(worker === undefined ? {} : { worker }),
@@ -126,17 +128,27 @@ function withWords(filter: Wanted, given: string): Wanted {
     name: many("name"),
     lane: one("lane"),
     key: one("key"),
+    workflow: one("workflow"),
+    batch: one("batch"),
+    trace: one("trace"),
     error: one("errorGroup"),
     search: text === "" ? undefined : text,
-    since: since === undefined ? born.since : instant(since, "where since:"),
-    until: until === undefined ? born.until : instant(until, "where until:"),
+    since,
+    until,
     words: Object.keys(words).length === 0 ? undefined : words,
   };
   const known = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   const twice = Object.keys(known).find((name) => Object.hasOwn(filter, name));
   if (twice !== undefined)
     throw new UsageError("BAD_OPTION", `${twice} is given both as an option and in --where: leave one out.`);
-  return { ...filter, ...known };
+  const from = Math.max(Number(after ?? -Infinity), born.since ?? -Infinity);
+  const to = Math.min(Number(before ?? Infinity), born.until ?? Infinity);
+  return {
+    ...filter,
+    ...known,
+    ...(from === -Infinity ? {} : { since: new Date(from) }),
+    ...(to === Infinity ? {} : { until: new Date(to) }),
+  };
 }
 
 interface Page {
@@ -157,8 +169,9 @@ export class Search {
     const { error, retrying, words, ...query } = wanted;
     this.#hf = hf;
     this.#wanted = query;
-    const plain = error === undefined && retrying === undefined && words === undefined;
-    this.#look = plain ? null : lookOf(wanted);
+    // No index has traces: a look goes through them piece by piece, and stops at its bound.
+    const asked = [error, retrying, words, query.trace].some((part) => part !== undefined);
+    this.#look = asked ? lookOf(wanted) : null;
   }
 
   async count(): Promise<CappedCount> {
@@ -176,7 +189,7 @@ export class Search {
 }
 
 /** The same as the dashboard's looks take it. */
-function lookOf({
+export function lookOf({
   state,
   queue,
   name,
@@ -184,6 +197,9 @@ function lookOf({
   until,
   lane,
   key,
+  workflow,
+  batch,
+  trace,
   search,
   error,
   retrying,
@@ -198,6 +214,9 @@ function lookOf({
     ...(name === undefined ? {} : { names: list(name) }),
     ...(lane === undefined ? {} : { lane }),
     ...(key === undefined ? {} : { key }),
+    ...(workflow === undefined ? {} : { workflow: checkRunId(workflow) }),
+    ...(batch === undefined ? {} : { batch: checkBatchId(batch) }),
+    ...(trace === undefined ? {} : { trace: checkTrace(trace) }),
     ...(search === undefined ? {} : { search }),
     ...(since === undefined ? {} : { since: Number(since) }),
     ...(until === undefined ? {} : { until: Number(until) }),
@@ -208,20 +227,17 @@ function lookOf({
   };
 }
 
-/** "1,234", and "10,000+" where counting stopped. */
-function shownCount({ count, more }: CappedCount): string {
-  return `${grouped(count)}${more ? "+" : ""}`;
-}
-
 /** A date, or how long ago. */
 export function instant(text: string, what: string): Date {
-  if (/^\d+(\.\d+)?(w|d|h|m|s|ms)/.test(text)) return new Date(Date.now() - durationMs(text, `--${what}`));
-  const date = new Date(text);
-  if (!Number.isNaN(date.getTime())) return date;
-  throw new UsageError(
-    "BAD_INSTANT",
-    `--${what} takes a date (2026-01-31, 2026-01-31T12:00Z) or how long ago (90s, 2h, 7d); got ${JSON.stringify(text)}.`,
-  );
+  const at = instantOf(text, Date.now());
+  if (at !== null) return new Date(at);
+  throw new UsageError("BAD_INSTANT", `--${what} takes ${INSTANT_HELP}; got ${JSON.stringify(text)}.`);
+}
+
+function endedOf(text: string): string {
+  const window = windowOf(text, Date.now());
+  if (window !== null) return window;
+  throw new UsageError("BAD_INSTANT", `--where ended: takes ${WINDOW_HELP}; got ${JSON.stringify(text)}.`);
 }
 
 const tones = { done: "good", dead: "bad", cancelled: "dim", running: "accent", ready: "bold" } as const;
@@ -245,7 +261,7 @@ export function jobTable(ctx: Context, jobs: readonly Job[], now: number): strin
     jobs,
     (text, column, job) => {
       if (job === null) return ctx.paint("dim", text);
-      const tone = column === 1 ? tones[job.state as keyof typeof tones] : undefined;
+      const tone = column === "state" ? tones[job.state as keyof typeof tones] : undefined;
       return tone === undefined ? text : ctx.paint(tone, text);
     },
   );
@@ -255,207 +271,4 @@ function about(job: Job, now: number): string {
   if (job.error !== null && job.state !== "done") return job.error;
   if (job.state === "scheduled") return `due ${relative(job.runAt, now)}`;
   return shownValue(job.input);
-}
-
-const batch = 500;
-const samples = 5;
-
-/** What is done to jobs, by ids or by a filter. */
-export interface BulkCommand extends Pick<Task, "action"> {
-  readonly change?: KeptEdit;
-  readonly patch?: InputPatch;
-  /** Asks first even where ids are given. */
-  readonly destructive?: boolean;
-}
-
-/** For commands that act on many jobs. */
-export const RATE: Readonly<Record<"rate", Option>> = {
-  rate: { type: "string", value: "n/time", help: "At most so many: 50/s, 600/1m; with a filter" },
-};
-
-/**
- * Acts on ids, or on all jobs that the filter finds: says how many first, asks, shows progress, says what became of them. By
- * filter it is an operation, which every dashboard and `holdfast operations` can see, pause, go on with and stop.
- */
-export async function bulk(ctx: Context, command: BulkCommand): Promise<number> {
-  const verb = verbOf(command.action);
-  const hf = await ctx.client();
-  const filter = filterOf(ctx);
-  const rate = ctx.string("rate");
-  const perRate = rate === undefined ? null : checkRate(rateOf(rate));
-  if (ctx.args.length > 0) {
-    if (Object.keys(filter).length > 0 || perRate !== null)
-      throw new UsageError("BAD_OPTION", `${verb} takes ids or a filter (with --rate), not both.`);
-    return byIds(ctx, hf, command);
-  }
-  if (Object.keys(filter).length === 0)
-    throw new UsageError(
-      "BAD_OPTION",
-      `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. With a filter, --dry-run tells how many.`,
-    );
-  const look = actionFilter(command.action, lookOf(filter));
-  const until = filter.until ?? new Date(Date.now() + 1_000);
-  const search = new Search(hf, {
-    ...filter,
-    ...(look.states === undefined ? {} : { state: look.states }),
-    until,
-  });
-  const total = await search.count();
-  const matched = total.count;
-  const none = matched === 0 && !total.more;
-  const first = none ? [] : (await search.page(samples, null)).jobs;
-  if (ctx.flag("dry-run")) {
-    tellDryRun(ctx, verb, total, first, command.patch);
-    return 0;
-  }
-  if (none) {
-    ctx.result({ matched: 0 }, () => "No job matches.");
-    return 0;
-  }
-  if (!(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`)))
-    return 1;
-  const task: Task = {
-    action: command.action,
-    filter: { ...look, until: Number(until) },
-    change: command.change ?? null,
-    patch: command.patch ?? null,
-    rate: perRate,
-  };
-  const operations = new Operations(hf);
-  return follow(ctx, operations, await operations.start(task, ACTOR));
-}
-
-/** Shows how far it is until it is over, or somebody else has it; what is broken off here is paused. */
-export async function follow(ctx: Context, operations: Operations, driven: Driven): Promise<number> {
-  const { action, rate, total } = driven.now();
-  const show = ctx.progress(verbOf(action));
-  const { signal } = ctx.io;
-  const breakOff = (): void => void operations.pause(driven.id, ACTOR).catch(() => {});
-  signal.addEventListener("abort", breakOff, { once: true });
-  if (signal.aborted) breakOff();
-  if (rate !== null && !ctx.json)
-    ctx.note(
-      ctx.paintError(
-        "dim",
-        `${rateText(rate.limit, rate.perMs)}; from elsewhere: holdfast operations pause ${driven.id}`,
-      ),
-    );
-  const ticking = setInterval(() => {
-    const { matched } = driven.now();
-    if (matched < total.count) show(matched, total.count);
-  }, 250);
-  const last = await driven.left;
-  clearInterval(ticking);
-  signal.removeEventListener("abort", breakOff);
-  show(last.matched, Math.max(last.matched, last.state === "done" ? last.matched : total.count));
-  const { matched, state } = last;
-  const whole = state === "done";
-  ctx.result(
-    { matched, ...last.outcomes, ...(whole && rate === null ? {} : { operation: last.id, state }) },
-    () =>
-      whole
-        ? countsText(last.outcomes)
-        : `${countsText(last.outcomes)}; ${state}. Go on: holdfast operations resume ${last.id}`,
-  );
-  return whole ? 0 : 1;
-}
-
-export const ACTOR = `cli: ${userName()}`;
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return "somebody"; // a container's user may have no name
-  }
-}
-
-function verbOf(action: BulkVerb): string {
-  return action === "run-now" ? "run" : action;
-}
-
-async function byIds(
-  ctx: Context,
-  hf: Holdfast,
-  { action, change, patch, destructive }: BulkCommand,
-): Promise<number> {
-  const { args } = ctx;
-  const verb = verbOf(action);
-  const noun = args.length === 1 ? "job" : "jobs";
-  if (ctx.flag("dry-run")) {
-    const { jobs } = await hf.jobs.list({ ids: args, limit: Math.min(1_000, Math.max(1, args.length)) });
-    const total = { count: jobs.length, more: false };
-    tellDryRun(ctx, verb, total, jobs.slice(0, samples), patch);
-    return 0;
-  }
-  if (destructive === true && !(await ctx.confirm(`${capital(verb)} ${args.length} ${noun}?`))) return 1;
-  const counts: Record<string, number> = {};
-  for (let i = 0; i < args.length; i += batch)
-    add(
-      counts,
-      await actOn(hf, { action, change: change ?? null, patch: patch ?? null }, args.slice(i, i + batch)),
-    );
-  const acted = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  const missing = args.length - acted;
-  if (missing > 0) counts["not_found"] = (counts["not_found"] ?? 0) + missing;
-  ctx.result({ matched: args.length, ...counts }, () => countsText(counts));
-  return (counts["not_found"] ?? 0) > 0 ? 1 : 0;
-}
-
-function add(counts: Record<string, number>, more: Readonly<Record<string, number>>): void {
-  for (const [outcome, count] of Object.entries(more))
-    if (outcome !== "matched" && count > 0) counts[outcome] = (counts[outcome] ?? 0) + count;
-}
-
-function tellDryRun(
-  ctx: Context,
-  verb: string,
-  total: CappedCount,
-  first: readonly Job[],
-  patch: InputPatch | undefined,
-): void {
-  const { count, more } = total;
-  const changes =
-    patch === undefined
-      ? []
-      : first.map(({ id, input }) => {
-          const before = json(input);
-          return { id, before, after: patched(before, patch) };
-        });
-  ctx.result(
-    {
-      dryRun: true,
-      matched: count,
-      ...(more ? { more: true } : {}),
-      samples: first,
-      ...(patch === undefined ? {} : { patched: changes }),
-    },
-    () =>
-      [
-        dryRunText(ctx, verb, total, first),
-        ...changes.map(
-          ({ id, before, after }) =>
-            `\n${id}\n${ctx.paint("bad", `- ${oneLine(before)}`)}\n${after === null ? ctx.paint("warn", "the patch does not fit: it stays as it is") : ctx.paint("good", `+ ${oneLine(after)}`)}`,
-        ),
-      ].join("\n"),
-  );
-}
-
-function dryRunText(ctx: Context, verb: string, total: CappedCount, first: readonly Job[]): string {
-  const { count, more } = total;
-  const head = `${verb} would meet ${shownCount(total)} ${count === 1 && !more ? "job" : "jobs"}. Nothing was done.`;
-  if (first.length === 0) return head;
-  const rest = { count: count - first.length, more };
-  return `${head}\n\n${jobTable(ctx, first, Date.now())}${rest.count > 0 || more ? `\n… and ${shownCount(rest)} more` : ""}`;
-}
-
-function countsText(counts: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(counts).map(
-    ([outcome, count]) => `${grouped(count)} ${outcome.replaceAll("_", " ")}`,
-  );
-  return parts.length === 0 ? "Nothing was done." : oneLine(parts.join(", "));
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

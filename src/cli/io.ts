@@ -21,6 +21,8 @@ export interface Io {
   readonly stderr: Out;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The version of Node, as process.version has it. */
+  readonly node: string;
   /** Whether somebody is there to answer. */
   readonly interactive: boolean;
   ask(question: string): Promise<string>;
@@ -48,6 +50,7 @@ export function processIo(): Io {
     stderr: outOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
+    node: process.version,
     interactive: isatty(process.stdin.fd) && isatty(process.stderr.fd),
     get signal() {
       if (!listening) {

@@ -2,6 +2,7 @@
  * Which commands there are, in the order of the help. To add one: a file in commands/, a line here.
  */
 import type { Command } from "./command.ts";
+import { batches } from "./commands/batches.ts";
 import { benchProbe } from "./commands/bench-probe.ts";
 import { completionFor } from "./commands/completion.ts";
 import { dashboard } from "./commands/dashboard.ts";
@@ -10,7 +11,8 @@ import { doctor } from "./commands/doctor.ts";
 import { check, signal } from "./commands/flows.ts";
 import { errors } from "./commands/errors.ts";
 import { init } from "./commands/init.ts";
-import { enqueue, jobs, why } from "./commands/jobs.ts";
+import { enqueue } from "./commands/enqueue.ts";
+import { jobs, why } from "./commands/jobs.ts";
 import { breakers, budgets, lanes } from "./commands/limits.ts";
 import { move } from "./commands/move.ts";
 import { operations } from "./commands/operations.ts";
@@ -28,7 +30,7 @@ const completion = completionFor(() => allCommands);
 
 export const groups: readonly CommandGroup[] = [
   { title: "Begin", commands: [init, demo, work] },
-  { title: "Jobs", commands: [enqueue, jobs, errors, operations, why, signal, check] },
+  { title: "Jobs", commands: [enqueue, jobs, batches, errors, operations, why, signal, check] },
   { title: "Steer", commands: [queues, holds, schedules, budgets, lanes, breakers, overrides, workers] },
   { title: "See", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },

@@ -7,15 +7,16 @@
  * standard error (JSON with --json) without a stack; nothing that fails exits with 0.
  */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { HoldfastError, isHoldfastError, shown, UsageError } from "../errors.ts";
+import { HoldfastError, isHoldfastError, shown, StateError, UsageError } from "../errors.ts";
 import { nearest } from "../policy/options.ts";
 import { VERSION } from "../version.ts";
-import { type Command, COMMON_OPTIONS } from "./command.ts";
+import { type Command, COMMON_OPTIONS, type Option } from "./command.ts";
 import { Context, type Values } from "./context.ts";
+import { oldNode } from "../diagnosis.ts";
 import { helpFor, overview } from "./help.ts";
 import { type Io, painter } from "./io.ts";
 import { allCommands, groups } from "./registry.ts";
-import { harmless, json } from "./text.ts";
+import { harmless, json, oneLine } from "./text.ts";
 
 /** Runs one command line. Never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -30,8 +31,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       io.stdout.write(`${asked ? json({ version: VERSION }) : VERSION}\n`);
       return 0;
     }
-    const { command, path, left } = find(argv);
-    const { values, positionals } = parse(command, path, left);
+    const { command, path, values, positionals } = understand(argv);
     if (values["help"] === true) {
       io.stdout.write(`${helpFor(command, path, paint)}\n`);
       return 0;
@@ -42,6 +42,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
         `holdfast ${path}${command.name} needs a command: ${(command.subcommands ?? []).map(({ name }) => name).join(", ")}.`,
       );
     checkCount(command, path, positionals);
+    checkNode(io.node);
     ctx = new Context(io, command, positionals, values, path);
     return (await command.run(ctx)) ?? 0;
   } catch (error) {
@@ -49,6 +50,21 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } finally {
     await ctx?.close().catch((error: unknown) => fail(error, io, ctx, asked));
   }
+}
+
+/**
+ * What a line calls, with its options and arguments.
+ *
+ * @throws UsageError for a command or an option that there is not, or a value that is missing.
+ */
+export function understand(argv: readonly string[]): {
+  command: Command;
+  path: string;
+  values: Values;
+  positionals: string[];
+} {
+  const { command, path, left } = find(argv);
+  return { command, path, ...parse(command, path, left) };
 }
 
 function showHelp(words: readonly string[], io: Io, paint: ReturnType<typeof painter>): number {
@@ -63,7 +79,7 @@ function showHelp(words: readonly string[], io: Io, paint: ReturnType<typeof pai
 }
 
 /** The command that is named, with its subcommand, and what is left of the line. */
-function find(argv: readonly string[]): { command: Command; path: string; left: readonly string[] } {
+export function find(argv: readonly string[]): { command: Command; path: string; left: readonly string[] } {
   const [name = "", ...rest] = argv;
   const command = allCommands.find((one) => one.name === name);
   if (command === undefined) throw unknown(name, allCommands, "");
@@ -93,7 +109,8 @@ function unknown(name: string, among: readonly Command[], path: string): UsageEr
   );
 }
 
-function parse(
+/** @throws UsageError UNKNOWN_OPTION, BAD_OPTION */
+export function parse(
   command: Command,
   path: string,
   left: readonly string[],
@@ -115,28 +132,74 @@ function parse(
       strict: true,
     });
   } catch (error) {
-    throw badOption(error, `${path}${command.name}`, Object.keys(options));
+    throw badOption(error, `${path}${command.name}`, options, left);
   }
 }
 
-/** Node's own words, with the nearest option. */
-function badOption(error: unknown, command: string, names: readonly string[]): UsageError {
+/** Node says what is wrong; these are our words for it, with what to do. */
+function badOption(
+  error: unknown,
+  command: string,
+  options: Readonly<Record<string, Option>>,
+  line: readonly string[],
+): UsageError {
   const message = error instanceof Error ? error.message : String(error);
-  const given = /Unknown option '(?:--?)([^'=]+)/.exec(message)?.[1];
-  if (given === undefined)
+  // Node names the option by what was written: --limit, -l, or "-l, --limit <value>".
+  const [, short, long] = /^Option '(?:-(\w))?(?:, )?(?:--([\w-]+))?/.exec(message) ?? [];
+  const of =
+    long ?? Object.keys(options).find((name) => short !== undefined && options[name]?.short === short);
+  if (of !== undefined) return badValue(error, command, of, options[of], line);
+  const [, dashes = "", given = ""] = /^Unknown option '(--?)([^'=]+)/.exec(message) ?? [];
+  if (given === "")
     return new UsageError("BAD_OPTION", `holdfast ${command}: ${message.replace(/\.?$/, ".")}`, {
       cause: error,
     });
-  const near = nearest(given.replace(/^no-/, ""), names);
-  return new UsageError(
-    "UNKNOWN_OPTION",
-    `holdfast ${command} has no option --${given}. ` +
-      (near === undefined ? `See: holdfast help ${command}` : `Did you mean --${near}?`),
-    { cause: error, details: near === undefined ? { option: given } : { option: given, suggestion: near } },
+  const near = nearest(given.replace(/^no-/, ""), Object.keys(options));
+  const meant = /^\d/.test(given)
+    ? `An argument that begins with a dash goes behind --, as in: holdfast ${command} -- -${given}`
+    : near === undefined
+      ? `See: holdfast help ${command}`
+      : `Did you mean --${near}?`;
+  return new UsageError("UNKNOWN_OPTION", `holdfast ${command} has no option ${dashes}${given}. ${meant}`, {
+    cause: error,
+    details: near === undefined ? { option: given } : { option: given, suggestion: near },
+  });
+}
+
+/** An option without its value, with one that may be another option, or with one that it does not take. */
+function badValue(
+  cause: unknown,
+  command: string,
+  name: string,
+  option: Option | undefined,
+  line: readonly string[],
+): UsageError {
+  const fault = (text: string): UsageError =>
+    new UsageError("BAD_OPTION", `holdfast ${command}: --${name} ${text}`, {
+      cause,
+      details: { option: name },
+    });
+  if (option?.type !== "string") return fault("takes no value.");
+  const at = line.findIndex(
+    (word, i) =>
+      (word === `--${name}` || word === `-${option.short}`) && (line[i + 1]?.startsWith("-") ?? true),
+  );
+  const next = at < 0 ? undefined : line[at + 1];
+  const value = `--${name} <${option.value ?? "value"}>`;
+  if (next === undefined) return fault(`needs a value: ${value}. See: holdfast help ${command}`);
+  return fault(
+    `needs a value (${value}), and ${shown(next)} looks like an option. If it is the value, write: --${name}=${oneLine(next, 60)}`,
   );
 }
 
-function checkCount(command: Command, path: string, positionals: readonly string[]): void {
+/** Said before anything fails of it: a config in TypeScript, or node:sqlite, would fail with words that tell nobody why. */
+function checkNode(version: string): void {
+  const remedy = oldNode(version);
+  if (remedy !== null)
+    throw new StateError("NODE_TOO_OLD", `Node ${version} is too old for holdfast. ${remedy}`);
+}
+
+export function checkCount(command: Command, path: string, positionals: readonly string[]): void {
   const most = command.maxArgs ?? 0;
   if (positionals.length <= most) return;
   throw new UsageError(

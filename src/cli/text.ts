@@ -1,11 +1,14 @@
 /**
- * Texts for a terminal: job data made harmless, tables, durations, sizes.
+ * Texts for a terminal: job data made harmless, tables, instants. Durations and sizes are in ../policy/amounts.ts.
  *
  * Invariant: nothing that comes from a database reaches a terminal with a control character in it. A job's name or error can
  * hold escape sequences that move the cursor, set the window's title or answer for the user (terminal injection).
  * Pure.
  */
 import { stripVTControlCharacters } from "node:util";
+import { duration, grouped } from "../policy/amounts.ts";
+
+export { bytes, duration, grouped } from "../policy/amounts.ts";
 
 // C0 and C1 controls, DEL, and the marks that turn the direction of text around.
 const CONTROLS =
@@ -51,15 +54,19 @@ export interface Column<Row> {
   readonly align?: "left" | "right";
   /** Cut to this. */
   readonly most?: number;
+  /** Left out where the table is too wide, those with the lowest number first. */
+  readonly spare?: number;
   readonly cell: (row: Row) => string | number;
 }
 
 /** Aligned columns; the last one is not padded. `paint` colours a padded cell. */
 export function table<Row>(
-  columns: readonly Column<Row>[],
+  all: readonly Column<Row>[],
   rows: readonly Row[],
-  paint: (text: string, column: number, row: Row | null) => string = (text) => text,
+  paint: (text: string, title: string, row: Row | null) => string = (text) => text,
+  width = Infinity,
 ): string {
+  const columns = width === Infinity ? all : fitting(all, rows, width);
   const cells = rows.map((row) =>
     columns.map(({ cell, most }) => {
       const value = cell(row);
@@ -75,7 +82,7 @@ export function table<Row>(
         const right = columns[i]?.align === "right";
         const last = i === texts.length - 1;
         const padded = right ? text.padStart(widths[i] ?? 0) : last ? text : text.padEnd(widths[i] ?? 0);
-        return paint(padded, i, row);
+        return paint(padded, columns[i]?.title ?? "", row);
       })
       .join("  ")
       .trimEnd();
@@ -83,42 +90,28 @@ export function table<Row>(
   return [line(titles, null), ...cells.map((texts, i) => line(texts, rows[i] as Row))].join("\n");
 }
 
-/** 12,345 */
-export function grouped(value: number): string {
-  return Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4)));
-}
-
-/** 1h 5m, 12s, 340ms. */
-export function duration(ms: number): string {
-  if (!Number.isFinite(ms)) return "–";
-  if (ms < 1) return ms <= 0 ? "0s" : `${ms.toPrecision(2)}ms`;
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
-  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(ms < 10_000 ? 1 : 0))}s`;
-  const parts: string[] = [];
-  let left = Math.round(ms / 1_000);
-  for (const [unit, seconds] of [
-    ["d", 86_400],
-    ["h", 3_600],
-    ["m", 60],
-    ["s", 1],
-  ] as const) {
-    const count = Math.floor(left / seconds);
-    left -= count * seconds;
-    if (count > 0 && parts.length < 2) parts.push(`${count}${unit}`);
-  }
-  return parts.join(" ");
-}
-
-/** 12.3 MB */
-export function bytes(count: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let value = count;
-  let unit = 0;
-  while (value >= 1_000 && unit < units.length - 1) {
-    value /= 1_000;
-    unit += 1;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+/** The columns that fit, without those that can be spared. */
+function fitting<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): readonly Column<Row>[] {
+  if (
+    table(columns, rows)
+      .split("\n")
+      .every((line) => line.length <= width)
+  )
+    return columns;
+  const [first] = columns
+    .filter(({ spare }) => spare !== undefined)
+    .sort((a, b) => (a.spare ?? 0) - (b.spare ?? 0));
+  return first === undefined
+    ? columns
+    : fitting(
+        columns.filter((column) => column !== first),
+        rows,
+        width,
+      );
 }
 
 /** How long ago or in how long, from `now`. */
@@ -167,4 +160,10 @@ export function clipped(line: string, columns: number): string {
     shown += signs.join("");
   }
   return `${shown}…\u001b[0m`;
+}
+
+/** A date as it is written in ISO 8601; null for anything else. */
+export function dateOf(text: string): Date | null {
+  const date = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(Number.NaN);
+  return Number.isNaN(date.getTime()) ? null : date;
 }

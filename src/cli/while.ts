@@ -1,5 +1,6 @@
 /** `--for` and `--until`: how long a change holds. */
 import type { OverrideOptions } from "../index.ts";
+import type { Act } from "./audit.ts";
 import type { Context } from "./context.ts";
 
 export const WHILE = {
@@ -8,6 +9,15 @@ export const WHILE = {
 } as const;
 
 export function whileOf(ctx: Context): OverrideOptions {
-  const until = ctx.string("until");
-  return { for: ctx.string("for"), until: until === undefined ? undefined : new Date(until) };
+  return { for: ctx.string("for"), until: ctx.date("until") };
+}
+
+/** A change of limits, as the audit trail tells it. */
+export function setting(
+  action: string,
+  target: string,
+  change: object,
+  during: OverrideOptions = {},
+): Act<void> {
+  return { action, target, outcome: "set", details: { ...change, ...during }, keys: Object.keys(change) };
 }

@@ -6,10 +6,8 @@
  */
 import type {
   BreakerState,
-  BudgetState,
   Holdfast,
   Job,
-  JobHistory,
   LaneState,
   LoadPoint,
   MetricPoint,
@@ -17,25 +15,38 @@ import type {
   OverrideOptions,
   ScheduleState,
 } from "../index.ts";
+import { defineSchedule, UsageError } from "../index.ts";
+import { topicOf } from "../flow/signal.ts";
+import { type HistoryPage, historyPage } from "../flow/job-history.ts";
+import { readDatabaseSeries, readHostSeries } from "./resources.ts";
 import { stepsBefore } from "./step-order.ts";
+import { stepFor, stepsOf } from "./steps.ts";
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
+import { timingInWords } from "../policy/cron-words.ts";
+import { checkName } from "../policy/name.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
+import type { CappedCount, LineTally } from "../insight.ts";
+import type { Hold } from "../store.ts";
 import type {
   BackfillAnswer,
   BreakerLine,
   BudgetLine,
   Calendar,
+  DatabaseSeries,
   Deploy,
   FlowHistory,
   FlowNode,
   FlowStep,
+  HostSeries,
   LaneLine,
   LaneList,
   LimitUse,
   Load,
   OverrideLine,
   ScheduleLine,
+  ScheduleRunLine,
   Series,
+  TimingPreview,
 } from "./contract.ts";
 
 /** A change of a schedule; what is not given stays. */
@@ -59,14 +70,26 @@ export interface LaneChange {
 /** JSON texts (`output`, `data`) are given raw: the routes redact them. */
 export interface Adapters {
   readonly flows: {
-    history(id: string): Promise<FlowHistory | null>;
+    /** The last steps before a number. The graph is drawn of as many as can be drawn. */
+    history(id: string, page: { before: number; limit: number }): Promise<FlowHistory | null>;
     signal(name: string, signal: { key: string | null; data: unknown }): Promise<void>;
+    /** Runs that wait for it: at most 100, and whether there are more. */
+    waiting(
+      name: string,
+      key: string | null,
+    ): Promise<{
+      readonly jobs: readonly { id: string; queue: string; name: string }[];
+      readonly more: boolean;
+    }>;
   };
   readonly schedules: {
     list(): Promise<readonly ScheduleLine[]>;
     preview(name: string, n: number): Promise<readonly LocalSlot[]>;
+    /** Of a timing that nobody has saved. What is wrong with it is said, not thrown. */
+    tryOut(timing: { cron?: string; every?: string; timezone?: string }, n: number): Promise<TimingPreview>;
     /** The newest jobs of each schedule, newest last. */
     recent(): Promise<ReadonlyMap<string, readonly { readonly id: string; readonly at: number }[]>>;
+    runs(name: string, limit: number): Promise<readonly ScheduleRunLine[]>;
     calendar(): Promise<Calendar>;
     change(name: string, change: ScheduleChange): Promise<void>;
     pause(name: string): Promise<void>;
@@ -105,10 +128,21 @@ export interface Adapters {
     list(): Promise<readonly BreakerLine[]>;
     reset(key: string): Promise<boolean>;
   };
+  /** Builds by when their first worker started, oldest first, of the last 30 days. */
+  readonly deploys: () => Promise<readonly Deploy[]>;
   /** How long attempts of these kinds took in the last 24 hours. */
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
-  /** What waited, and slots. */
-  readonly load: (query: { readonly from: number; readonly to: number }) => Promise<Load>;
+  /** What waited, and slots; of one queue what waited in it alone. */
+  readonly load: (query: {
+    readonly from: number;
+    readonly to: number;
+    readonly queue?: string | null;
+  }) => Promise<Load>;
+  /** How the database and the workers' machines were. */
+  readonly resources: {
+    database(range: { readonly from: number; readonly to: number }): Promise<DatabaseSeries>;
+    hosts(range: { readonly from: number; readonly to: number }): Promise<HostSeries>;
+  };
   readonly series: (query: {
     queue: string | null;
     name: string | null;
@@ -121,26 +155,68 @@ const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const mostPoints = 720;
+/** So many queues of each minute are kept by name (maintenance/sampler.ts). */
+const mostNamed = 20;
 /** Of what has a value for each queue. */
 const fewerPoints = 240;
 /** A chart has a colour for each. */
 const mostLines = 4;
 const mostCounted = 10_000;
 const mostDrawn = 1_000;
+const mostWaiting = 100;
 
 /** The adapters of a client. */
 export function adaptersOf(hf: Holdfast): Adapters {
   const { schedules, lanes, budgets, breakers } = hf;
   return {
     flows: {
-      history: async (id) => {
-        const [job, history] = await Promise.all([hf.jobs.get(id), hf.jobs.history(id)]);
-        return job === null || history === null ? null : flowOf(job, history);
+      history: async (id, page) => {
+        const job = await hf.jobs.get(id);
+        if (job === null) return null;
+        const limit = Math.max(page.limit, mostDrawn);
+        return flowOf(job, await historyPage(hf.internals.store, job, { ...page, limit }), page.limit);
       },
       signal: (name, { key, data }) => hf.signal(name, { data, ...(key === null ? {} : { key }) }),
+      waiting: async (name, key) => {
+        const { store } = hf.internals;
+        const ids = await store.waitersFor(
+          topicOf(checkName(name, "The name of a signal"), key ?? undefined),
+          mostWaiting + 1,
+        );
+        const { jobs } = await store.insight.browse({ ids }, { limit: ids.length, cursor: null });
+        return { jobs: jobs.slice(0, mostWaiting), more: ids.length > mostWaiting };
+      },
     },
     schedules: {
-      list: async () => (await schedules.list()).map(scheduleLine),
+      list: async () => {
+        const { store } = hf.internals;
+        const [all, rows, holds] = await Promise.all([
+          schedules.list(),
+          store.insight.queueRows(),
+          store.holds(),
+        ]);
+        return all.map((one) => scheduleLine(one, obstaclesOf(one.queue, rows, holds)));
+      },
+      tryOut: async (timing, n) => {
+        try {
+          const draft = defineSchedule({ name: "draft", job: "draft", input: null, ...timing });
+          const slots = await schedules.preview(draft, n);
+          const { timezone } = draft.timing;
+          return {
+            words: timingInWords(draft.timing),
+            error: null,
+            runs: localSlots(
+              slots.map((at) => at.getTime()),
+              timezone ?? "UTC",
+              hf.internals.env.clock.now(),
+            ),
+          };
+        } catch (error) {
+          if (!(error instanceof UsageError)) throw error;
+          const said = error.message.replace(/ of schedule "draft"/, "").replace(/^Schedule "draft"/, "It");
+          return { words: null, error: said, runs: [] };
+        }
+      },
       preview: async (name, n) => {
         const [state, slots] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
         const zone = state === null || state.cron === null ? "UTC" : (state.timezone ?? "UTC");
@@ -158,6 +234,13 @@ export function adaptersOf(hf: Holdfast): Adapters {
             recent.map(({ jobId, at }) => ({ id: jobId, at: at.getTime() })),
           ]),
         ),
+      runs: async (name, limit) =>
+        (await schedules.runs(name, { limit })).map((run) => ({
+          ...run,
+          at: run.at.getTime(),
+          startedAt: ms(run.startedAt),
+          endedAt: ms(run.endedAt),
+        })),
       calendar: async () => {
         const { from, stepMs, pieces, estimated } = await schedules.calendar();
         return {
@@ -209,8 +292,9 @@ export function adaptersOf(hf: Holdfast): Adapters {
       const now = hf.internals.env.clock.now();
       const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
       const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
-      const [queues, known] = await Promise.all([
+      const [queues, { lines }, known] = await Promise.all([
         hf.internals.store.queueUse(),
+        hf.internals.store.insight.lines(),
         hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
       ]);
       const then = (source: string, name: string): (number | null)[] => {
@@ -223,6 +307,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
         at,
         queues: queues.map((queue) => ({
           ...queue,
+          waiting: readyOf(lines.filter((line) => line.queue === queue.name)),
           runningThen: then(`queue:${queue.name}`, "running"),
           startedThen: then(`queue:${queue.name}`, "started"),
         })),
@@ -232,7 +317,22 @@ export function adaptersOf(hf: Holdfast): Adapters {
       };
     },
     budgets: {
-      list: async () => (await budgets.list()).map(budgetLine),
+      list: async () => {
+        const { store, env } = hf.internals;
+        const [all, kinds] = await Promise.all([budgets.list(), store.kinds()]);
+        const at = env.clock.now();
+        const takers = new Map<string, string>();
+        for (const [kind, { budget }] of kinds) if (budget) takers.set(kind, budget.name);
+        const lines = takers.size === 0 ? [] : (await store.insight.lines()).lines;
+        return all.map(({ per, ...budget }) => ({
+          ...budget,
+          perMs: per,
+          at,
+          waiting: [...takers.values()].includes(budget.name)
+            ? readyOf(lines.filter(({ name }) => takers.get(name) === budget.name))
+            : null,
+        }));
+      },
       set: (name, budget, when) => budgets.set(name, budget, when),
       drain: (name) => budgets.drain(name),
       reset: (name) => budgets.reset(name),
@@ -242,6 +342,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
       list: async () => (await breakers.list()).map(breakerLine).sort(byState),
       reset: (key) => breakers.reset(key),
     },
+    deploys: () => deploysIn(hf, 0, hf.internals.env.clock.now()),
     usual: async (names) => {
       const now = hf.internals.env.clock.now();
       const known = new Map<string, Usual>();
@@ -263,12 +364,18 @@ export function adaptersOf(hf: Holdfast): Adapters {
         );
       return known;
     },
-    load: async ({ from, to }) => {
+    load: async ({ from, to, queue = null }) => {
       const stepMs = stepFor(from, to, fewerPoints);
-      return loadOf(await hf.metrics.load({ since: from, until: to, step: stepMs }), from, to, stepMs);
+      const points = await hf.metrics.load({ since: from, until: to, step: stepMs });
+      return queue === null ? loadOf(points, from, to, stepMs) : loadIn(queue, points, from, to, stepMs);
+    },
+    resources: {
+      database: (range) => readDatabaseSeries(hf.internals.store, range),
+      hosts: async (range) =>
+        readHostSeries(hf.internals.store, range, await deploysIn(hf, range.from, range.to)),
     },
     series: async ({ queue, name, from, to }) => {
-      const stepMs = stepFor(from, to);
+      const stepMs = stepFor(from, to, mostPoints);
       const [all] = await hf.metrics.series({
         since: from,
         until: to,
@@ -281,7 +388,28 @@ export function adaptersOf(hf: Holdfast): Adapters {
   };
 }
 
-function scheduleLine(schedule: ScheduleState): ScheduleLine {
+/** A job that is made for such a queue waits there. */
+function obstaclesOf(
+  queue: string | null,
+  rows: readonly {
+    readonly name: string;
+    readonly pausedAt: number | null;
+    readonly drainingAt: number | null;
+  }[],
+  holds: readonly Hold[],
+): string[] {
+  if (queue === null) return [];
+  const row = rows.find(({ name }) => name === queue);
+  return [
+    ...(row !== undefined && row.pausedAt !== null ? [`queue ${queue} is paused`] : []),
+    ...(row !== undefined && row.drainingAt !== null ? [`queue ${queue} is draining`] : []),
+    ...holds
+      .filter(({ queues }) => queues === null || queues.includes(queue))
+      .map(({ name }) => `queue ${queue} is held by ${name}`),
+  ];
+}
+
+function scheduleLine(schedule: ScheduleState, obstacles: readonly string[]): ScheduleLine {
   const { name, job, queue, cron, every, timezone, paused, missed, overlap, jitter, counts } = schedule;
   return {
     name,
@@ -290,6 +418,7 @@ function scheduleLine(schedule: ScheduleState): ScheduleLine {
     cron,
     everyMs: every,
     timezone: cron === null ? null : timezone,
+    words: timingInWords({ cron, everyMs: every, timezone }),
     paused,
     nextAt: ms(schedule.nextAt),
     waitingAt: ms(schedule.waitingAt),
@@ -304,10 +433,11 @@ function scheduleLine(schedule: ScheduleState): ScheduleLine {
     error: schedule.fault,
     edited: schedule.edited,
     unserved: schedule.unserved,
+    obstacles,
   };
 }
 
-function laneLine({ key, waiting, pausedAt: _, rateOpensAt, ...lane }: LaneState): LaneLine {
+export function laneLine({ key, waiting, pausedAt: _, rateOpensAt, ...lane }: LaneState): LaneLine {
   return {
     ...lane,
     lane: key,
@@ -316,8 +446,11 @@ function laneLine({ key, waiting, pausedAt: _, rateOpensAt, ...lane }: LaneState
   };
 }
 
-function budgetLine({ per, ...budget }: BudgetState): BudgetLine {
-  return { ...budget, perMs: per };
+function readyOf(lines: readonly LineTally[]): CappedCount {
+  return lines.reduce<CappedCount>(
+    (sum, { ready }) => ({ count: sum.count + ready.count, more: sum.more || ready.more }),
+    { count: 0, more: false },
+  );
 }
 
 function breakerLine({ openedAt, openUntil, ...breaker }: BreakerState): BreakerLine {
@@ -390,8 +523,26 @@ export function loadOf(points: readonly LoadPoint[], from: number, to: number, s
   };
 }
 
-function stepFor(from: number, to: number, most = mostPoints): number {
-  return minuteMs * Math.ceil((to - from) / minuteMs / most);
+/** What waited in one queue. Only the 20 fullest of a minute are known by name: beyond them it is not known. Pure. */
+export function loadIn(
+  queue: string,
+  points: readonly LoadPoint[],
+  from: number,
+  to: number,
+  stepMs: number,
+): Load {
+  const { at, found } = stepped(points, from, to, stepMs);
+  const ready = found.map((point) => {
+    if ((point?.ready ?? null) === null) return null;
+    const names = Object.keys(point?.queues ?? {});
+    return point?.queues[queue] ?? (names.length >= mostNamed ? null : 0);
+  });
+  const other = found.map((point, i) => {
+    const all = point?.ready ?? null;
+    return all === null ? null : Math.max(0, Math.round((all - (ready[i] ?? 0)) * 10) / 10);
+  });
+  const unknown = found.map(() => null);
+  return { stepMs, at, queues: [{ name: queue, ready }], other, running: unknown, slots: unknown };
 }
 
 /** Every step of the range, with its point where there is one. */
@@ -402,17 +553,22 @@ function stepped<Point extends { readonly at: Date }>(
   stepMs: number,
 ): { at: number[]; found: (Point | undefined)[] } {
   const byAt = new Map(points.map((point) => [point.at.getTime(), point]));
-  const at: number[] = [];
-  for (let one = Math.floor(from / stepMs) * stepMs; one < to; one += stepMs) at.push(one);
+  const at = stepsOf(from, to, stepMs);
   return { at, found: at.map((one) => byAt.get(one)) };
 }
 
-/** A job's history as the page draws it. Pure. */
-export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHistory): FlowHistory {
-  const steps = history.steps.map((step): FlowStep => ({
+/** A job's history as the page draws it: the last steps of what was read, and a graph of all of it. Pure. */
+export function flowOf(
+  job: Pick<Job, "id" | "name" | "state">,
+  history: HistoryPage,
+  limit: number,
+): FlowHistory {
+  const drawn = history.steps.map((step): FlowStep => ({
+    seq: step.seq,
     name: step.name,
     kind: step.kind,
     state: stepState(step, job.state),
+    attempt: step.attempt,
     tries: step.tries,
     triedAt: step.triedAt.map((one) => ({
       startedAt: one.startedAt.getTime(),
@@ -425,6 +581,7 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     error: step.error,
     jobId: step.child,
   }));
+  const steps = drawn.slice(-limit);
   const children = history.children.map(({ id, name, relation, state, step, error }) => ({
     id,
     name,
@@ -434,15 +591,17 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
     error,
   }));
   return {
-    attempts: history.attempts.map(({ attempt, startedAt, endedAt, error }) => ({
+    attempts: history.attempts.map(({ attempt, startedAt, endedAt, error, lost }) => ({
       attempt,
       startedAt: ms(startedAt),
       endedAt: ms(endedAt),
       error,
+      lost,
     })),
     steps,
-    stepCount: steps.length,
-    earlier: null,
+    stepCount: history.stepCount,
+    stepCountMore: history.stepCountMore,
+    earlier: history.more || steps.length < drawn.length ? (steps[0]?.seq ?? null) : null,
     signals: history.signals.map(({ since, takenAt, data, ...signal }) => ({
       ...signal,
       since: since.getTime(),
@@ -450,11 +609,11 @@ export function flowOf(job: Pick<Job, "id" | "name" | "state">, history: JobHist
       data: text(data),
     })),
     children,
-    graph: graphOf(job, steps, children),
+    graph: { ...graphOf(job, drawn, stepsBefore(history.steps), children), cut: history.more },
   };
 }
 
-function stepState({ kind, state }: JobHistory["steps"][number], job: Job["state"]): FlowStep["state"] {
+function stepState({ kind, state }: HistoryPage["steps"][number], job: Job["state"]): FlowStep["state"] {
   if (state !== "open") return state;
   if (job === "done" || job === "dead" || job === "cancelled") return "cancelled";
   const waits = kind === "sleep" || kind === "signal" || kind === "call";
@@ -462,33 +621,35 @@ function stepState({ kind, state }: JobHistory["steps"][number], job: Job["state
 }
 
 /**
- * What waits for what: jobs before this one → this one → its steps, in the order in which they were over → what they
- * called; what the job enqueued hangs on the job itself.
+ * What waits for what: jobs before this one → this one → its steps, each behind what the run had seen when it asked for
+ * it → what they called; what the job enqueued hangs on the job itself.
  */
 function graphOf(
   job: Pick<Job, "id" | "name" | "state">,
-  steps: readonly FlowStep[],
+  drawn: readonly FlowStep[],
+  before: readonly (readonly number[])[],
   children: FlowHistory["children"],
-): FlowHistory["graph"] {
-  const drawn = steps.slice(0, mostDrawn);
-  const nodes: FlowNode[] = [{ id: job.id, label: job.name, kind: "job", state: job.state, jobId: null }];
+): Omit<FlowHistory["graph"], "cut"> {
+  const nodes: FlowNode[] = [
+    { id: job.id, label: job.name, kind: "job", state: job.state, jobId: null, seq: null },
+  ];
   const edges: { from: string; to: string }[] = [];
   const ids = stepIds(drawn);
   const idOf = (i: number): string => ids[i] as string;
-  const before = stepsBefore(drawn);
-  for (const [i, { name, kind, state }] of drawn.entries()) {
-    nodes.push({ id: idOf(i), label: name, kind, state, jobId: null });
+  for (const [i, { name, kind, state, seq }] of drawn.entries()) {
+    nodes.push({ id: idOf(i), label: name, kind, state, jobId: null, seq });
     const those = before[i] ?? [];
     if (those.length === 0) edges.push({ from: job.id, to: idOf(i) });
     for (const one of those) edges.push({ from: idOf(one), to: idOf(i) });
   }
   for (const { id, name, relation, state, step } of children) {
-    nodes.push({ id, label: name ?? "(deleted)", kind: "job", state, jobId: state === null ? null : id });
+    const jobId = state === null ? null : id;
+    nodes.push({ id, label: name ?? "(deleted)", kind: "job", state, jobId, seq: null });
     const caller = drawn.findIndex((one) => one.jobId === id || (step !== null && one.name === step));
     if (relation === "after") edges.push({ from: id, to: job.id });
     else edges.push({ from: caller === -1 ? job.id : idOf(caller), to: id });
   }
-  return { nodes, edges, cut: steps.length > mostDrawn };
+  return { nodes, edges };
 }
 
 /**

@@ -5,8 +5,10 @@
  * Instants are epoch milliseconds. Counts stop at 10,000 and say so (`more`). JSON values of jobs travel as text, already
  * redacted, so that numbers keep all their digits. Fields are added, never renamed; a break would be /api/v2.
  */
+import type { Check } from "../diagnosis.ts";
 import type {
-  AuditLine,
+  AuditLine as StoredAuditLine,
+  BatchPage as BatchList,
   CappedCount,
   DatabaseHealth,
   ErrorGroup,
@@ -17,6 +19,7 @@ import type {
   InsightPage,
   FacetValue,
   JobDetail as StoredDetail,
+  IdMatches,
   JobFacets,
   JobSummary,
   QueueSettings,
@@ -27,9 +30,11 @@ import type { WordFilter, WordTexts } from "../policy/range.ts";
 import type { TriageState } from "../policy/triage.ts";
 import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../operations.ts";
 import type { BreakerState, DutyState, Hold, WorkerState } from "../store.ts";
+import type { WhyReason } from "../why.ts";
+import type { Delta, Fields } from "./delta.ts";
 
 export type {
-  AuditLine,
+  BatchList,
   BulkAction,
   BulkVerb,
   CappedCount,
@@ -58,7 +63,9 @@ export const PERMISSIONS = [
   "jobs:export",
   "jobs:retry",
   "jobs:run",
+  "jobs:pause",
   "jobs:cancel",
+  "jobs:terminate",
   "jobs:delete",
   "jobs:edit",
   "jobs:enqueue",
@@ -99,6 +106,8 @@ export interface ErrorBody {
     readonly message: string;
     /** Which parameter or field. */
     readonly field?: string;
+    /** With INPUT_INVALID: what the schema found, and where (`.user.email`, `.items[0]`). At most 20. */
+    readonly issues?: readonly { readonly path: string; readonly message: string }[];
     /** With 500: the same id is in the log. */
     readonly requestId?: string;
   };
@@ -114,6 +123,8 @@ export interface About {
   readonly version: string;
   readonly dialect: "sqlite" | "postgres";
   readonly label: string | null;
+  /** As `#rrggbb`; null: the page's own. */
+  readonly labelColor: string | null;
   /** Its name, where the dashboard has several databases. */
   readonly database: string | null;
   /** Those that you may see, where there are several; else empty. */
@@ -144,9 +155,15 @@ export interface QueueLine {
   readonly scheduled: CappedCount;
   readonly waiting: CappedCount;
   readonly running: number;
-  /** Over all live workers. */
+  /** How many may run at once over the cluster; null: no limit is set. */
+  readonly concurrency: number | null;
+  /** Its rate over the cluster, and the starts in the window that ends now. */
+  readonly rate: { readonly limit: number; readonly perMs: number; readonly used: number } | null;
+  /** Over all live workers that are not quiet. */
   readonly slots: number;
   readonly workers: number;
+  /** Live workers of it that are quiet. */
+  readonly quiet: number;
   readonly oldestMs: number | null;
   /** Kinds with ready jobs that no live worker serves. */
   readonly unserved: readonly string[];
@@ -154,7 +171,12 @@ export interface QueueLine {
 
 export interface Overview {
   readonly at: number;
-  readonly verdict: { readonly level: "good" | "warn" | "bad" | "idle"; readonly text: string };
+  readonly verdict: {
+    readonly level: "good" | "warn" | "bad" | "idle";
+    readonly text: string;
+    /** The same in pieces, some of which lead somewhere. */
+    readonly parts: readonly VerdictPart[];
+  };
   readonly totals: {
     readonly ready: CappedCount;
     readonly scheduled: CappedCount;
@@ -164,8 +186,14 @@ export interface Overview {
     readonly dead: CappedCount;
   };
   readonly oldestMs: number | null;
+  /** Jobs done a minute, in the last five that are over; null: nothing was counted. */
+  readonly perMinute: number | null;
+  /** Of workers that are not quiet. */
   readonly slots: number;
+  /** All that live. */
   readonly workers: number;
+  /** How many of them are quiet. */
+  readonly quiet: number;
   readonly holds: number;
   /** The busiest first, at most 200. */
   readonly queues: readonly QueueLine[];
@@ -193,22 +221,73 @@ export interface JobList extends Omit<InsightPage, "jobs"> {
   readonly jobs: readonly JobLine[];
 }
 
+/** Jobs by a part of their ids. */
+export interface JobMatches extends Omit<IdMatches, "ids"> {
+  /** Newest first. */
+  readonly jobs: readonly JobLine[];
+}
+
 /** `states`: each state's count under the other filters. */
 export type JobCount = StateTally;
 
 export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
-  /** `ranMs`: how long the attempt ran; null: not measured. */
+  /** `ranMs`: how long the attempt ran; null: not measured. `lost`: with its worker; then it was held so long, until its lease passed. */
   readonly errors: readonly {
     readonly at: number;
     readonly attempt: number;
     readonly message: string;
     readonly stack: string | null;
     readonly ranMs: number | null;
+    readonly lost: boolean;
   }[];
-  /** JSON text, redacted like `output` and `progress`; null: not yours to see. */
+  /** JSON text, redacted like `output` and `progress`; null: not yours to see, or not asked for (`without`). */
   readonly input: string | null;
+  /** Other if the input or output is another; null: there is none, or it is not yours to see. Good as long as the server runs. */
+  readonly inputTag: string | null;
+  readonly outputTag: string | null;
   readonly payloadHidden: boolean;
+  /** Where something was taken out of the input, from the top: [["user", "password"]]; [[]] is all of it. */
+  readonly masked: readonly (readonly string[])[];
   readonly why: { readonly reason: string; readonly text: string; readonly until: number | null };
+  /** The versions of its definition that living workers have, least first. */
+  readonly workerVersions: readonly number[];
+}
+
+/** Whether an input fits its kind's schema. */
+export interface InputCheck {
+  /** False: this process does not have the definition, or it has no schema. */
+  readonly checked: boolean;
+  /** What does not fit; empty: it does. */
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+}
+
+/** Kinds that workers have registered, or that this process has the definition of; by name, at most 1,000. */
+export interface KindList {
+  readonly kinds: readonly {
+    readonly name: string;
+    /** Its definition computes a unique key, a lane. */
+    readonly unique: boolean;
+    readonly lane: boolean;
+    /** This process has its definition. */
+    readonly here: boolean;
+  }[];
+}
+
+/** What is known of a kind to whoever would enqueue one. */
+export interface KindDetail {
+  readonly name: string;
+  readonly here: boolean;
+  /** Where its jobs go where nobody says otherwise, as far as this process knows. */
+  readonly queue: string;
+  /** Its definition computes a unique key, a lane. If not here, they must be given. */
+  readonly unique: boolean;
+  readonly lane: boolean;
+  /** An input is held against a schema before it is enqueued. */
+  readonly checked: boolean;
+  /** That schema as JSON Schema (draft 2020-12), where it offers that and is not too large. */
+  readonly schema: Readonly<Record<string, unknown>> | null;
+  /** The signals that it declares to wait for, and what their data is to be, in the same way. */
+  readonly signals: readonly Pick<KindDetail, "name" | "checked" | "schema">[];
 }
 
 /** Which jobs, in a query string or a bulk action's `filter`. */
@@ -254,8 +333,23 @@ export interface Operation extends Omit<KeptOperation, "filter" | "patch"> {
 
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------
 
+/** What was done, and what taking it back would do. */
+export interface AuditLine extends StoredAuditLine {
+  /** Null: it cannot be taken back, or it was. */
+  readonly undo: {
+    /** Such as "Resume queue mail". */
+    readonly words: string;
+    readonly permission: Permission;
+  } | null;
+}
+
 export interface QueueDetail extends QueueLine {
   readonly settings: QueueSettings;
+  /** Settings that hold for a while: until when, and what those of them that were changed go back to. */
+  readonly override: {
+    readonly untilAt: number;
+    readonly back: Readonly<Record<string, unknown>> | null;
+  } | null;
   readonly kinds: readonly {
     readonly name: string;
     readonly ready: CappedCount;
@@ -268,11 +362,24 @@ export interface QueueDetail extends QueueLine {
   readonly workersHere: readonly {
     readonly id: string;
     readonly name: string;
+    /** Of this queue, and how many of its jobs run in them. */
     readonly slots: number;
     readonly running: number;
+    readonly quiet: boolean;
   }[];
-  /** Why nothing is claimed from it; empty: nothing stands in the way. */
+  /** The lanes with most jobs, at most ten, as far as the jobs that are due longest and shortest tell. */
+  readonly lanes: readonly LaneLine[];
+  /** When the next of its scheduled jobs is due. */
+  readonly nextAt: number | null;
+  /** Why nothing is claimed from it, all that holds; empty: nothing stands in the way. */
   readonly obstacles: readonly string[];
+  /** The same with the reason, which is one of `why`'s, or "slots-taken" or "nothing-due". */
+  readonly standstill: readonly {
+    readonly reason: WhyReason | "slots-taken" | "nothing-due";
+    readonly text: string;
+    /** When it passes by itself, where that is known. */
+    readonly until: number | null;
+  }[];
 }
 
 /** What every queue's workers did, minute by minute. */
@@ -301,6 +408,35 @@ export interface WorkerLine extends Json<WorkerState> {
   readonly running: number;
   /** At most 50. */
   readonly jobs: readonly string[];
+  /** The first of them, at most 5, by name. */
+  readonly runs: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly queue: string;
+    readonly startedAt: number | null;
+  }[];
+  /** Attempts that failed with it in the last hour. */
+  readonly failed: number;
+}
+
+/** A worker whose lease passed without its saying so, in the last hour. */
+export interface LostWorkerLine {
+  readonly id: string;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly release: string | null;
+  readonly beatAt: number;
+  readonly lostAt: number;
+  /** Jobs that nobody has taken over yet. */
+  readonly held: number;
+}
+
+export interface WorkerList {
+  readonly workers: readonly WorkerLine[];
+  readonly duties: readonly DutyLine[];
+  /** Latest first, at most 20. */
+  readonly lost: readonly LostWorkerLine[];
 }
 
 // --- Schedules, flows, limits, series ---------------------------------------------------------------------------------
@@ -315,6 +451,8 @@ export interface ScheduleLine {
   readonly everyMs: number | null;
   /** Null for an interval. */
   readonly timezone: string | null;
+  /** When it fires, as a person would say it: "Weekdays at 09:00, Europe/London". */
+  readonly words: string;
   readonly paused: boolean;
   readonly nextAt: number | null;
   /** A slot whose job is made when the one before has ended. */
@@ -332,8 +470,22 @@ export interface ScheduleLine {
   readonly error: string | null;
   /** The options that an operator changed: code does not overwrite them. */
   readonly edited: readonly string[];
-  /** No live worker serves its queue and job. */
+  /** No live worker takes jobs of its kind from its queue. */
   readonly unserved: boolean;
+  /** What keeps its queue from being claimed from, in words; empty: nothing. */
+  readonly obstacles: readonly string[];
+}
+
+/** The next runs of a timing that nobody has saved, or what is wrong with it. */
+export interface TimingPreview {
+  readonly words: string | null;
+  readonly error: string | null;
+  readonly runs: readonly {
+    readonly at: number;
+    readonly local: string;
+    readonly offset: string;
+    readonly note: string | null;
+  }[];
 }
 
 /** What a backfill came to, or would (`dryRun`). */
@@ -372,12 +524,81 @@ export interface ScheduleRuns {
         readonly id: string;
         readonly at: number;
         readonly state: JobState | null;
-        /** From its slot to its start; null: not started. */
+        /** From its slot to its start; null: not started, or retried since. */
         readonly lateMs: number | null;
         readonly ranMs: number | null;
       }[]
     >
   >;
+}
+
+/** The newest runs of one schedule, newest first. */
+export interface ScheduleHistory {
+  readonly runs: readonly ScheduleRunLine[];
+}
+
+export interface ScheduleRunLine {
+  /** Its slot; of a run by hand: when somebody asked for it. */
+  readonly at: number;
+  readonly by: "slot" | "backfill" | "hand";
+  readonly jobId: string;
+  /** Null, with all that follows: the job is not kept any more. */
+  readonly state: JobState | null;
+  readonly attempt: number | null;
+  /** Of the latest attempt. */
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** From its slot to its first start; null: not started, not known, or no slot made it. */
+  readonly lateMs: number | null;
+  /** How long the latest attempt ran. */
+  readonly ranMs: number | null;
+}
+
+/** A piece of the verdict, and where on the page it leads; null: nowhere. */
+export interface VerdictPart {
+  readonly text: string;
+  readonly to: string | null;
+}
+
+/** What `holdfast doctor` says of the database, in its words, and how the database is kept. */
+export interface DoctorReport {
+  /** When it was looked. */
+  readonly at: number;
+  /** Nothing is wrong. */
+  readonly ok: boolean;
+  readonly checks: readonly Check[];
+  /** The newest migration that was applied. */
+  readonly schema: { readonly version: number; readonly name: string; readonly appliedAt: number };
+  /** As the dashboard's own client was opened; 0: for ever. */
+  readonly retention: {
+    readonly doneMs: number;
+    /** Of dead and cancelled jobs. */
+    readonly deadMs: number;
+    /** So many queues have their own. */
+    readonly queues: number;
+    /** Null: this client keeps no event log. */
+    readonly eventLogMs: number | null;
+  };
+  /** When ended jobs were last deleted, by which worker, and from when on it is due again; null: never yet. */
+  readonly prune: { readonly doneAt: number; readonly nextAt: number; readonly by: string | null } | null;
+  /** What keeps Postgres from cleaning up. Null where nobody does, or nobody may know. */
+  readonly oldest: {
+    readonly transactionMs: number | null;
+    /** Such as "psql, pid 4711, idle in transaction". */
+    readonly whose: string | null;
+    /** Transactions that have begun since the oldest snapshot that is still read. */
+    readonly xminAge: number | null;
+  };
+}
+
+/** The kinds whose attempts take longest, slowest first; at most 8. */
+export interface SlowKinds {
+  readonly kinds: readonly {
+    readonly name: string;
+    readonly p95Ms: number;
+    /** Attempts that this is known from. */
+    readonly count: number;
+  }[];
 }
 
 /** Jobs that run much longer than others of their kind. */
@@ -394,10 +615,14 @@ export interface StuckList {
 }
 
 export interface FlowStep {
+  /** Its number: steps are in the order of it. */
+  readonly seq: number;
   readonly name: string;
   readonly kind: "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
   /** `cancelled`: the run ended before the step did. */
   readonly state: "done" | "failed" | "running" | "waiting" | "cancelled";
+  /** The attempt of the job that it was last written in. */
+  readonly attempt: number;
   /** Tries of this step by itself. */
   readonly tries: number;
   /** When it was tried, oldest first: the newest 32. Empty for sleeps, waits and calls. */
@@ -419,6 +644,8 @@ export interface FlowNode {
   /** Null: a job that is not kept any more. */
   readonly state: JobState | FlowStep["state"] | null;
   readonly jobId: string | null;
+  /** The step that it stands for; null: a job. */
+  readonly seq: number | null;
 }
 export interface FlowHistory {
   /** Attempts of the job: those that failed, and the latest. Null: not known. */
@@ -427,14 +654,17 @@ export interface FlowHistory {
     readonly startedAt: number | null;
     readonly endedAt: number | null;
     readonly error: string | null;
+    /** With its worker: it ended when its lease passed. */
+    readonly lost: boolean;
   }[];
   /** In the order in which they were asked for: one page, the newest first of all. */
   readonly steps: readonly FlowStep[];
-  /** How many there are in all. */
+  /** How many there are in all, up to 10,000; then `stepCountMore`. */
   readonly stepCount: number;
+  readonly stepCountMore: boolean;
   /** Hand it back as `before` for the steps before these; null: there are none. */
   readonly earlier: number | null;
-  /** What the run took, or waits for. */
+  /** What the run took in these steps, and what it waits for. */
   readonly signals: readonly {
     readonly name: string;
     readonly key: string | null;
@@ -454,7 +684,7 @@ export interface FlowHistory {
     readonly step: string | null;
     readonly error: string | null;
   }[];
-  /** Steps, children and dependencies, for drawing; the job itself is among the nodes. */
+  /** The newest 1,000 steps, children and dependencies, for drawing; the job itself is among the nodes. */
   readonly graph: {
     readonly nodes: readonly FlowNode[];
     readonly edges: readonly { readonly from: string; readonly to: string }[];
@@ -470,6 +700,8 @@ export interface RunList {
     readonly name: string;
     readonly queue: string;
     readonly state: JobState;
+    /** It waits to be resumed. */
+    readonly paused: boolean;
     readonly createdAt: number;
     readonly endedAt: number | null;
     readonly errorGroup: string | null;
@@ -547,6 +779,8 @@ export interface LimitUse {
     readonly concurrency: number | null;
     readonly rate: { readonly limit: number; readonly perMs: number } | null;
     readonly running: number;
+    /** Jobs that are due. */
+    readonly waiting: CappedCount;
     /** Starts in the window of the rate that ends now. */
     readonly started: number | null;
     readonly opensAt: number | null;
@@ -583,9 +817,23 @@ export interface BudgetLine {
   readonly tokens: number;
   /** An operator set its numbers: the code's do not count. */
   readonly tuned: boolean;
+  /** Jobs that are due of kinds that take from it at each start; null: no kind does, only handlers by themselves. */
+  readonly waiting: CappedCount | null;
+  /** When it was looked at: its tokens have grown since. */
+  readonly at: number;
 }
 
 export type BreakerLine = Json<BreakerState>;
+
+/** What may help to find why: of the newest 50 dead jobs of a cause, and of when it was first seen. */
+export interface ErrorClues {
+  /** The newest build that had started when it was first seen, if another was there before: it was never seen without it. */
+  readonly since: Deploy | null;
+  /** Dead jobs whose inputs were looked at; null: their inputs may not be seen. */
+  readonly looked: number | null;
+  /** At most 12. */
+  readonly common: readonly { readonly path: string; readonly value: string; readonly n: number }[];
+}
 
 /** When workers of a build first started (`release` of `hf.work`). */
 export interface Deploy {
@@ -627,13 +875,77 @@ export interface Load {
   readonly slots: readonly (number | null)[];
 }
 
+/**
+ * How the database was, measured once a minute; of longer steps the mean (over many hours, of a few of its minutes). Each list has
+ * one value for each of `at`. Null: nobody measured it, or the database has no such thing.
+ */
+export interface DatabaseSeries {
+  readonly stepMs: number;
+  readonly at: readonly number[];
+  readonly sizeBytes: readonly (number | null)[];
+  readonly walBytes: readonly (number | null)[];
+  readonly diskFreeBytes: readonly (number | null)[];
+  /** Of the whole database, whoever has them. */
+  readonly connections: readonly (number | null)[];
+  /** How long a worker's look for jobs took: over all workers, and for the slowest. */
+  readonly readMs: { readonly mean: readonly (number | null)[]; readonly most: readonly (number | null)[] };
+  /** How long it took a worker to write its minute. */
+  readonly writeMs: { readonly mean: readonly (number | null)[]; readonly most: readonly (number | null)[] };
+  /** Connections of the workers' own pools, all processes together; null: there are no pools (SQLite), or nothing was measured. */
+  readonly pool: {
+    readonly used: readonly (number | null)[];
+    readonly idle: readonly (number | null)[];
+    /** Callers who waited for a connection. */
+    readonly waiting: readonly (number | null)[];
+  } | null;
+}
+
+/** What the workers of a host used, all processes together. */
+export interface HostLine {
+  readonly host: string;
+  /** In cores: 1.5 is one and a half. */
+  readonly cpu: readonly (number | null)[];
+  readonly rssBytes: readonly (number | null)[];
+  /** How late the event loop was, of the process in which it was latest. */
+  readonly loopDelayMs: readonly (number | null)[];
+}
+
+/** How the workers' machines were, measured once a minute; as `DatabaseSeries`. */
+export interface HostSeries {
+  readonly stepMs: number;
+  readonly at: readonly number[];
+  /** Those whose workers used most CPU, at most four. */
+  readonly hosts: readonly HostLine[];
+  /** The highest of all others; null: there are none. */
+  readonly others: (Omit<HostLine, "host"> & { readonly hosts: number }) | null;
+  readonly deploys: readonly Deploy[];
+}
+
 // --- The stream -----------------------------------------------------------------------------------------------------
 
-/** `event: snapshot` comes first, then `event: change`; at least every 5 seconds. */
-export interface StreamEvent {
-  readonly overview: Overview;
+/** `event: snapshot`: the whole of a topic, which is what its route answers. It comes first. */
+export interface StreamSnapshot {
+  readonly topic: string;
+  readonly value: Fields;
+}
+/** `event: change`: what has changed of it; `event: age`: nothing but ages, every 5 seconds. */
+export interface StreamChange {
+  readonly topic: string;
+  readonly delta: Delta;
+}
+/** `event: current`: whoever came back with `Last-Event-ID` knows it as it is. */
+export interface StreamCurrent {
+  readonly topic: string;
+}
+/** `event: refused`: it cannot be told, as its route would say (there is no such job). */
+export interface StreamRefused {
+  readonly topic: string;
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
 }
 /** `event: trouble`: the database did not answer; the stream stays and goes on when it does. */
 export interface StreamTrouble {
+  readonly topic: string;
   readonly message: string;
 }

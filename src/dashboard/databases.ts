@@ -4,6 +4,7 @@
  *   <basePath>/             ─▶ the first database
  *   <basePath>/db/eu/…      ─▶ the dashboard of `eu`: its page, its API, its stream, its audit trail
  *   <basePath>/db/nowhere/… ─▶ 401 for who is not signed in, else 404
+ *   <basePath>/api/v1/health, …/ready ─▶ yes if each of them says so
  *
  * Invariants: a request is answered by the database that its address names and by no other; operations, streams and audit lines
  * of one are unknown to the others; signing in is shared, and so are wrong tokens, so that several databases are not
@@ -16,7 +17,8 @@ import { checkOptions } from "../policy/options.ts";
 import { adaptersOf } from "./adapters.ts";
 import type { DatabaseLine } from "./contract.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
-import { ApiError, errorResponse, secured } from "./http.ts";
+import { ApiError, errorResponse, json, secured } from "./http.ts";
+import { resource } from "./resource.ts";
 import { checkHost, type Gate, type Identity } from "./security.ts";
 
 /**
@@ -28,7 +30,7 @@ import { checkHost, type Gate, type Identity } from "./security.ts";
  */
 export interface DashboardDatabase extends Pick<
   DashboardOptions,
-  "readOnly" | "redact" | "authorize" | "label"
+  "readOnly" | "redact" | "authorize" | "label" | "labelColor"
 > {
   readonly hf: Holdfast;
 }
@@ -46,6 +48,7 @@ export interface Shared {
 
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const mostDatabases = 100;
+const probes: readonly string[] = ["/api/v1/health", "/api/v1/ready"];
 
 /** Whether it is one client rather than several by name. */
 export function isClient(target: Holdfast | Databases): target is Holdfast {
@@ -74,7 +77,7 @@ export function checkDatabases(databases: Databases): ReadonlyMap<string, Dashbo
       if (isClient(given as Holdfast)) return [name, { hf: given as Holdfast }];
       const options = checkOptions(
         given,
-        ["hf", "readOnly", "redact", "authorize", "label"],
+        ["hf", "readOnly", "redact", "authorize", "label", "labelColor"],
         `database ${name}`,
       );
       if (!isClient(options["hf"] as Holdfast))
@@ -109,7 +112,7 @@ export function dashboardOfMany(
     const lines: DatabaseLine[] = [];
     for (const [name, { label }] of databases) {
       if (!who.permissions.has("view")) continue;
-      if ((await authorizeOf(name)?.(user, "view", request)) === false) continue;
+      if ((await authorizeOf(name)?.(user, "view", resource("page"), request)) === false) continue;
       lines.push({ name, label: label ?? null, path: pathOf(name) });
     }
     return lines;
@@ -124,6 +127,8 @@ export function dashboardOfMany(
           basePath: pathOf(name),
           readOnly: options.readOnly === true || own.readOnly === true,
           label: own.label ?? options.label,
+          // A label of its own does not wear the colour of another.
+          labelColor: own.labelColor ?? (own.label === undefined ? options.labelColor : undefined),
           redact: own.redact ?? options.redact,
           authorize: authorizeOf(name),
         },
@@ -134,10 +139,21 @@ export function dashboardOfMany(
   );
   const first = databases.keys().next().value as string;
 
+  /** Of the process: with one database that does not answer it is not well. */
+  async function probed(request: Request, path: string): Promise<Response> {
+    const each = [...handlers].map(([name, own]) =>
+      own(new Request(new URL(`${pathOf(name)}${path}`, request.url), { headers: request.headers })),
+    );
+    const ok = (await Promise.all(each)).every(({ status }) => status === 200);
+    return json({ ok }, ok ? 200 : 503);
+  }
+
   async function nobody(request: Request, address: string): Promise<Response> {
     checkHost(request, hosts);
     const { pathname } = new URL(request.url);
     const reads = request.method === "GET" || request.method === "HEAD";
+    const below = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : "";
+    if (reads && probes.includes(below)) return probed(request, below);
     if (reads && (pathname === basePath || pathname === `${basePath}/`))
       return secured(new Response(null, { status: 302, headers: { location: `${pathOf(first)}/` } }));
     // Which names there are is for those who are signed in.

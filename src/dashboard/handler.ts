@@ -2,32 +2,47 @@
  * `dashboard(hf, options)`: the page and its API as one function from Request to Response.
  *
  *   host ─▶ path ─┬─ a file or screen ─▶ who (unless the page is public) ─▶ the file
- *                 └─ /api/v1/… ─▶ origin ─▶ who ─▶ read-only? ─▶ permission ─▶ body ─▶ route ─▶ audit
+ *                 └─ /api/v1/… ─▶ origin ─▶ who ─▶ role ─▶ read-only? ─▶ body ─▶ authorize ─▶ route ─▶ audit
  *
  * Invariants: it never throws and never answers without the security headers; what goes wrong inside is logged with an
- * id, and only the id is told; nothing about jobs is sent before the asker is known.
+ * id, and only the id is told; nothing about jobs is sent before the asker is known (whether the database answers at all is,
+ * for probes); a read is answered within 5 seconds.
  * Not here: the routes (routes.ts), the checks (security.ts), Node's request objects (node.ts), a server (serve.ts).
  */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { type AnyJob, isJob } from "../definition.ts";
 import { isHoldfastError, shown, UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
+import type { AuditEntry } from "../insight.ts";
 import { Operations, storable } from "../operations.ts";
+import { dressOf } from "../policy/brand.ts";
+import { parseExact } from "../policy/exact.ts";
 import { checkOptions } from "../policy/options.ts";
+import { viewing } from "../sql/viewing.ts";
 import { type Adapters, adaptersOf } from "./adapters.ts";
 import { Assets } from "./assets.ts";
-import type { Permission } from "./contract.ts";
+import { badgeOf, checkLabel } from "./badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
+import { Doctor } from "./doctor.ts";
+import type { Permission } from "./contract.ts";
+import { inTime } from "./in-time.ts";
+import { checkLanguage } from "./language.ts";
 import { openapi } from "./openapi.ts";
+import { Pulse } from "./pulse.ts";
+import { Writable } from "./writable.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
 import { readOverview } from "./overview.ts";
+import { PaceReader } from "./pace.ts";
 import { onlyParams } from "./query.ts";
 import { Redactor } from "./redact.ts";
-import { checkBody, match, type RouteContext } from "./routes.ts";
-import { checkHost, checkOrigin, Gate, type Identity } from "./security.ts";
-import { Stream } from "./stream.ts";
+import { type Resource, resource } from "./resource.ts";
+import { checkBody, match, type Route, type RouteContext } from "./routes.ts";
+import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./security.ts";
+import { type Followed, Stream } from "./stream.ts";
+import { addressOf, type Topic, topicsOf } from "./topics.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
@@ -40,10 +55,16 @@ const optionNames = [
   "hosts",
   "origins",
   "label",
+  "labelColor",
   "traceLink",
+  "brand",
+  "language",
+  "jobs",
   "maxBody",
 ];
 const mebibyte = 1_048_576;
+/** What a schema refused. */
+const fieldsOfCodes: Readonly<Record<string, string>> = { INPUT_INVALID: "input", SIGNAL_INVALID: "data" };
 
 /**
  * The dashboard of a client, to be mounted anywhere that speaks Request and Response; `toNodeHandler` for the rest.
@@ -79,23 +100,51 @@ export function dashboardWith(
   shared: Shared | null = null,
 ): DashboardHandler {
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
-  const { store, env, settings } = hf.internals;
+  const { store, env, settings, definitions } = hf.internals;
   const gate = shared?.gate ?? new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
-  const assets = new Assets(directory);
+  const assets = new Assets(directory, {
+    dress: dressOf(given.brand),
+    language: checkLanguage(given.language),
+  });
+  const pace = new PaceReader(store, env.clock);
   const stream = new Stream({
-    read: () => readOverview(store),
+    read: () => viewing(() => readOverview(store, pace)),
     watch: (onWake) => store.listen(onWake),
     clock: env.clock,
   });
+  const pulse = new Pulse(hf, env.clock);
+  const doctor = new Doctor(hf, env.clock);
   const operations = new Operations(hf);
   const hosts = given.hosts?.map((host) => host.toLowerCase());
   const origins = (given.origins ?? []).map((origin) => origin.toLowerCase());
-  const readOnly = given.readOnly === true;
-  const label = given.label ?? null;
+  const writable = new Writable(store, env.clock);
+  const readOnly = async (): Promise<boolean> => given.readOnly === true || !(await writable.now());
+  const label = checkLabel(given.label);
+  const badge = badgeOf(given.labelColor);
   const traceLink = checkTraceLink(given.traceLink);
   const maxBody = given.maxBody ?? mebibyte;
+  const jobs = checkJobs(given.jobs);
+
+  const common = {
+    hf,
+    store,
+    insight: store.insight,
+    definition: (name: string) => jobs.get(name) ?? definitions.get(name) ?? null,
+    definitions: () => new Set([...jobs.keys(), ...definitions.keys()]),
+    readOnly,
+    label,
+    labelColor: badge?.paper ?? null,
+    redactor,
+    operations,
+    stream,
+    pulse,
+    doctor,
+    adapters,
+    database: shared?.database ?? null,
+    openapi: () => openapi(basePath),
+  };
 
   async function answer(request: Request, address: string): Promise<Response> {
     checkHost(request, hosts);
@@ -106,14 +155,21 @@ export function dashboardWith(
     if (request.method !== "GET" && request.method !== "HEAD")
       throw new ApiError("METHOD_NOT_ALLOWED", "Only GET here.", { headers: { allow: "GET, HEAD" } });
     const response =
-      assets.file(below) ??
-      assets.page(below, basePath, {
+      assets.file(below, request.headers) ??
+      assets.page(
+        below,
         basePath,
-        label,
-        traceLink,
-        database: shared?.database ?? null,
-        auth: gate.publicShell ? "token" : "page",
-      });
+        {
+          basePath,
+          label,
+          badge,
+          traceLink,
+          database: shared?.database ?? null,
+          brand: assets.brand(basePath),
+          auth: gate.publicShell ? "token" : "page",
+        },
+        request.headers,
+      );
     if (response === null) throw new ApiError("NOT_FOUND", "There is nothing here.");
     if (!gate.publicShell) {
       const who = await gate.identify(request, address);
@@ -129,67 +185,141 @@ export function dashboardWith(
     const method = request.method === "HEAD" ? "GET" : request.method;
     const write = method !== "GET";
     checkOrigin(request, origins, write);
-    const who = await gate.identify(request, address);
+    const matched = match(method, segments.slice(2));
+    const probe = typeof matched === "object" && matched?.route.probe === true;
+    const who = probe ? NOBODY : await gate.identify(request, address);
     if (who instanceof Response) return secured(who);
     if (who === null)
       throw new ApiError("UNAUTHORIZED", "Say who you are: Authorization: Bearer …", {
         headers: gate.publicShell ? { "www-authenticate": "Bearer" } : {},
       });
-    const matched = match(method, segments.slice(2));
     if (matched === null) throw new ApiError("NOT_FOUND", "The API has no such address.");
     if (matched === "method")
       throw new ApiError("METHOD_NOT_ALLOWED", `${method.slice(0, 10)} is not possible here.`);
     const { route, path } = matched;
-    const may = async (permission: Permission): Promise<boolean> => {
-      if (!who.permissions.has(permission)) return false;
-      if (given.authorize === undefined) return true;
-      return given.authorize({ name: who.name, permissions: [...who.permissions] }, permission, request);
-    };
-    const need = async (permission: Permission): Promise<void> => {
-      if (!(await may(permission)))
-        throw new ApiError("FORBIDDEN", `This needs the permission ${permission}, which you do not have.`);
-    };
-    if (route.permission !== null) await need(route.permission);
+    const { may, need, about } = asks(who, request, route, () => context);
+    // By the role alone: what it is about may be in the body, which is not read for somebody who may not do it anywhere.
+    if (route.permission !== null && !who.permissions.has(route.permission)) await need(route.permission);
     // A dry run changes nothing, but whoever may change nothing has no use for it.
-    if (route.write === true && readOnly) throw new ApiError("READ_ONLY", "This dashboard is read-only.");
+    if (route.write === true && (await readOnly()))
+      throw new ApiError(
+        "READ_ONLY",
+        given.readOnly === true
+          ? "This dashboard is read-only."
+          : "The database can only be read from here: it is a standby, or this role may not write.",
+      );
     onlyParams(url.searchParams, route.query ?? []);
-    const body = write && hasBody(request) ? await readJson(request, maxBody) : {};
+    const { value: body, text } =
+      write && hasBody(request) ? await readJson(request, maxBody) : { value: {}, text: "{}" };
     checkBody(route, body);
     const context: RouteContext = {
-      hf,
-      store,
-      insight: store.insight,
+      ...common,
       request,
       path,
       query: url.searchParams,
       body,
+      exactBody: () => parseExact(text) as Record<string, unknown>,
       user: who,
-      readOnly,
-      label,
-      redactor,
-      operations,
-      stream,
-      adapters,
-      database: shared?.database ?? null,
       databases: async () => (await shared?.databases(who, request)) ?? [],
-      openapi: () => openapi(basePath),
+      topics: () => Promise.all(topicsOf(url.searchParams).map((topic) => followed(topic, who, request))),
       may,
       need,
-      audit: (action, target, outcome, details) => audit(who, action, target, outcome, details),
+      about,
+      audit: (action, target, outcome, details, undoes) =>
+        audit(who, { action, target, outcome, details, undoes }),
     };
-    const result = await route.run(context);
+    const run = async (): Promise<Response | object> => {
+      if (route.permission !== null) await need(route.permission);
+      return route.run(context);
+    };
+    const result = await (route.write === true || probe ? run() : inTime(env.clock, run));
     return result instanceof Response ? result : json(result);
+  }
+
+  /** What somebody may do, asked of what a route is about; that is read once, and only where somebody decides by it. */
+  function asks(
+    who: Identity,
+    request: Request,
+    route: Route,
+    context: () => RouteContext,
+  ): Pick<RouteContext, "may" | "need" | "about"> {
+    let known: Promise<readonly Resource[]> | null = null;
+    const about = (): Promise<readonly Resource[]> => (known ??= resourcesOf(route, context()));
+    const may: RouteContext["may"] = async (permission, of) => {
+      if (!who.permissions.has(permission)) return false;
+      if (given.authorize === undefined) return true;
+      const user = { name: who.name, permissions: [...who.permissions] };
+      for (const one of [await (of ?? about)()].flat())
+        if (!(await given.authorize(user, permission, one, request))) return false;
+      return true;
+    };
+    const need: RouteContext["need"] = async (permission, of) => {
+      if (await may(permission, of)) return;
+      throw new ApiError(
+        "FORBIDDEN",
+        who.permissions.has(permission)
+          ? `This needs the permission ${permission}, which you do not have for what it is about.`
+          : `This needs the permission ${permission}, which you do not have.`,
+      );
+    };
+    return { may, need, about };
+  }
+
+  /**
+   * A topic for somebody who may ask its route: asked of the site's own `authorize` as a request to that route would be, so that a
+   * stream shows nothing that the route does not. Those who may see the same share one look.
+   */
+  async function followed(topic: Topic, who: Identity, request: Request): Promise<Followed> {
+    const { route, path, query, sees } = topic;
+    const asked = new Request(new URL(`${basePath}/api/v1${addressOf(topic)}`, request.url), {
+      headers: request.headers,
+    });
+    const seen: Permission[] = [];
+    const maySee: RouteContext["may"] = async (permission) => {
+      if (sees.includes(permission)) return seen.includes(permission);
+      throw new Error(`The topic ${topic.name} asks for ${permission}, which it does not name`);
+    };
+    const context: RouteContext = {
+      ...common,
+      // Nobody's: it is looked at for all of them.
+      request: new Request(asked.url),
+      path,
+      query,
+      body: {},
+      exactBody: () => ({}),
+      user: NOBODY,
+      databases: async () => [],
+      topics: async () => [],
+      may: maySee,
+      need: async (permission) => {
+        if (!(await maySee(permission))) throw new ApiError("FORBIDDEN", `This needs ${permission}.`);
+      },
+      about: () => about(),
+      audit: async () => true,
+    };
+    const { may, need, about } = asks(who, asked, route, () => context);
+    if (route.permission !== null) await need(route.permission);
+    if (topic.name === stream.overview.topic) return stream.overview;
+    for (const permission of sees) if (await may(permission)) seen.push(permission);
+    return {
+      topic: topic.name,
+      key: [topic.name, ...seen].join(" "),
+      everyMs: topic.everyMs,
+      read: () => viewing(async () => route.run(context)),
+    };
   }
 
   async function audit(
     who: Identity,
-    action: string,
-    target: string | null,
-    outcome: string,
-    details?: unknown,
-  ) {
+    entry: Pick<AuditEntry, "action" | "target" | "outcome"> & {
+      details: unknown;
+      undoes: number | undefined;
+    },
+  ): Promise<boolean> {
+    const { action, target, outcome, details, undoes } = entry;
     try {
-      await store.insight.addAudit({
+      return await store.insight.addAudit({
+        ...(undoes === undefined ? {} : { undoes }),
         actor: storable(who.name, 200),
         action,
         target: target === null ? null : storable(target, 500),
@@ -202,6 +332,7 @@ export function dashboardWith(
         { error, actor: who.name, action, target, outcome },
         "an action of the dashboard is missing on the audit trail",
       );
+      return true;
     }
   }
 
@@ -225,11 +356,13 @@ export function dashboardWith(
     if (error instanceof ApiError) return errorResponse(error);
     if (isHoldfastError(error)) {
       if (error.name === "UsageError") {
-        const field = error.details["option"];
+        const field = fieldsOfCodes[error.code] ?? error.details["option"];
+        const issues = error.details["issues"] as ApiError["issues"];
         return errorResponse(
           new ApiError("BAD_REQUEST", error.message, {
             code: error.code,
             ...(typeof field === "string" ? { field } : {}),
+            ...(issues === undefined ? {} : { issues }),
           }),
         );
       }
@@ -237,6 +370,8 @@ export function dashboardWith(
         return errorResponse(new ApiError("CONFLICT", error.message, { code: error.code }));
       if (error.code === "SCHEDULE_NOT_FOUND" || error.code === "JOB_NOT_FOUND")
         return errorResponse(new ApiError("NOT_FOUND", error.message, { code: error.code }));
+      if (error.code === "CLOSED")
+        return errorResponse(new ApiError("UNAVAILABLE", "This server is closing. Try again."));
       if (error.code === "READ_ONLY")
         return errorResponse(new ApiError("READ_ONLY", "The database takes no changes now."));
     }
@@ -263,10 +398,23 @@ export function dashboardWith(
   });
 }
 
+/** Never none: what is about nothing would be allowed to all. */
+async function resourcesOf({ about }: Route, context: RouteContext): Promise<readonly Resource[]> {
+  const found = [(await about?.(context)) ?? []].flat();
+  return found.length === 0 ? [resource("cluster")] : found;
+}
+
 /** Beside this file in the package; in dist/ when the sources run as they are. */
 function pageDirectory(): string {
   const here = fileURLToPath(new URL("./page", import.meta.url));
   return existsSync(here) ? here : fileURLToPath(new URL("../../dist/dashboard/page", import.meta.url));
+}
+
+function checkJobs(jobs: unknown = []): ReadonlyMap<string, AnyJob> {
+  if (Array.isArray(jobs) && jobs.every(isJob)) return new Map(jobs.map((job) => [job.name, job]));
+  throw new UsageError("BAD_OPTION", "jobs must be an array of definitions made by defineJob.", {
+    details: { option: "jobs" },
+  });
 }
 
 function hasBody(request: Request): boolean {
@@ -293,11 +441,14 @@ function pathBelow(pathname: string, basePath: string): string | null {
 }
 
 function decoded(segment: string): string {
+  let text: string;
   try {
-    return decodeURIComponent(segment);
+    text = decodeURIComponent(segment);
   } catch {
     throw new ApiError("BAD_REQUEST", "The address has a % that is no encoding.");
   }
+  if (text.includes("\0")) throw new ApiError("BAD_REQUEST", "The address has a NUL character.");
+  return text;
 }
 
 function checkTraceLink(link: unknown): string | null {

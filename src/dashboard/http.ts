@@ -52,17 +52,24 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly field: string | undefined;
+  readonly issues: ErrorBody["error"]["issues"];
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     kind: ApiErrorCode,
     message: string,
-    extra: { code?: string; field?: string; headers?: Readonly<Record<string, string>> } = {},
+    extra: {
+      code?: string;
+      field?: string;
+      issues?: ErrorBody["error"]["issues"];
+      headers?: Readonly<Record<string, string>>;
+    } = {},
   ) {
     super(message);
     this.status = statuses[kind];
     this.code = extra.code ?? kind;
     this.field = extra.field;
+    this.issues = extra.issues;
     this.headers = extra.headers ?? {};
   }
 }
@@ -80,6 +87,7 @@ export function errorResponse(error: ApiError, requestId?: string): Response {
       code: error.code,
       message: error.message,
       ...(error.field === undefined ? {} : { field: error.field }),
+      ...(error.issues === undefined ? {} : { issues: error.issues }),
       ...(requestId === undefined ? {} : { requestId }),
     },
   };
@@ -94,32 +102,46 @@ export function secured(response: Response): Response {
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
 }
 
-/** A JSON object, at most `limit` bytes, whatever its Content-Length claims. */
-export async function readJson(request: Request, limit: number): Promise<Record<string, unknown>> {
+/**
+ * As much of a body that is too large is still read, and dropped: a client that is cut off while it sends gets no answer at
+ * all, and would not know why.
+ */
+const patienceBytes = 16_777_216;
+
+/** A JSON object and its text, at most `limit` bytes, whatever its Content-Length claims. */
+export async function readJson(
+  request: Request,
+  limit: number,
+): Promise<{ readonly value: Record<string, unknown>; readonly text: string }> {
   const type = request.headers.get("content-type");
   const wrongType = (): ApiError =>
     new ApiError("UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.");
   if (type !== null && !/^application\/json\s*(;|$)/i.test(type)) throw wrongType();
   const tooLarge = (): ApiError => new ApiError("TOO_LARGE", `The body may have at most ${limit} bytes.`);
-  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge();
+  if (Number(request.headers.get("content-length") ?? 0) > limit + patienceBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
   if (request.body !== null) {
+    // To leave the loop cancels the rest.
     for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
       size += chunk.byteLength;
-      if (size > limit) throw tooLarge();
-      chunks.push(chunk);
+      if (size > limit + patienceBytes) throw tooLarge();
+      if (size > limit) chunks.length = 0;
+      else chunks.push(chunk);
     }
   }
-  if (size === 0) return {};
+  if (size > limit) throw tooLarge();
+  if (size === 0) return { value: {}, text: "{}" };
   if (type === null) throw wrongType();
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));
+    text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+    value = JSON.parse(text);
   } catch {
     throw new ApiError("BAD_REQUEST", "The body is not JSON.");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new ApiError("BAD_REQUEST", "The body must be a JSON object.");
-  return value as Record<string, unknown>;
+  return { value: value as Record<string, unknown>, text };
 }

@@ -5,6 +5,7 @@
 // Mounting it: one function from Request to Response.
 export { dashboard } from "./handler.ts";
 export type { DashboardHandler, DashboardOptions } from "./handler.ts";
+export type { DashboardLanguage } from "./language.ts";
 export type { DashboardDatabase, Databases } from "./databases.ts";
 
 // For node:http, Express, Fastify.
@@ -16,6 +17,8 @@ export { serve } from "./serve.ts";
 export type { DashboardServer, ServeOptions } from "./serve.ts";
 
 // Who may do what, and what is shown.
-export type { Auth, AuthAnswer, Role, User } from "./security.ts";
+export type { Auth, AuthAnswer, Authorize, Role, User } from "./security.ts";
 export type { Permission } from "./contract.ts";
+export type { Resource } from "./resource.ts";
+export type { Brand } from "../policy/brand.ts";
 export type { Redact, RedactPlace } from "./redact.ts";

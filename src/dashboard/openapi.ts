@@ -7,6 +7,7 @@ import { TRIAGE_STATES } from "../policy/triage.ts";
 import { VERSION } from "../version.ts";
 import { PERMISSIONS } from "./contract.ts";
 import { type Route, routes } from "./routes.ts";
+import { TOPICS } from "./topics.ts";
 
 /** The part of JSON Schema that is used here. */
 export interface Schema {
@@ -34,7 +35,10 @@ const jsonText: Schema = {
 };
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 const list = (items: Schema): Schema => ({ type: "array", items });
-const maybe = (schema: Schema): Schema => ({ ...schema, type: [...[schema.type ?? []].flat(), "null"] });
+const maybe = (schema: Schema): Schema =>
+  schema.$ref === undefined
+    ? { ...schema, type: [...[schema.type ?? []].flat(), "null"] }
+    : { oneOf: [schema, { type: "null" }] };
 /** All fields are there, and no others. */
 const object = (properties: Readonly<Record<string, Schema>>): Schema => ({
   type: "object",
@@ -43,13 +47,15 @@ const object = (properties: Readonly<Record<string, Schema>>): Schema => ({
   additionalProperties: false,
 });
 const state: Schema = { type: "string", enum: JOB_STATES };
-const percentiles = object({ p50: list(maybe(number)), p95: list(maybe(number)), p99: list(maybe(number)) });
+const measured = list(maybe(number));
+const percentiles = object({ p50: measured, p95: measured, p99: measured });
 
 const jobFields: Readonly<Record<string, Schema>> = {
   id: text,
   name: text,
   queue: text,
   state,
+  paused: flag,
   priority: integer,
   attempt: integer,
   maxAttempts: integer,
@@ -78,8 +84,11 @@ const queueFields: Readonly<Record<string, Schema>> = {
   scheduled: ref("Count"),
   waiting: ref("Count"),
   running: integer,
+  concurrency: maybe(integer),
+  rate: maybe(object({ limit: integer, perMs: integer, used: integer })),
   slots: integer,
   workers: integer,
+  quiet: integer,
   oldestMs: maybe(number),
   unserved: list(text),
 };
@@ -126,16 +135,24 @@ const lane = object({
   paused: flag,
   tuned: flag,
 });
+const lag: Readonly<Record<string, Schema>> = { lagMs: number, ready: integer, running: integer };
 const flowState: Schema = { type: "string", enum: [...JOB_STATES, "failed"] };
 const stepKinds = ["step", "sleep", "signal", "call", "version", "undo", "machine"];
 const stepKind: Schema = { type: "string", enum: stepKinds };
+const jsonSchema: Schema = { type: ["object", "null"], description: "JSON Schema, draft 2020-12." };
 const flowKind: Schema = { type: "string", enum: ["job", ...stepKinds] };
 
 export const schemas: Readonly<Record<string, Schema>> = {
   Error: object({
     error: {
       type: "object",
-      properties: { code: text, message: text, field: text, requestId: text },
+      properties: {
+        code: text,
+        message: text,
+        field: text,
+        issues: list(object({ path: text, message: text })),
+        requestId: text,
+      },
       required: ["code", "message"],
       additionalProperties: false,
     },
@@ -148,15 +165,27 @@ export const schemas: Readonly<Record<string, Schema>> = {
     version: text,
     dialect: { type: "string", enum: ["sqlite", "postgres"] },
     label: maybe(text),
+    labelColor: maybe(text),
     database: maybe(text),
     databases: list(object({ name: text, label: maybe(text), path: text })),
   }),
   Me: object({ user: text, permissions: list({ type: "string", enum: PERMISSIONS }), readOnly: flag }),
-  Health: object({ ok: flag, now: instant }),
+  Health: object({ ok: flag }),
+  Latency: object({
+    ...lag,
+    queues: list(object({ queue: text, ...lag })),
+  }),
+  Metrics: { type: "string", description: "The Prometheus text format, 0.0.4." },
   OpenApi: { type: "object" },
   Stream: {
     type: "string",
-    description: "text/event-stream; data is { overview } or, for `trouble`, { message }.",
+    description: `text/event-stream. Topics: ${Object.entries(TOPICS)
+      .map(([name, kind]) =>
+        "names" in kind ? `${name}:<${kind.names}>` : "filtered" in kind ? `${name}?<filter>` : name,
+      )
+      .join(
+        ", ",
+      )}. Data is, for \`snapshot\`, { topic, value } with what the topic's route answers; for \`change\` and \`age\` { topic, delta: { set, drop, lists } } with fields that are other, fields that are gone, and of lists whose things have an id or a name the \`items\` that are other, with all \`keys\` where their order has changed; for \`current\` { topic }; for \`refused\` { topic, status, code, message }; for \`trouble\` { topic, message }.`,
   },
   Export: {
     type: "string",
@@ -165,7 +194,11 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Done: object({ ok: flag }),
   Overview: object({
     at: instant,
-    verdict: object({ level: { type: "string", enum: ["good", "warn", "bad", "idle"] }, text }),
+    verdict: object({
+      level: { type: "string", enum: ["good", "warn", "bad", "idle"] },
+      text,
+      parts: list(object({ text, to: maybe(text) })),
+    }),
     totals: object({
       ready: ref("Count"),
       scheduled: ref("Count"),
@@ -175,8 +208,10 @@ export const schemas: Readonly<Record<string, Schema>> = {
       dead: ref("Count"),
     }),
     oldestMs: maybe(number),
+    perMinute: maybe(integer),
     slots: integer,
     workers: integer,
+    quiet: integer,
     holds: integer,
     queues: list(ref("Queue")),
     queueCount: integer,
@@ -191,21 +226,55 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Job: object({ ...jobFields, preview: maybe(text) }),
   JobList: object({ jobs: list(ref("Job")), cursor: maybe(text), cut: flag }),
   JobCount: object({ total: ref("Count"), states: { type: "object", additionalProperties: ref("Count") } }),
+  JobMatches: object({ jobs: list(ref("Job")), more: flag, cursor: maybe(text), since: maybe(instant) }),
   JobFacets: object({ states: list(facet), queues: list(facet), names: list(facet), cut: flag }),
   JobDetail: object({
     ...jobFields,
     input: jsonText,
+    inputTag: maybe(text),
     output: jsonText,
+    outputTag: maybe(text),
     progress: jsonText,
     errors: list(
-      object({ at: instant, attempt: integer, message: text, stack: maybe(text), ranMs: maybe(integer) }),
+      object({
+        at: instant,
+        attempt: integer,
+        message: text,
+        stack: maybe(text),
+        ranMs: maybe(integer),
+        lost: flag,
+      }),
     ),
     throttles: integer,
     leaseUntil: maybe(instant),
     timeoutMs: maybe(integer),
     deadlineAt: maybe(instant),
     traceId: maybe(text),
+    wish: maybe({ type: "string", enum: ["cancel", "pause"] }),
+    version: integer,
+    schedule: maybe(
+      object({
+        name: text,
+        at: instant,
+        by: { type: "string", enum: ["slot", "hand", "backfill"] },
+        previous: maybe(object({ at: instant, jobId: text })),
+        next: maybe(object({ at: instant, jobId: text })),
+      }),
+    ),
+    batches: list(
+      object({
+        id: text,
+        role: { type: "string", enum: ["job", "then"] },
+        total: integer,
+        then: maybe(object({ id: text, name: text })),
+      }),
+    ),
+    workerVersions: list(integer),
     payloadHidden: flag,
+    masked: {
+      ...list(list(text)),
+      description: "Places in the input where something was taken out, from the top.",
+    },
     why: object({ reason: text, text, until: maybe(instant) }),
   }),
   Filter: {
@@ -217,6 +286,12 @@ export const schemas: Readonly<Record<string, Schema>> = {
       name: list(text),
       lane: text,
       key: text,
+      workflow: { ...text, description: "The id of a run: what it called or enqueued." },
+      batch: { ...text, description: "The id of a batch: its jobs." },
+      trace: {
+        ...text,
+        description: "The id of a trace (32 hex digits) or a traceparent: what was enqueued in it.",
+      },
       since: instant,
       until: instant,
       errorGroup: text,
@@ -232,6 +307,17 @@ export const schemas: Readonly<Record<string, Schema>> = {
     },
     additionalProperties: false,
   },
+  KindList: object({ kinds: list(object({ name: text, unique: flag, lane: flag, here: flag })) }),
+  Kind: object({
+    name: text,
+    here: flag,
+    queue: text,
+    unique: flag,
+    lane: flag,
+    checked: flag,
+    schema: jsonSchema,
+    signals: list(object({ name: text, checked: flag, schema: jsonSchema })),
+  }),
   Enqueued: object({
     status: { type: "string", enum: ["enqueued", "duplicate", "replaced", "debounced"] },
     id: text,
@@ -266,6 +352,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
     total: ref("Count"),
     matched: integer,
     refused: integer,
+    refusals: list(object({ id: text, outcome: text })),
     outcomes: { type: "object", additionalProperties: integer },
     error: maybe(text),
   }),
@@ -277,6 +364,11 @@ export const schemas: Readonly<Record<string, Schema>> = {
     week: list(integer),
     weekFrom: instant,
     places: list(object({ queue: text, version: integer, n: integer })),
+  }),
+  ErrorClues: object({
+    since: maybe(object({ at: instant, release: text })),
+    looked: maybe(integer),
+    common: list(object({ path: text, value: text, n: integer })),
   }),
   FailuresBy: object({
     by: text,
@@ -304,6 +396,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   QueueDetail: object({
     ...queueFields,
     settings: { type: "object" },
+    override: maybe(object({ untilAt: instant, back: { type: ["object", "null"] } })),
     kinds: list(
       object({
         name: text,
@@ -315,8 +408,11 @@ export const schemas: Readonly<Record<string, Schema>> = {
         served: flag,
       }),
     ),
-    workersHere: list(object({ id: text, name: text, slots: integer, running: integer })),
+    workersHere: list(object({ id: text, name: text, slots: integer, running: integer, quiet: flag })),
+    lanes: list(lane),
+    nextAt: maybe(instant),
     obstacles: list(text),
+    standstill: list(object({ reason: text, text, until: maybe(instant) })),
   }),
   HoldList: object({
     holds: list(object({ name: text, queues: maybe(list(text)), reason: maybe(text), setAt: instant })),
@@ -331,23 +427,40 @@ export const schemas: Readonly<Record<string, Schema>> = {
         host: text,
         pid: integer,
         version: text,
+        runtime: maybe(text),
+        release: maybe(text),
         queues: { type: "object", additionalProperties: integer },
         names: list(text),
+        versions: { type: "object", additionalProperties: integer },
         slots: integer,
         startedAt: instant,
         beatAt: instant,
         leaseUntil: instant,
         stopping: flag,
+        quietAt: maybe(instant),
         running: integer,
         jobs: list(text),
         duties: list(text),
         rssBytes: maybe(number),
         loopDelayMs: maybe(number),
+        runs: list(object({ id: text, name: text, queue: text, startedAt: maybe(instant) })),
+        failed: integer,
+      }),
+    ),
+    lost: list(
+      object({
+        id: text,
+        name: text,
+        host: text,
+        pid: integer,
+        release: maybe(text),
+        beatAt: instant,
+        lostAt: instant,
+        held: integer,
       }),
     ),
     duties: list(object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant })),
   }),
-  KindList: object({ kinds: list(object({ name: text, unique: flag, lane: flag })) }),
   DatabaseHealth: object({
     dialect: { type: "string", enum: ["sqlite", "postgres"] },
     version: text,
@@ -369,6 +482,22 @@ export const schemas: Readonly<Record<string, Schema>> = {
       }),
     ),
   }),
+  DoctorReport: object({
+    at: instant,
+    ok: flag,
+    checks: list(
+      object({
+        name: text,
+        verdict: { type: "string", enum: ["ok", "wrong", "note", "unknown"] },
+        text,
+        remedy: maybe(text),
+      }),
+    ),
+    schema: object({ version: integer, name: text, appliedAt: instant }),
+    retention: object({ doneMs: integer, deadMs: integer, queues: integer, eventLogMs: maybe(integer) }),
+    prune: maybe(object({ doneAt: instant, nextAt: instant, by: maybe(text) })),
+    oldest: object({ transactionMs: maybe(number), whose: maybe(text), xminAge: maybe(integer) }),
+  }),
   AuditList: object({
     entries: list(
       object({
@@ -379,6 +508,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
         target: maybe(text),
         outcome: text,
         details: maybe(text),
+        undoes: maybe(integer),
+        undoneBy: maybe(integer),
+        undo: maybe(object({ words: text, permission: text })),
       }),
     ),
     before: maybe(integer),
@@ -401,6 +533,24 @@ export const schemas: Readonly<Record<string, Schema>> = {
     running: list(maybe(number)),
     slots: list(maybe(number)),
   }),
+  DatabaseSeries: object({
+    stepMs: integer,
+    at: list(instant),
+    sizeBytes: measured,
+    walBytes: measured,
+    diskFreeBytes: measured,
+    connections: measured,
+    readMs: object({ mean: measured, most: measured }),
+    writeMs: object({ mean: measured, most: measured }),
+    pool: maybe(object({ used: measured, idle: measured, waiting: measured })),
+  }),
+  HostSeries: object({
+    stepMs: integer,
+    at: list(instant),
+    hosts: list(object({ host: text, cpu: measured, rssBytes: measured, loopDelayMs: measured })),
+    others: maybe(object({ hosts: integer, cpu: measured, rssBytes: measured, loopDelayMs: measured })),
+    deploys: list(object({ at: instant, release: text })),
+  }),
   ScheduleList: object({
     schedules: list(
       object({
@@ -410,6 +560,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         cron: maybe(text),
         everyMs: maybe(integer),
         timezone: maybe(text),
+        words: text,
         paused: flag,
         nextAt: maybe(instant),
         waitingAt: maybe(instant),
@@ -424,8 +575,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
         error: maybe(text),
         edited: list(text),
         unserved: flag,
+        obstacles: list(text),
       }),
     ),
+  }),
+  TimingPreview: object({
+    words: maybe(text),
+    error: maybe(text),
+    runs: list(object({ at: instant, local: text, offset: text, note: maybe(text) })),
   }),
   Preview: object({
     at: list(instant),
@@ -451,6 +608,22 @@ export const schemas: Readonly<Record<string, Schema>> = {
       ),
     },
   }),
+  ScheduleHistory: object({
+    runs: list(
+      object({
+        at: instant,
+        by: { type: "string", enum: ["slot", "backfill", "hand"] },
+        jobId: text,
+        state: maybe(state),
+        attempt: maybe(integer),
+        startedAt: maybe(instant),
+        endedAt: maybe(instant),
+        lateMs: maybe(number),
+        ranMs: maybe(number),
+      }),
+    ),
+  }),
+  SlowKinds: object({ kinds: list(object({ name: text, p95Ms: number, count: integer })) }),
   StuckList: object({
     jobs: list(
       object({
@@ -483,6 +656,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
     type: "object",
     description: "A run's history for `holdfast check run.json`, redacted.",
   },
+  InputCheck: object({ checked: flag, issues: list(object({ path: text, message: text })) }),
   FlowHistory: object({
     attempts: list(
       object({
@@ -490,15 +664,19 @@ export const schemas: Readonly<Record<string, Schema>> = {
         startedAt: maybe(instant),
         endedAt: maybe(instant),
         error: maybe(text),
+        lost: flag,
       }),
     ),
     stepCount: integer,
+    stepCountMore: flag,
     earlier: maybe(integer),
     steps: list(
       object({
+        seq: integer,
         name: text,
         kind: flowKind,
         state: flowState,
+        attempt: integer,
         tries: integer,
         triedAt: list(object({ startedAt: instant, endedAt: instant })),
         startedAt: instant,
@@ -538,6 +716,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
           kind: flowKind,
           state: maybe(flowState),
           jobId: maybe(text),
+          seq: maybe(integer),
         }),
       ),
       edges: list(object({ from: text, to: text })),
@@ -551,6 +730,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         name: text,
         queue: text,
         state: { type: "string", enum: [...JOB_STATES] },
+        paused: flag,
         createdAt: instant,
         endedAt: maybe(instant),
         errorGroup: maybe(text),
@@ -564,6 +744,32 @@ export const schemas: Readonly<Record<string, Schema>> = {
     ),
     cursor: maybe(text),
     cut: flag,
+  }),
+  BatchList: object({
+    batches: list(
+      object({
+        id: text,
+        createdAt: instant,
+        names: { ...list(text), description: "The kinds of its jobs, the first few." },
+        total: integer,
+        counted: {
+          type: "integer",
+          description: "Jobs that were looked at, the newest; the counts are of those.",
+        },
+        cut: { type: "boolean", description: "There are more than were looked at." },
+        done: integer,
+        dead: integer,
+        cancelled: integer,
+        open: { type: "integer", description: "Not ended; those that run are among them." },
+        running: integer,
+        gone: { type: "integer", description: "Not kept any more." },
+        startedAt: maybe(instant),
+        endedAt: maybe(instant),
+        then: maybe(object({ id: text, name: text, state: maybe(state) })),
+        policy: maybe({ type: "string", enum: ["cancel", "continue", "wait"] }),
+      }),
+    ),
+    cursor: maybe(text),
   }),
   ExpectedSteps: object({
     jobId: maybe(text),
@@ -591,6 +797,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         concurrency: maybe(integer),
         rate: maybe(object({ limit: number, perMs: integer })),
         running: integer,
+        waiting: ref("Count"),
         started: maybe(integer),
         opensAt: maybe(instant),
         runningThen: list(maybe(number)),
@@ -608,6 +815,8 @@ export const schemas: Readonly<Record<string, Schema>> = {
         burst: number,
         tokens: number,
         tuned: flag,
+        waiting: maybe(ref("Count")),
+        at: instant,
       }),
     ),
   }),
@@ -631,7 +840,10 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   input: anything,
   data: anything,
   filter: ref("Filter"),
-  action: { type: "string", enum: ["retry", "run-now", "cancel", "delete", "purge", "edit"] },
+  action: {
+    type: "string",
+    enum: ["retry", "run-now", "pause", "resume", "cancel", "terminate", "delete", "purge", "edit"],
+  },
   change: edit,
   patch: {
     description: "An object to merge into the inputs (RFC 7396), or the steps of a JSON Patch (RFC 6902).",
@@ -645,6 +857,7 @@ const bodyFields: Readonly<Record<string, Schema>> = {
   at: instant,
   delay: { type: ["string", "integer"], description: 'A duration such as "5m", or milliseconds.' },
   timeout: { type: ["string", "integer"] },
+  deadline: { type: ["string", "integer"], description: "Not started after so long: cancelled." },
   priority: integer,
   attempts: integer,
   queues: list(text),
@@ -667,16 +880,30 @@ const errors: Readonly<Record<string, string>> = {
   "401": "Nobody is signed in, or the token is wrong.",
   "403": "Not allowed: the permission is missing, the dashboard is read-only, or another site asked.",
   "404": "There is no such thing.",
+  "405": "The address is there, but not for this method.",
   "409": "The job is not in a state that allows it.",
   "413": "The body is too large.",
+  "415": "The body is not application/json.",
   "429": "Too many wrong tokens, streams or bulk actions.",
   "500": "A fault of the server's; the log has it under `requestId`.",
+  "503": "The database does not answer, or not within 5 s.",
 };
+/** Of answers to requests that have no body. */
+const bodyless: readonly string[] = ["413", "415"];
+/** Of what everybody may ask. */
+const probed: readonly string[] = ["400", "403", "405", "500"];
+
+function errorsOf({ write, probe }: Route): readonly [status: string, description: string][] {
+  const all = Object.entries(errors);
+  if (probe === true) return all.filter(([status]) => probed.includes(status));
+  return write === true ? all : all.filter(([status]) => !bodyless.includes(status));
+}
 
 /** Of answers that are not JSON. */
 const types: Readonly<Record<string, string>> = {
   Stream: "text/event-stream",
   Export: "application/x-ndjson",
+  Metrics: "text/plain",
 };
 
 /** The whole document. */
@@ -714,6 +941,7 @@ function operation(route: Route): object {
     operationId: route.id,
     summary: route.summary,
     ...(route.permission === null ? {} : { "x-permission": route.permission }),
+    ...(route.probe === true ? { security: [] } : {}),
     ...(inPath.length + inQuery.length === 0 ? {} : { parameters: [...inPath, ...inQuery] }),
     ...(route.body === undefined
       ? {}
@@ -741,8 +969,14 @@ function operation(route: Route): object {
             },
           }
         : {}),
+      ...(route.id === "overview"
+        ? { "304": { description: "Nothing has changed since the answer with this `ETag`." } }
+        : {}),
+      ...(route.probe === true
+        ? { "503": { description: "No.", content: { [type]: { schema: ref(route.answer) } } } }
+        : {}),
       ...Object.fromEntries(
-        Object.entries(errors).map(([status, description]) => [
+        errorsOf(route).map(([status, description]) => [
           status,
           { description, content: { "application/json": { schema: ref("Error") } } },
         ]),

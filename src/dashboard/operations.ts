@@ -2,12 +2,11 @@
  * Bulk actions as the API takes and gives them. What an operation is, how it goes on and who may steer it from where is in
  * ../operations.ts: any process on the database sees the same ones.
  */
-import type { InsightFilter } from "../insight.ts";
 import { checkEdit } from "../jobs.ts";
 import { jobEdit, type Operation as Kept, type OperationRate, checkRate } from "../operations.ts";
-import { wordTexts } from "../policy/range.ts";
-import type { EditJson, FilterJson, Operation } from "./contract.ts";
-import { bad, defined, onlyFields } from "./query.ts";
+import type { EditJson, Operation } from "./contract.ts";
+import { bad, onlyFields } from "./query.ts";
+import type { ShowFilter } from "./shown-filter.ts";
 
 /** As many at once are driven by one dashboard. */
 export const MOST_RUNNING = 4;
@@ -35,23 +34,20 @@ export function rateOf(value: unknown): OperationRate | null {
   return checkRate(value);
 }
 
-/** `shown`: how a patch is shown to who asks; it may have what was in a payload. */
-export function operationJson(
-  { filter, patch, ...operation }: Kept,
-  shown: (patch: string) => string | null,
-): Operation {
+/** How a patch and a filter are shown to who asks: they may have what is in payloads. */
+export interface OperationView {
+  readonly patch: (patch: string) => string | null;
+  readonly filter: ShowFilter;
+  readonly text: (text: string | null) => string | null;
+}
+
+export function operationJson({ filter, patch, error, ...operation }: Kept, show: OperationView): Operation {
   const given = patch ?? null;
   return {
     ...operation,
-    filter: filterJson(filter),
+    error: show.text(error),
+    filter: show.filter(filter),
     patched: given !== null,
-    patch: given === null ? null : shown(JSON.stringify(given)),
+    patch: given === null ? null : show.patch(JSON.stringify(given)),
   };
-}
-
-/** The filter as it can be given again. */
-function filterJson(filter: InsightFilter): FilterJson {
-  const { states, queues, names, attempt, ran, ended, worker, error, payload, ...rest } = filter;
-  const words = wordTexts(defined({ attempt, ran, ended, worker, error, payload }));
-  return defined({ ...rest, ...words, state: states, queue: queues, name: names });
 }

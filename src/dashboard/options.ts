@@ -1,7 +1,9 @@
 /** What `dashboard` takes, and what it gives. */
-import type { Permission } from "./contract.ts";
+import type { AnyJob } from "../definition.ts";
+import type { Brand } from "../policy/brand.ts";
+import type { DashboardLanguage } from "./language.ts";
 import type { Redact } from "./redact.ts";
-import type { Auth, User } from "./security.ts";
+import type { Auth, Authorize } from "./security.ts";
 
 /**
  * What `dashboard` takes.
@@ -18,18 +20,37 @@ export interface DashboardOptions {
   readonly basePath?: string | undefined;
   /** What is taken out of payloads and errors before they leave the server. */
   readonly redact?: Redact | undefined;
-  /** A last word on each action, besides the user's role. */
-  readonly authorize?:
-    | ((user: User, permission: Permission, request: Request) => boolean | Promise<boolean>)
-    | undefined;
+  /**
+   * A last word on each action, besides the user's role: who, what, about what. An action about several things (jobs of two
+   * queues) is asked of each, and all must be allowed. `resource.queue` is null where it is not about one queue alone.
+   *
+   * @example
+   * authorize: (user, permission, { type, queue }) =>
+   *   type === "page" || permission === "view" || (queue?.startsWith(`${teamOf(user)}.`) ?? false),
+   */
+  readonly authorize?: Authorize | undefined;
   /** Host headers that are answered, such as "jobs.example.org". Default: all, since your server has its own. */
   readonly hosts?: readonly string[] | undefined;
   /** Origins besides its own that may send changes, where a proxy rewrites Host and the browser is old. */
   readonly origins?: readonly string[] | undefined;
-  /** Shown beside the name, such as "production". */
+  /** Shown on every screen, such as "production". */
   readonly label?: string | undefined;
+  /** The label's colour: red, orange, yellow, green, blue, violet, pink, grey, or "#rrggbb". Ink that can be read is chosen for it. */
+  readonly labelColor?: string | undefined;
+  /** A name, a logo, a colour, corners and a font of your own. */
+  readonly brand?: Brand | undefined;
   /** Where a job's trace is seen, such as "https://jaeger.example.org/trace/{traceId}": a link on its page. */
   readonly traceLink?: string | undefined;
+  /**
+   * The page's language: `{ tag: "de", strings: { Retry: "Wiederholen" } }`. Dates, times and numbers follow the tag; what has no
+   * translation stays English. `holdfast/dashboard/strings.json` has every text.
+   */
+  readonly language?: DashboardLanguage | undefined;
+  /**
+   * Definitions, with or without handlers, besides those that this process works on: a new job is checked against their
+   * schemas, gets their key, lane and queue, and has a form.
+   */
+  readonly jobs?: readonly AnyJob[] | undefined;
   /** Largest request body in bytes. Default 1 MiB. */
   readonly maxBody?: number | undefined;
 }

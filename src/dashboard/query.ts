@@ -2,11 +2,13 @@
  * Parameters from outside, checked: query strings and JSON bodies become filters, pages and options, or a 400 that names
  * the field. An unknown parameter is refused: a misspelt filter would otherwise show (or delete) everything.
  */
+import { checkBatchId, checkRunId } from "../filter.ts";
 import type { InsightFilter } from "../insight.ts";
 import { JOB_STATES, type JobState } from "../job.ts";
 import { isId } from "../policy/id.ts";
 import { checkName, checkText } from "../policy/name.ts";
 import { bornWithin, wordFilter } from "../policy/range.ts";
+import { checkTrace } from "../policy/trace.ts";
 import type { FilterJson } from "./contract.ts";
 import { ApiError } from "./http.ts";
 
@@ -17,6 +19,9 @@ export const FILTER_PARAMS = [
   "name",
   "lane",
   "key",
+  "workflow",
+  "batch",
+  "trace",
   "since",
   "until",
   "errorGroup",
@@ -37,9 +42,12 @@ export function bad(field: string, message: string): ApiError {
 
 /** @throws ApiError 400 for a parameter that is not one. */
 export function onlyParams(params: URLSearchParams, known: readonly string[]): void {
-  for (const name of params.keys())
+  for (const [name, value] of params) {
     if (!known.includes(name))
       throw bad(name.slice(0, 60), `is not a parameter. There are: ${known.join(", ") || "none"}.`);
+    // Postgres takes it in no text.
+    if (value.includes("\0")) throw bad(name, "must not contain a NUL character.");
+  }
 }
 
 export function onlyFields(body: Readonly<Record<string, unknown>>, known: readonly string[], at = ""): void {
@@ -80,6 +88,9 @@ export function filterOfQuery(params: URLSearchParams): FilterJson {
     name: list(params, "name"),
     lane: text("lane"),
     key: text("key"),
+    workflow: text("workflow"),
+    batch: text("batch"),
+    trace: text("trace"),
     since: instant("since"),
     until: instant("until"),
     errorGroup: text("errorGroup"),
@@ -136,6 +147,9 @@ export function filterOfBody(value: unknown): FilterJson {
     name: texts("name"),
     lane: text("lane"),
     key: text("key"),
+    workflow: text("workflow"),
+    batch: text("batch"),
+    trace: text("trace"),
     since: instant("since"),
     until: instant("until"),
     errorGroup: text("errorGroup"),
@@ -163,7 +177,22 @@ export function ageless({ age, ...filter }: FilterJson, now: number): FilterJson
 
 /** The filter as the store takes it; its ages are instants by now. */
 export function insightFilter(filter: FilterJson): InsightFilter {
-  const { ids, state, queue, name, lane, key, since, until, errorGroup, retrying, search } = filter;
+  const {
+    ids,
+    state,
+    queue,
+    name,
+    lane,
+    key,
+    workflow,
+    batch,
+    trace,
+    since,
+    until,
+    errorGroup,
+    retrying,
+    search,
+  } = filter;
   for (const one of state ?? [])
     if (!JOB_STATES.includes(one)) throw bad("state", `must be one of ${JOB_STATES.join(", ")}.`);
   if (errorGroup !== undefined && !/^[0-9a-f]{16}$/.test(errorGroup))
@@ -175,6 +204,9 @@ export function insightFilter(filter: FilterJson): InsightFilter {
     names: name?.map((one) => checkName(one, "name")),
     lane: lane === undefined ? undefined : checkText(lane, "lane"),
     key: key === undefined ? undefined : checkText(key, "key"),
+    workflow: workflow === undefined ? undefined : checkRunId(workflow),
+    batch: batch === undefined ? undefined : checkBatchId(batch),
+    trace: trace === undefined ? undefined : checkTrace(trace),
     since,
     until,
     errorGroup,

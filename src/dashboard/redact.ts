@@ -1,7 +1,7 @@
 /**
  * Redaction: what must not leave the server is taken out here, before a byte is sent.
  *
- * Invariants: applies to inputs, outputs, progress, step results, contexts and error texts alike; keys are compared
+ * Invariants: applies to inputs, outputs, progress, step results, contexts, error texts and the audit trail alike; keys are compared
  * without case and punctuation; what is nested is looked through; numbers keep their digits (JSON is parsed with its
  * source text and written back from it); a text that is not JSON is treated as text. Nothing here throws: what cannot
  * be redacted is not shown.
@@ -26,6 +26,18 @@ export interface RedactPlace {
 export type Redact = readonly string[] | false | ((value: unknown, place: RedactPlace) => unknown);
 
 export const REDACTED = "[redacted]";
+
+/** The job that a value is of. */
+interface Subject {
+  readonly name: string;
+  readonly queue: string;
+}
+
+/** From the top of a value; an empty one is all of it. */
+type Places = readonly (readonly string[])[];
+
+const everything: Places = [[]];
+const mostPlaces = 100;
 
 const always =
   /passw(or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid/;
@@ -57,8 +69,12 @@ export class Redactor {
   }
 
   /** JSON text → JSON text; `space` for reading. */
-  json(text: string | null, job: { name: string; queue: string }, space = 0): string | null {
-    if (text === null) return null;
+  json(text: string | null, job: Subject, space = 0): string | null {
+    return text === null ? null : this.masking(text, job, space).text;
+  }
+
+  /** The same, with the places where something was taken out; more than 100 are the whole of it. */
+  masking(text: string, job: Subject, space = 0): { readonly text: string; readonly masked: Places } {
     let value: unknown;
     try {
       const exact: Reviver = (_key, part, context) =>
@@ -67,13 +83,19 @@ export class Redactor {
           : part;
       value = JSON.parse(text, exact as never);
     } catch {
-      return JSON.stringify(this.text(text));
+      const shown = this.text(text);
+      return { text: JSON.stringify(shown), masked: shown === text ? [] : everything };
     }
+    const places: (readonly string[])[] = [];
     try {
-      return JSON.stringify(this.#value(value, [], job), null, space);
+      const shown = JSON.stringify(this.#value(value, [], job, places), null, space);
+      // A function may give undefined for all of it.
+      if (shown !== undefined)
+        return { text: shown, masked: places.length > mostPlaces ? everything : places };
     } catch {
-      return JSON.stringify(REDACTED);
+      // Not shown.
     }
+    return { text: JSON.stringify(REDACTED), masked: everything };
   }
 
   /** Running text: error messages, stacks, contexts. */
@@ -100,17 +122,24 @@ export class Redactor {
     return shown + text.slice(from);
   }
 
-  #value(value: unknown, path: readonly string[], job: { name: string; queue: string }): unknown {
-    if (this.#off || path.length > 200) return this.#off ? value : REDACTED;
+  #value(value: unknown, path: readonly string[], job: Subject, places: (readonly string[])[]): unknown {
+    if (this.#off) return value;
     const key = path.at(-1) ?? null;
-    if (key !== null && this.#isSecret(key) && value !== null) return REDACTED;
-    const shown = this.#custom === null ? value : this.#custom(value, { key, path, ...job });
-    if (typeof shown === "string") return this.text(shown);
+    if (path.length > 200 || (key !== null && this.#isSecret(key) && value !== null)) {
+      places.push(path);
+      return REDACTED;
+    }
+    // Not `...job`: those who call hand a whole job in, whose unique key is called `key` too.
+    const place = { key, path, name: job.name, queue: job.queue };
+    const given = this.#custom === null ? value : this.#custom(value, place);
+    const shown = typeof given === "string" ? this.text(given) : given;
+    if (!same(shown, value)) places.push(path);
     if (typeof shown !== "object" || shown === null || isRaw(shown)) return shown;
-    if (Array.isArray(shown)) return shown.map((item, i) => this.#value(item, [...path, String(i)], job));
+    const inner = (item: unknown, name: string): unknown => this.#value(item, [...path, name], job, places);
+    if (Array.isArray(shown)) return shown.map((item, i) => inner(item, String(i)));
     // A null prototype: a key "__proto__" in a payload must stay a key.
     const copy = Object.create(null) as Record<string, unknown>;
-    for (const [name, part] of Object.entries(shown)) copy[name] = this.#value(part, [...path, name], job);
+    for (const [name, part] of Object.entries(shown)) copy[name] = inner(part, name);
     return copy;
   }
 
@@ -118,6 +147,14 @@ export class Redactor {
     const name = plain(key);
     return always.test(name) || this.#keys.has(name);
   }
+}
+
+/** Whether a value is shown as it is. A function may give an object anew. */
+function same(shown: unknown, value: unknown): boolean {
+  if (shown === value) return true;
+  return (
+    typeof shown === "object" && typeof value === "object" && JSON.stringify(shown) === JSON.stringify(value)
+  );
 }
 
 function plain(key: string): string {

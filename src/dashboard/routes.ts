@@ -4,11 +4,14 @@
  */
 import { onlyFields } from "./query.ts";
 import { aboutRoutes } from "./routes/about.ts";
+import { auditRoutes } from "./routes/audit.ts";
+import { batchesRoutes } from "./routes/batches.ts";
 import { bulkRoutes } from "./routes/bulk.ts";
 import { errorsRoutes } from "./routes/errors.ts";
 import { exportRoutes } from "./routes/export.ts";
 import { insightRoutes } from "./routes/insight.ts";
 import { jobsRoutes } from "./routes/jobs.ts";
+import { kindsRoutes } from "./routes/kinds.ts";
 import { limitsRoutes } from "./routes/limits.ts";
 import { queuesRoutes } from "./routes/queues.ts";
 import type { Route } from "./routes/route.ts";
@@ -24,9 +27,12 @@ export const routes: readonly Route[] = [
   ...exportRoutes,
   ...bulkRoutes,
   ...jobsRoutes,
+  ...kindsRoutes,
   ...errorsRoutes,
   ...runsRoutes,
+  ...batchesRoutes,
   ...insightRoutes,
+  ...auditRoutes,
   ...queuesRoutes,
   ...workersRoutes,
   ...schedulesRoutes,

@@ -4,14 +4,16 @@
  *   host allow-list ─▶ same origin ─▶ who ─▶ may they ─▶ route
  *
  * Invariants: a token is compared in constant time over digests; wrong tokens are counted for each address and answered
- * 429 after ten, and so is the right one from there; a request that a browser made for another site changes nothing, whoever is signed in; read-only and
- * permissions are decided here, not in the page.
+ * 429 after ten, and the right one never is: behind a proxy everybody has one address, and who guesses must shut nobody out;
+ * a request that a browser made for another site changes nothing, whoever is signed in; read-only and permissions are
+ * decided here, not in the page.
  * Not here: what a route needs (routes.ts), redaction (redact.ts).
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { UsageError } from "../errors.ts";
 import { type Permission, PERMISSIONS } from "./contract.ts";
 import { ApiError } from "./http.ts";
+import type { Resource } from "./resource.ts";
 
 /** What a person may do, by one word. An operator does everything but delete, change settings and read the audit trail. */
 export type Role = "viewer" | "operator" | "admin";
@@ -33,11 +35,27 @@ export type Auth = { readonly token: string } | ((request: Request) => AuthAnswe
 /** What an `auth` function gives. */
 export type AuthAnswer = User | string | null | undefined | Response;
 
+/**
+ * Whether somebody may do something to something.
+ *
+ * @example
+ * const authorize: Authorize = (user, permission, { queue }) => permission === "view" || queue === user.name;
+ */
+export type Authorize = (
+  user: User,
+  permission: Permission,
+  resource: Resource,
+  request: Request,
+) => boolean | Promise<boolean>;
+
 /** Who is asking, settled. */
 export interface Identity {
   readonly name: string;
   readonly permissions: ReadonlySet<Permission>;
 }
+
+/** Who asks for what everybody may know. */
+export const NOBODY: Identity = { name: "", permissions: new Set() };
 
 const viewer: readonly Permission[] = ["view", "view:payload"];
 const operator: readonly Permission[] = [
@@ -46,6 +64,7 @@ const operator: readonly Permission[] = [
   "jobs:export",
   "jobs:retry",
   "jobs:run",
+  "jobs:pause",
   "jobs:cancel",
   "jobs:edit",
   "jobs:enqueue",
@@ -69,7 +88,7 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** @throws ApiError 429 while the address is shut out, whatever it brings. */
+  /** @throws ApiError 429 while no more guesses are taken from the address. */
   check(address: string): void {
     const entry = this.#failures.get(address);
     if (entry === undefined) return;
@@ -139,10 +158,8 @@ function byToken(token: string, attempts: Attempts) {
     const given = /^bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     // A request without a token is no guess: a page of another site can make a browser send those.
     if (given === undefined) return null;
-    const right = timingSafeEqual(digest(given), wanted);
-    // Where the address is not known (a mount that was not told it), one who guesses must not shut everybody else out.
-    if (!right || address !== "") attempts.check(address);
-    if (right) return identity({ name: "token" });
+    if (timingSafeEqual(digest(given), wanted)) return identity({ name: "token" });
+    attempts.check(address);
     attempts.failed(address);
     attempts.check(address);
     return null;

@@ -1,4 +1,5 @@
 /** The store's words → the contract's JSON, redacted on the way. */
+import { createHmac, randomBytes } from "node:crypto";
 import type { JobDetail as StoredDetail, JobSummary } from "../insight.ts";
 import type { Hold, WorkerState } from "../store.ts";
 import type { Why } from "../why.ts";
@@ -30,21 +31,34 @@ export function fullLine(job: JobSummary, redactor: Redactor, mayPayload: boolea
   };
 }
 
-export function jobDetail(job: StoredDetail, why: Why, redactor: Redactor, mayPayload: boolean): JobDetail {
+export function jobDetail(
+  job: StoredDetail,
+  why: Why,
+  redactor: Redactor,
+  mayPayload: boolean,
+  /** What is left out of input and output, which may be large. */
+  left: readonly string[] = [],
+): Omit<JobDetail, "workerVersions"> {
   const text = (value: string | null): string | null => (mayPayload ? redactor.json(value, job, 2) : null);
+  const input =
+    mayPayload && !left.includes("input") ? redactor.masking(job.input, job, 2) : { text: null, masked: [] };
   return {
     ...job,
-    input: text(job.input),
-    output: text(job.output),
+    input: input.text,
+    masked: input.masked,
+    inputTag: mayPayload ? tagOf(job.input) : null,
+    output: left.includes("output") ? null : text(job.output),
+    outputTag: mayPayload ? tagOf(job.output) : null,
     progress: text(job.progress),
     context: mayPayload ? redactor.text(job.context) : null,
     error: mayPayload ? redactor.text(job.error) : errorKind(job.error),
-    errors: job.errors.map(({ at, attempt, message, stack, ranMs }) => ({
+    errors: job.errors.map(({ at, attempt, message, stack, ranMs, lost }) => ({
       at,
       attempt,
       message: mayPayload ? redactor.text(message) : (errorKind(message) ?? ""),
       stack: mayPayload ? redactor.text(stack) : null,
       ranMs: ranMs ?? null,
+      lost: lost ?? false,
     })),
     payloadHidden: !mayPayload,
     why: {
@@ -55,15 +69,22 @@ export function jobDetail(job: StoredDetail, why: Why, redactor: Redactor, mayPa
   };
 }
 
+/** Of this process: nobody can find out by trying what stands where something was taken out. */
+const tagKey = randomBytes(32);
+
+function tagOf(text: string | null): string | null {
+  return text === null ? null : createHmac("sha256", tagKey).update(text).digest("base64url").slice(0, 16);
+}
+
 export function holdLine({ name, queues, reason, setAt }: Hold): HoldLine {
   return { name, queues, reason, setAt: setAt.getTime() };
 }
 
 export function workerLine(
   worker: WorkerState,
-  more: Pick<WorkerLine, "duties" | "rssBytes" | "loopDelayMs">,
+  more: Pick<WorkerLine, "duties" | "rssBytes" | "loopDelayMs" | "runs" | "failed">,
 ): WorkerLine {
-  const { startedAt, beatAt, leaseUntil, jobs, ...rest } = worker;
+  const { startedAt, beatAt, leaseUntil, quietAt, jobs, ...rest } = worker;
   return {
     ...rest,
     ...more,
@@ -71,6 +92,7 @@ export function workerLine(
     startedAt: startedAt.getTime(),
     beatAt: beatAt.getTime(),
     leaseUntil: leaseUntil.getTime(),
+    quietAt: quietAt?.getTime() ?? null,
     running: jobs.length,
     jobs: jobs.slice(0, 50),
   };

@@ -1,32 +1,42 @@
 /**
- * What came after what in a run. Nothing of it is written down: a step that began when another was over came after it.
+ * What came after what in a run: each step says how many results the run had been given when it asked for it, and which
+ * of them it was itself. Nothing here is told by the clock: steps that take no time would be in any order.
  *
- * Steps that are alike and ran side by side count as one (a *burst*). Otherwise the instants would draw a fan-out of 40 as a
- * thicket: the 17th may begin in the very millisecond in which the 16th is over.
+ *   s1 ─▶ given 1 ─▶ s2, s3 (both asked for after 1) ─▶ given 2, 3 ─▶ s4 (after 3)
+ *
+ * Steps that are alike and were under way at the same time count as one (a *burst*). Otherwise a fan-out of 40 in which the
+ * 17th is asked for when the first is over would be drawn as a thicket.
  * Invariant: pure, and quick: a thousand steps take a few milliseconds.
  */
 import { stemOf } from "../policy/alike.ts";
 
-export interface TimedStep {
+/** `given`, `place`: as in `StepEntry` (flow/job-history.ts). */
+export interface OrderedStep {
   readonly name: string;
   readonly kind: string;
-  readonly startedAt: number;
-  /** Null: it is not over. */
-  readonly endedAt: number | null;
+  readonly given: number;
+  readonly place: number | null;
+}
+
+/** From what was given when it was asked for, up to what had been given with it; without an end where nothing was asked for after it. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
 }
 
 interface Burst {
   readonly members: number[];
-  /** Each sorted; a step that is not over ends never. */
+  /** Each sorted. */
   readonly starts: number[];
   readonly ends: number[];
+  end: number;
 }
 
 /** More edges than this between two bursts are thinned out: 500 to 500 would be 250,000. */
 const mostEdges = 1_024;
 
 /** For each step, in the order in which they were asked for: the steps right before it. */
-export function stepsBefore(steps: readonly TimedStep[]): number[][] {
+export function stepsBefore(steps: readonly OrderedStep[]): number[][] {
   const before: number[][] = steps.map(() => []);
   const bursts = burstsOf(steps);
   for (const [i, burst] of bursts.entries()) {
@@ -45,21 +55,23 @@ export function stepsBefore(steps: readonly TimedStep[]): number[][] {
   return before;
 }
 
-function burstsOf(steps: readonly TimedStep[]): Burst[] {
-  const chains = chainsOf(steps);
+function burstsOf(steps: readonly OrderedStep[]): Burst[] {
+  const spans = spansOf(steps);
   const bursts: Burst[] = [];
-  const known = new Map<Chain, Burst>();
-  for (const [i, { startedAt, endedAt }] of steps.entries()) {
-    const chain = chains[i] as Chain;
-    let burst = chain.overlaps ? known.get(chain) : undefined;
-    if (burst === undefined) {
-      burst = { members: [], starts: [], ends: [] };
-      known.set(chain, burst);
+  const latest = new Map<string, Burst>();
+  for (const [i, { name, kind }] of steps.entries()) {
+    const { from, to } = spans[i] as Span;
+    const family = `${kind} ${stemOf(name, kind)}`;
+    let burst = latest.get(family);
+    if (burst === undefined || from >= burst.end) {
+      burst = { members: [], starts: [], ends: [], end: to };
+      latest.set(family, burst);
       bursts.push(burst);
     }
     burst.members.push(i);
-    burst.starts.push(startedAt);
-    burst.ends.push(endedAt ?? Infinity);
+    burst.starts.push(from);
+    burst.ends.push(to);
+    burst.end = Math.max(burst.end, to);
   }
   for (const { starts, ends } of bursts) {
     starts.sort(ascending);
@@ -68,25 +80,34 @@ function burstsOf(steps: readonly TimedStep[]): Burst[] {
   return bursts;
 }
 
-/** Steps that are alike, each begun before the others were over or in that very millisecond. */
-interface Chain {
-  end: number;
-  /** Two of them ran at the same time. Where none did, they came one after the other, however quickly. */
-  overlaps: boolean;
-}
-
-/** For each step its chain. */
-function chainsOf(steps: readonly TimedStep[]): Chain[] {
-  const latest = new Map<string, Chain>();
-  return steps.map(({ name, kind, startedAt, endedAt }) => {
-    const family = `${kind} ${stemOf(name, kind)}`;
-    const end = endedAt ?? Infinity;
-    let chain = latest.get(family);
-    if (chain === undefined || startedAt > chain.end) latest.set(family, (chain = { end, overlaps: false }));
-    else chain.overlaps ||= startedAt < chain.end;
-    chain.end = Math.max(chain.end, end);
-    return chain;
-  });
+/**
+ * Gives the results once more, as they were given. What has no place was given while nothing else was under way, so after
+ * everything that was asked for before it. Of a history that is cut, what is not there may have been given too.
+ */
+function spansOf(steps: readonly OrderedStep[]): Span[] {
+  const to = steps.map(() => Infinity);
+  const placed = [...steps.keys()]
+    .filter((i) => steps[i]?.place !== null)
+    .sort((a, b) => (steps[a]?.place ?? 0) - (steps[b]?.place ?? 0));
+  const alone: number[] = [];
+  let count = 0;
+  let nextPlaced = 0;
+  let nextAlone = 0;
+  for (const [i, { given, place }] of steps.entries()) {
+    if (i === 0) count = given;
+    while (count < given) {
+      const next = placed[nextPlaced];
+      if (next !== undefined && next < i) {
+        to[next] = count += 1;
+        nextPlaced += 1;
+      } else if (nextAlone < alone.length) {
+        to[alone[nextAlone] as number] = count += 1;
+        nextAlone += 1;
+      } else count = given;
+    }
+    if (place === null) alone.push(i);
+  }
+  return steps.map(({ given }, i) => ({ from: given, to: to[i] as number }));
 }
 
 /** All of it was over; or, of two bursts, it is a pipeline: when the nth began, so many of the others were over. */

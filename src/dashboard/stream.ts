@@ -1,40 +1,50 @@
 /**
- * The live stream: one sampler for all viewers, and server-sent events to each.
+ * The live stream: what each viewer follows, as server-sent events.
  *
- * It looks when a wake-up comes (at most four times a second) and once a second in any case while somebody watches,
- * tells when something has changed, and every 5 seconds even if nothing has. Nobody watching: no query at all.
+ *   id: 3f2a91c0.17.Qm4x0s.a9ZkP1    what it knows now: up to change 17, of the topics with these marks
+ *   event: snapshot                   the whole of a topic: { topic, value }
+ *   event: change, age                what has changed of it: { topic, delta } (delta.ts); `age`: nothing but ages
+ *   event: current                    who came back knows it as it is: { topic }
+ *   event: refused                    it cannot be told, as its route would say: { topic, status, code, message }
+ *   event: trouble                    the database does not answer; the stream stays
+ *   :                                 nothing has changed, and the stream lives
  *
- * Every look has a number, and an event carries it as its `id`: who comes back with the last one that it got (`Last-Event-ID`) gets
- * what it missed, up to a minute of it, and no snapshot. Who cannot hold a stream asks for `/overview` again and again, with
- * the `ETag` of the last answer: 304 while nothing has changed.
+ * One sampler for each topic in use, for all viewers together (sampler.ts). Who comes back with the last id (`Last-Event-ID`) gets
+ * what it missed, up to a minute of it, and no snapshot of what it knows; topics that it did not have come whole. A sampler
+ * that nobody follows reads nothing, and is kept for a minute for those who come back. Who cannot hold a stream asks for
+ * `/overview` again and again, with the `ETag` of the last answer: 304 while nothing has changed.
  *
- * Invariants: a viewer gets a snapshot first, unless it comes back in time; an error of the database is told to the viewers as `trouble` and ends no
- * stream; a viewer that does not read is dropped instead of filling the memory.
+ * Invariants: a viewer that does not read is dropped instead of filling the memory; to one that has left, telling does nothing; a stream
+ * ends after a quarter of an hour, so that who reads it and what they may see is asked anew.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock, Timer } from "../clock.ts";
 import type { Overview, Recent } from "./contract.ts";
+import type { Fields } from "./delta.ts";
 import { ApiError, SECURITY_HEADERS } from "./http.ts";
+import { type Follower, Sampler } from "./sampler.ts";
 
 const everyMs = 1_000;
-const soonestMs = 250;
-const backstopMs = 5_000;
+const beatMs = 5_000;
+const longestMs = 900_000;
+const keptMs = 60_000;
 const mostViewers = 100;
+/** Of all viewers together, and what is kept for those who come back. */
+const mostSamplers = 500;
 const mostPoints = 900;
-const mostMissed = 60;
 
-interface Viewer {
-  /** The first is its snapshot, the others are changes. */
-  tell(look: Look): void;
-  send(event: string, data: unknown, id?: number): void;
-  end(): void;
-  /** The number of the last look that it got, before it went away. */
-  readonly after: number | null;
+/** What a viewer follows, and may: the same for all who have the same key. */
+export interface Followed {
+  readonly topic: string;
+  readonly key: string;
+  readonly everyMs: number;
+  readonly read: () => Promise<object>;
 }
 
-interface Look {
-  readonly overview: Overview;
-  readonly id: number;
+interface Viewer {
+  beat(): void;
+  /** It has gone, or must: its body is closed. */
+  end(): void;
 }
 
 export class Stream {
@@ -42,16 +52,14 @@ export class Stream {
   readonly #watch: (onWake: () => void) => () => void;
   readonly #clock: Clock;
   readonly #viewers = new Set<Viewer>();
-  readonly #points: Look[] = [];
-  /** Numbers of another process's looks are not ours. */
+  readonly #samplers = new Map<string, Sampler>();
+  readonly #points: Overview[] = [];
+  /** Numbers of another process's changes are not ours. */
   readonly #epoch = randomUUID().slice(0, 8);
-  #id = 0;
-  #timer: Timer | null = null;
+  readonly #overview: Sampler;
+  #number = 0;
   #unwatch: (() => void) | null = null;
-  #last: (Look & { text: string; at: number }) | null = null;
-  #sentAt = -Infinity;
-  #looking: Promise<void> | null = null;
-  #again = false;
+  #beating: Timer | null = null;
 
   constructor(deps: {
     read: () => Promise<Overview>;
@@ -61,33 +69,27 @@ export class Stream {
     this.#read = deps.read;
     this.#watch = deps.watch;
     this.#clock = deps.clock;
+    this.#overview = this.#sampler(this.overview);
   }
 
-  /** The latest look, at most a second old while somebody watches; a fresh one otherwise. */
-  async overview(): Promise<Overview> {
-    return (await this.#latest()).overview;
+  /** What everybody follows who names nothing else. */
+  get overview(): Followed {
+    return { topic: "overview", key: "overview", everyMs, read: () => this.#seen() };
   }
 
   /**
-   * The same for those who ask again and again: what has changed since `known`, or null. Ages grow by themselves, so that it is
-   * something new every 5 seconds at the latest.
+   * The overview for those who ask again and again: what has changed since `known`, or null. Ages grow by themselves, so that
+   * it is something new every 5 seconds at the latest.
    */
-  async poll(known: string | null): Promise<{ readonly overview: Overview | null; readonly etag: string }> {
-    const { overview, text } = await this.#latest();
-    const piece = Math.floor(overview.at / backstopMs);
-    const hash = createHash("sha256").update(text).digest("base64url").slice(0, 16);
-    const etag = `W/"${hash}.${piece}"`;
-    return { overview: known === etag ? null : overview, etag };
-  }
-
-  async #latest(): Promise<Look & { readonly text: string }> {
-    if (this.#last !== null && this.#viewers.size > 0 && this.#clock.monotonic() - this.#last.at < everyMs)
-      return this.#last;
-    return this.#keep(await this.#read());
+  async poll(known: string | null): Promise<{ readonly overview: Fields | null; readonly etag: string }> {
+    const { value, ageless } = await this.#overview.latest();
+    const piece = Math.floor(Number(value["at"]) / beatMs);
+    const etag = `W/"${digest(ageless, 16)}.${piece}"`;
+    return { overview: known === etag ? null : value, etag };
   }
 
   recent(): Recent {
-    const points = this.#points.map(({ overview }) => overview);
+    const points = this.#points;
     return {
       at: points.map(({ at }) => at),
       ready: points.map(({ totals }) => totals.ready.count),
@@ -97,50 +99,29 @@ export class Stream {
     };
   }
 
-  /** @throws ApiError 429 with too many viewers. */
-  open(signal: AbortSignal, lastEventId: string | null = null): Response {
-    if (this.#viewers.size >= mostViewers)
-      throw new ApiError("TOO_MANY_REQUESTS", `At most ${mostViewers} live streams at once.`, {
-        headers: { "retry-after": "30" },
-      });
-    let viewer: Viewer | null = null;
-    const leave = (): void => {
-      if (viewer !== null) this.#leave(viewer);
-    };
-    const encoder = new TextEncoder();
+  /** @throws ApiError 429 with too many viewers, or too many topics in all. */
+  open(
+    signal: AbortSignal,
+    lastEventId: string | null = null,
+    followed: readonly Followed[] = [this.overview],
+  ): Response {
+    if (this.#viewers.size >= mostViewers) throw tooMany(`At most ${mostViewers} live streams at once.`);
+    this.#forget();
+    const news = new Set(followed.map(({ key }) => key).filter((key) => !this.#samplers.has(key)));
+    if (this.#samplers.size + news.size > mostSamplers)
+      throw tooMany(`At most ${mostSamplers} topics are followed at once, by all viewers together.`);
+    let leave = (): void => {};
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          const after = this.#after(lastEventId);
-          let told = after !== null;
-          viewer = {
-            after,
-            tell({ overview, id }) {
-              this.send(told ? "change" : "snapshot", { overview }, id);
-              told = true;
-            },
-            send: (event, data, id) => {
-              // Half a megabyte unread: its reader has gone or stalled.
-              if ((controller.desiredSize ?? 0) < -524_288) {
-                leave();
-                controller.close();
-                return;
-              }
-              const named = id === undefined ? "" : `id: ${this.#epoch}.${id}\n`;
-              controller.enqueue(
-                encoder.encode(`${named}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
-              );
-            },
-            end: () => controller.close(),
-          };
-          controller.enqueue(encoder.encode("retry: 1000\n\n"));
-          this.#join(viewer);
+          leave = this.#join(controller, this.#known(lastEventId), followed);
         },
-        cancel: leave,
+        cancel: () => leave(),
       },
       new ByteLengthQueuingStrategy({ highWaterMark: 65_536 }),
     );
-    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", () => leave(), { once: true });
     return new Response(body, {
       headers: {
         ...SECURITY_HEADERS,
@@ -151,116 +132,155 @@ export class Stream {
   }
 
   close(): void {
-    for (const viewer of this.#viewers) {
-      this.#leave(viewer);
-      viewer.end();
-    }
+    for (const viewer of this.#viewers) viewer.end();
   }
 
   get viewers(): number {
     return this.#viewers.size;
   }
 
-  #join(viewer: Viewer): void {
-    this.#viewers.add(viewer);
-    this.#unwatch ??= this.#watch(() => this.#soon());
-    void this.#latest().then(
-      (look) => {
-        if (!this.#viewers.has(viewer)) return;
-        const { after } = viewer;
-        if (after === null) return viewer.tell(look);
-        for (const missed of this.#points.filter(({ id }) => id > after && id < look.id).slice(-mostMissed))
-          viewer.tell(missed);
-        if (look.id > after) viewer.tell(look);
+  /** Gives what ends it. */
+  #join(
+    controller: ReadableStreamDefaultController<Uint8Array>,
+    known: Known,
+    followed: readonly Followed[],
+  ): () => void {
+    const encoder = new TextEncoder();
+    const openedAt = this.#clock.monotonic();
+    const follows: { sampler: Sampler; follower: Follower }[] = [];
+    /** The marks of the topics that it knows by now. */
+    const marks = new Set<string>();
+    let sentAt = openedAt;
+    let left = false;
+    const leave = (): void => {
+      if (left) return;
+      left = true;
+      for (const { sampler, follower } of follows) sampler.leave(follower);
+      this.#leave(viewer);
+    };
+    const write = (text: string): void => {
+      if (left) return;
+      // Half a megabyte unread: its reader has gone or stalled.
+      if ((controller.desiredSize ?? 0) < -524_288) return viewer.end();
+      sentAt = this.#clock.monotonic();
+      controller.enqueue(encoder.encode(text));
+    };
+    const send = (event: string, data: object, named: boolean): void => {
+      const id = named ? `id: ${[this.#epoch, this.#number, ...marks].join(".")}\n` : "";
+      write(`${id}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    };
+    const viewer: Viewer = {
+      beat: () => {
+        const now = this.#clock.monotonic();
+        if (now - openedAt >= longestMs) viewer.end();
+        else if (now - sentAt >= beatMs * 0.9) write(":\n\n");
       },
-      () => viewer.send("trouble", { message: trouble }),
-    );
-    this.#arm(everyMs);
+      end: () => {
+        if (left) return;
+        leave();
+        controller.close();
+      },
+    };
+    write("retry: 1000\n\n");
+    this.#unwatch ??= this.#watch(() => {
+      for (const sampler of this.#samplers.values()) sampler.soon();
+    });
+    this.#beating ??= this.#beat();
+    this.#viewers.add(viewer);
+    for (const one of followed) {
+      const { topic } = one;
+      const mark = digest(one.key, 6);
+      const follower: Follower = {
+        snapshot: (value) => {
+          marks.add(mark);
+          send("snapshot", { topic, value }, true);
+        },
+        change: (delta, event) => {
+          marks.add(mark);
+          send(event, { topic, delta }, true);
+        },
+        current: () => {
+          marks.add(mark);
+          send("current", { topic }, true);
+        },
+        refused: ({ status, code, message }) => {
+          marks.delete(mark);
+          send("refused", { topic, status, code, message }, false);
+        },
+        trouble: () => send("trouble", { topic, message: trouble }, false),
+      };
+      const sampler = this.#sampler(one);
+      follows.push({ sampler, follower });
+      sampler.follow(follower, known.marks.has(mark) ? known.number : null);
+    }
+    return leave;
   }
 
   #leave(viewer: Viewer): void {
     this.#viewers.delete(viewer);
     if (this.#viewers.size > 0) return;
-    this.#timer?.cancel();
-    this.#timer = null;
     this.#unwatch?.();
     this.#unwatch = null;
+    this.#beating?.cancel();
+    this.#beating = null;
   }
 
-  #soon(): void {
-    const sinceMs = this.#clock.monotonic() - (this.#last?.at ?? -Infinity);
-    this.#arm(Math.max(0, soonestMs - sinceMs));
-  }
-
-  #armedFor = Infinity;
-  #arm(ms: number): void {
-    const at = this.#clock.monotonic() + ms;
-    if (this.#timer !== null && at >= this.#armedFor) return;
-    this.#timer?.cancel();
-    this.#armedFor = at;
-    this.#timer = this.#clock.after(
-      ms,
+  #beat(): Timer {
+    return this.#clock.after(
+      beatMs,
       () => {
-        this.#timer = null;
-        this.#armedFor = Infinity;
-        this.#look();
+        for (const viewer of this.#viewers) viewer.beat();
+        this.#beating = this.#viewers.size === 0 ? null : this.#beat();
       },
       { unref: true },
     );
   }
 
-  #look(): void {
-    if (this.#looking !== null) {
-      this.#again = true;
-      return;
-    }
-    this.#looking = this.#tell().finally(() => {
-      this.#looking = null;
-      if (this.#viewers.size === 0) return;
-      this.#arm(this.#again ? soonestMs : everyMs);
-      this.#again = false;
-    });
+  #sampler({ key, everyMs: ms, read }: Followed): Sampler {
+    const known = this.#samplers.get(key);
+    if (known !== undefined) return known;
+    const sampler = new Sampler({ read, clock: this.#clock, everyMs: ms, next: () => (this.#number += 1) });
+    this.#samplers.set(key, sampler);
+    return sampler;
   }
 
-  async #tell(): Promise<void> {
-    let before = this.#last?.text;
-    try {
-      const look = this.#keep(await this.#read());
-      const now = this.#clock.monotonic();
-      if (look.text === before && now - this.#sentAt < backstopMs) return;
-      this.#sentAt = now;
-      for (const viewer of this.#viewers) viewer.tell(look);
-    } catch {
-      before = undefined;
-      this.#last = null;
-      for (const viewer of this.#viewers) viewer.send("trouble", { message: trouble });
-    }
+  /** Those that nobody has followed for a while. The overview stays: it is asked for without a stream too. */
+  #forget(): void {
+    const before = this.#clock.monotonic() - keptMs;
+    for (const [key, sampler] of this.#samplers)
+      if (sampler !== this.#overview && sampler.idleSince !== null && sampler.idleSince < before)
+        this.#samplers.delete(key);
   }
 
-  /** The number that somebody comes back with, if it is one of ours that is still remembered. */
-  #after(lastEventId: string | null): number | null {
-    const [epoch, id] = (lastEventId ?? "").split(".");
-    const known = Number(id);
-    const oldest = this.#points[0]?.id ?? Infinity;
-    return epoch === this.#epoch && Number.isSafeInteger(known) && known >= oldest && known <= this.#id
-      ? known
-      : null;
-  }
-
-  #keep(overview: Overview): Look & { text: string } {
-    // Ages grow by themselves: a change is a change of anything else.
-    const text = JSON.stringify(
-      { ...overview, at: 0, oldestMs: null, verdict: overview.verdict.level },
-      (key, value: unknown) => (key === "oldestMs" ? undefined : value),
-    );
-    this.#id += 1;
-    const last = { overview, id: this.#id, text, at: this.#clock.monotonic() };
-    this.#last = last;
-    const newest = this.#points.at(-1)?.overview;
-    if (newest === undefined || overview.at - newest.at >= everyMs * 0.9) this.#points.push(last);
+  async #seen(): Promise<Overview> {
+    const overview = await this.#read();
+    const newest = this.#points.at(-1);
+    if (newest === undefined || overview.at - newest.at >= everyMs * 0.9) this.#points.push(overview);
     if (this.#points.length > mostPoints) this.#points.shift();
-    return last;
+    return overview;
+  }
+
+  /** What somebody comes back with, if it is of ours. */
+  #known(lastEventId: string | null): Known {
+    const [epoch, text, ...marks] = (lastEventId ?? "").slice(0, 1_000).split(".");
+    const number = Number(text);
+    return epoch === this.#epoch && Number.isSafeInteger(number) && number <= this.#number
+      ? { number, marks: new Set(marks) }
+      : { number: 0, marks: new Set() };
   }
 }
 
+interface Known {
+  readonly number: number;
+  readonly marks: ReadonlySet<string>;
+}
+
 const trouble = "The database does not answer. The stream goes on when it does.";
+
+function digest(text: string, length: number): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, length);
+}
+
+function tooMany(message: string): ApiError {
+  return new ApiError("TOO_MANY_REQUESTS", message, { headers: { "retry-after": "30" } });
+}

@@ -10,13 +10,13 @@
  * code without it; written once for each run and version, and never for runs that the same version enqueued. Plain
  * jobs, and runs of a definition whose version has not changed, pay nothing.
  */
-import type { ClaimedJob, JobExtras } from "../job.ts";
+import { type ClaimedJob, type JobExtras, neededVersion } from "../job.ts";
 import type { Store } from "../store.ts";
 
 /** Why code of this version must leave a job to newer workers; null if it may run it. */
 export function outdatedBy(name: string, extras: JobExtras | null, version: number): string | null {
   const made = extras?.version ?? 1;
-  const needed = Math.max(made, extras?.advanced ?? 1);
+  const needed = neededVersion(extras);
   if (needed <= version) return null;
   const by = made === needed ? "enqueued" : "advanced";
   return `it was ${by} by version ${needed} of "${name}", and this worker has version ${version}`;
@@ -41,7 +41,7 @@ export class Advance {
     this.#store = store;
     this.#patiently = patiently;
     const { extras } = job;
-    this.#kept = version > Math.max(extras?.version ?? 1, extras?.advanced ?? 1) ? null : KEPT;
+    this.#kept = version > neededVersion(extras) ? null : KEPT;
   }
 
   /** Whether it is kept already: nothing to wait for. */

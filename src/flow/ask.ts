@@ -45,6 +45,8 @@ export interface Ask {
   record: StepRecord | null;
   /** Failures that had been given when it was asked for. */
   fails: number;
+  /** Results of any kind that had been given when it was asked for. */
+  given: number;
   /** `held`: waits for the history to be given; `busy`: being done or written; `waits`: for time, a signal or a job. */
   state: "asked" | "held" | "busy" | "waits" | "met" | "given";
   wakeAt: number | null;
@@ -68,6 +70,7 @@ export function newAsk(
     seq: -1,
     record: null,
     fails: 0,
+    given: 0,
     state: "asked",
     wakeAt: null,
     every: false,

@@ -190,6 +190,7 @@ function claimed(flow: LiveFlow, now: number): ClaimedJob {
     attempt: flow.attempt + (flow.running ? 0 : 1),
     crashes: flow.crashes,
     begun: true,
+    undoing: false,
     maxAttempts: null,
     timeoutMs: null,
     errors: null,

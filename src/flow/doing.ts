@@ -245,6 +245,7 @@ export class Doer {
         place,
         attempt,
         fails: ask.fails,
+        given: ask.given,
         topic,
         timeoutMs,
       }),
@@ -258,9 +259,9 @@ export class Doer {
   async #doCall(ask: Ask, make: () => NewJob | Promise<NewJob>): Promise<void> {
     const { id, token, session, attempt } = this.#job;
     const child = await make();
-    const { name, seq, fails } = ask;
+    const { name, seq, fails, given } = ask;
     const started = await this.persist(() =>
-      this.#deps.store.startCall(session, { id, token, name, seq, attempt, fails, child }),
+      this.#deps.store.startCall(session, { id, token, name, seq, attempt, fails, given, child }),
     );
     if (started === null) return this.#lost(ask);
     if (started.child === id)
@@ -309,6 +310,7 @@ export class Doer {
       wakeInMs: null,
       undo: false,
       fails: ask.fails,
+      given: ask.given,
       ...change,
     };
     if (tx !== null) {

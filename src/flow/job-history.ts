@@ -8,19 +8,29 @@ import { decodeFailures } from "../policy/failure.ts";
 import type { Dependency, DependencyPolicy, StepKind, StepRecord, StepState, Store } from "../store.ts";
 import { triesOf } from "./tries.ts";
 
-/** One attempt: those that failed are listed by their errors, the latest by the job's own times. */
+/** One attempt: those that failed or were lost are listed by their errors, the latest by the job's own times. */
 export interface AttemptEntry {
   readonly attempt: number;
   readonly startedAt: Date | null;
   readonly endedAt: Date | null;
   readonly error: string | null;
+  /** It was lost with its worker, and ended when its lease passed. */
+  readonly lost: boolean;
 }
 
 /** One step of a run, or of a machine. */
 export interface StepEntry {
+  /** Its number: steps are in the order of it. */
+  readonly seq: number;
+  /** How many results the run had been given when it asked for this: steps with the same count were asked for together. */
+  readonly given: number;
+  /** Its place among those results; null: it is not over, or nothing else was under way when it was. */
+  readonly place: number | null;
   readonly name: string;
   readonly kind: StepKind;
   readonly state: StepState;
+  /** The attempt of the job that it was last written in. */
+  readonly attempt: number;
   /** Tries of this step by itself. */
   readonly tries: number;
   /** When it was tried, oldest first: the newest 32 over all attempts of the job. Empty for sleeps, waits and calls. */
@@ -69,10 +79,60 @@ export interface JobHistory {
 
 const mostRelated = 1_000;
 
-/** Reads it: four reads, however long the life. */
+/** Reads all of it: four reads, however long the life. */
 export async function historyOf(store: Store, job: Job): Promise<JobHistory> {
-  const [steps, dependencies, children] = await Promise.all([
-    store.steps(job.id),
+  const [steps, related] = await Promise.all([store.steps(job.id), relatedTo(store, job)]);
+  const shown = steps.filter((step) => step.name !== "$undo");
+  return {
+    attempts: attemptsOf(job),
+    steps: shown.sort((a, b) => a.seq - b.seq).map((step) => stepEntry(step, job)),
+    signals: steps.filter((step) => step.kind === "signal").map(signalEntry),
+    children: related,
+  };
+}
+
+/** A piece of a history that may be long. */
+export interface HistoryPage extends JobHistory {
+  /** How many steps there are in all, up to 10,000; then `stepCountMore`. */
+  readonly stepCount: number;
+  readonly stepCountMore: boolean;
+  /** There are steps before these. */
+  readonly more: boolean;
+}
+
+/**
+ * The last steps before a number, and nothing of the others is read. Signals are those of the page, and whatever the run waits for.
+ */
+export async function historyPage(
+  store: Store,
+  job: Job,
+  page: { readonly before: number; readonly limit: number },
+): Promise<HistoryPage> {
+  const [counted, open, children] = await Promise.all([
+    store.countSteps(job.id),
+    store.openSteps(job.id),
+    relatedTo(store, job),
+  ]);
+  // A short history has no page behind the one that is asked for.
+  const limit = counted.more ? page.limit + 1 : Math.min(page.limit + 1, counted.count);
+  const found = limit === 0 ? [] : await store.stepsBefore(job.id, { before: page.before, limit });
+  const steps = found.slice(-page.limit);
+  const signals = new Map(
+    [...open, ...steps].filter(({ kind }) => kind === "signal").map((one) => [one.name, one]),
+  );
+  return {
+    attempts: attemptsOf(job),
+    steps: steps.map((step) => stepEntry(step, job)),
+    signals: [...signals.values()].sort((a, b) => a.seq - b.seq).map(signalEntry),
+    children,
+    stepCount: counted.count,
+    stepCountMore: counted.more,
+    more: found.length > steps.length,
+  };
+}
+
+async function relatedTo(store: Store, job: Job): Promise<RelatedJob[]> {
+  const [dependencies, children] = await Promise.all([
     store.dependencies(job.id),
     store.children([job.id], mostRelated),
   ]);
@@ -80,32 +140,32 @@ export async function historyOf(store: Store, job: Job): Promise<JobHistory> {
   const page =
     ids.length === 0 ? { jobs: [] } : await store.list({ ids }, { limit: ids.length, cursor: null });
   const jobs = new Map(page.jobs.map((one) => [one.id, one]));
-  const shown = steps.filter((step) => step.name !== "$undo");
-  return {
-    attempts: attemptsOf(job),
-    steps: shown.sort((a, b) => a.seq - b.seq).map((step) => stepEntry(step, job)),
-    signals: steps.filter((step) => step.kind === "signal").map(signalEntry),
-    children: ids.map((id) => related(id, jobs.get(id), dependencies)),
-  };
+  return ids.map((id) => related(id, jobs.get(id), dependencies));
 }
 
 function attemptsOf(job: Job): AttemptEntry[] {
-  const failed = job.errors.map(({ attempt, at, message, ranMs }) => ({
+  const failed = job.errors.map(({ attempt, at, message, ranMs, lost }) => ({
     attempt,
     startedAt: ranMs === undefined ? null : new Date(at.getTime() - ranMs),
     endedAt: at,
     error: message,
+    lost: lost ?? false,
   }));
-  if (job.startedAt === null || (job.state !== "done" && job.state !== "running")) return failed;
-  return [...failed, { attempt: job.attempt, startedAt: job.startedAt, endedAt: job.endedAt, error: null }];
+  const { attempt, startedAt, endedAt, state } = job;
+  if (startedAt === null || (state !== "done" && state !== "running")) return failed;
+  return [...failed, { attempt, startedAt, endedAt, error: null, lost: false }];
 }
 
 function stepEntry(step: StepRecord, job: Job): StepEntry {
   const { state, endedAt } = endOf(step, job);
   return {
+    seq: step.seq,
+    given: step.given,
+    place: step.place,
     name: step.kind === "machine" ? (step.label ?? step.name) : step.name,
     kind: step.kind,
     state,
+    attempt: step.attempt,
     tries: step.tries,
     triedAt: triesOf(step).map((one) => ({
       startedAt: new Date(one.startedAt),

@@ -284,7 +284,8 @@ async function runMachine(
         `Job ${job.id} is no longer leased to this attempt: its move was not saved.`,
       );
     }
-    if (to.delayMs > 0) return { [moveBrand]: "moved", delayMs: to.delayMs } satisfies Moved;
+    if (to.delayMs > 0 || port.pausing())
+      return { [moveBrand]: "moved", delayMs: to.delayMs } satisfies Moved;
     name = to.step;
     data = decodeJson(text, `data of step "${name}"`);
     seq += 1;

@@ -48,6 +48,8 @@ export interface MachinePort {
   /** Tells whose retries count now; the timeout starts anew. */
   readonly stand: (place: MachinePlace) => void;
   readonly lost: () => void;
+  /** It was asked to stop before its next step. */
+  readonly pausing: () => boolean;
 }
 
 /** Where a context keeps it. */

@@ -3,6 +3,7 @@
  *
  *   the handler asks ─▶ is it in the history? ─ yes ─▶ given from there, in the order in which it was given before
  *                                             └ no ──▶ held until the history has been given, then done and written
+ *   asked to pause ─▶ nothing new is done: what is under way ends, and the run is suspended before the next
  *   nothing under way but waits ─▶ suspended: the handler's promise is left behind, and the run leaves memory
  *
  * Invariants:
@@ -37,6 +38,8 @@ export interface RunDeps extends DoerDeps {
   readonly onEnd: (outcome: Outcome) => void;
   /** A write was refused: the attempt is not ours any more. */
   readonly onLost: () => void;
+  /** It was asked to pause, or told to stop: nothing new is begun. */
+  readonly pausing: () => boolean;
   /** Only replays: nothing is done or written; told at the first thing that the history does not have. */
   readonly dry: ((name: string) => void) | null;
 }
@@ -64,6 +67,8 @@ export class FlowRun {
   #place = 0;
   /** Failures given so far. */
   #fails = 0;
+  /** Results given so far, failures among them. */
+  #given = 0;
   /** Asks that are not given yet. */
   readonly #open = new Set<Ask>();
   /** Written and to be given. */
@@ -162,6 +167,11 @@ export class FlowRun {
     );
   }
 
+  /** Looks whether there is anything left to wait for before it stops. */
+  pause(): void {
+    this.#pump();
+  }
+
   /** The attempt is over: nothing more is given. */
   stop(): void {
     this.#over = true;
@@ -223,6 +233,7 @@ export class FlowRun {
     }
     ask.seq = this.#seq++;
     ask.fails = this.#fails;
+    ask.given = this.#given;
     ask.record = record;
     const mismatch = past.mismatch(ask);
     if (mismatch !== undefined) {
@@ -294,6 +305,7 @@ export class FlowRun {
     ask.state = "given";
     this.#open.delete(ask);
     this.#activity += 1;
+    this.#given += 1;
     settle();
     this.#settling = true;
     setImmediate(() => {
@@ -360,9 +372,10 @@ export class FlowRun {
 
   #start(): void {
     let busy = false;
+    const pausing = this.#deps.pausing();
     for (const ask of this.#open) {
       if (ask.state === "busy") busy = true;
-      if (ask.state !== "held") continue;
+      if (ask.state !== "held" || pausing) continue;
       if (this.#deps.dry !== null) {
         this.#deps.dry(ask.name);
         return;
@@ -426,9 +439,14 @@ export class FlowRun {
 
   #suspend(): void {
     const open = [...this.#open];
-    if (open.length === 0 || open.some((ask) => ask.state !== "waits")) return;
+    const kept = open.filter((ask) => ask.state === "held");
+    if (kept.length > 0 && !this.#deps.pausing()) return this.#pump();
+    if (open.length === 0 || open.some((ask) => ask.state !== "waits" && ask.state !== "held")) return;
     this.stop();
-    this.#deps.onEnd({ kind: "suspended", ...waitOf(open) });
+    // What is paused is due at once by itself: it is the wish, which is granted with this, that keeps it from going on.
+    // Zero is now by the database's clock, which is not this process's.
+    const soon = { waits: "sleep", at: 0, topics: [], open: 0, every: false } as const;
+    this.#deps.onEnd({ kind: "suspended", ...(kept.length > 0 ? soon : waitOf(open)) });
   }
 
   /** The handler asked for something else and does not ask for what comes next: in the end that is a divergence. */

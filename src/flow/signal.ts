@@ -1,5 +1,6 @@
 /**
- * Signals: messages that a run can wait for, by name or by a definition that types and checks their data.
+ * Signals: messages that a run can wait for, by name or by a definition that types and checks their data. A job that lists
+ * the definitions (`signals`) has them checked by name too.
  *
  * A signal is kept until a run takes it or it expires, so it does not matter whether it is sent before or after the wait.
  * Not here: waiting (run.ts), keeping and waking (sql/flows.ts).
@@ -12,6 +13,7 @@ import {
   type InferOutput,
   isStandardSchema,
   type StandardSchemaV1,
+  validate,
 } from "../policy/schema.ts";
 
 const signalBrand = Symbol.for("holdfast.signal");
@@ -61,15 +63,62 @@ export function defineSignal(given: object): unknown {
   });
 }
 
+/** Whether a value is what `defineSignal` gives, also that of another copy of the package. */
+export function isSignal(value: unknown): value is SignalDefinition {
+  return typeof value === "object" && value !== null && signalBrand in value;
+}
+
 /** The name and schema of what was given as a signal. */
-export function signalOf(signal: unknown): {
-  readonly name: string;
-  readonly data: StandardSchemaV1 | null;
-} {
+export function signalOf(signal: unknown): Pick<SignalDefinition, "name" | "data"> {
   if (typeof signal === "string") return { name: checkName(signal, "The name of a signal"), data: null };
-  if (typeof signal === "object" && signal !== null && signalBrand in signal)
-    return signal as unknown as { name: string; data: StandardSchemaV1 | null };
+  if (isSignal(signal)) return signal;
   throw new UsageError("BAD_OPTION", `A signal is a name, or what defineSignal gives; got ${shown(signal)}.`);
+}
+
+/** What kinds declare of the signals that they wait for. */
+type Declaring = Iterable<{ readonly signals?: readonly SignalDefinition[] }>;
+
+/** The schemas under which these kinds declare a signal. */
+export function schemasOf(name: string, kinds: Declaring): StandardSchemaV1[] {
+  const schemas = [...kinds].flatMap(({ signals = [] }) =>
+    signals.flatMap((one) => (one.name === name && one.data !== null ? [one.data] : [])),
+  );
+  return [...new Set(schemas)];
+}
+
+/**
+ * Holds the data of a signal against what these kinds declare. Two kinds may wait for one name with different data, and a
+ * signal is for one of them: it must fit one. What nobody declares is not checked.
+ *
+ * @throws UsageError SIGNAL_INVALID with what the first of them says
+ */
+export async function checkDeclared(name: string, data: unknown, kinds: Declaring): Promise<void> {
+  const [first, ...others] = schemasOf(name, kinds);
+  if (first === undefined) return;
+  try {
+    await dataOf(first, name, data);
+  } catch (error) {
+    for (const schema of others) if (await fits(schema, name, data)) return;
+    throw error;
+  }
+}
+
+/**
+ * The data of a signal as its schema gives it.
+ *
+ * @throws UsageError SIGNAL_INVALID
+ */
+export function dataOf(schema: StandardSchemaV1, name: string, data: unknown): unknown {
+  return validate(schema, data, `data of signal "${name}"`, "SIGNAL_INVALID");
+}
+
+async function fits(schema: StandardSchemaV1, name: string, data: unknown): Promise<boolean> {
+  try {
+    await dataOf(schema, name, data);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Where signals of this name and key meet those who wait for them. A name has no line break, a key may have any. */

@@ -146,18 +146,21 @@ export class Undo {
     },
   ) {
     const { id, token, session, attempt } = this.#job;
+    // One after the other, behind everything that was done.
+    const seq = 1_000_000_000 + this.#steps.indexOf(step);
     return this.#deps.writer.record(
       session,
       {
         job: id,
         token,
         name: `undo:${step.name}`,
-        seq: 1_000_000_000 + step.seq,
+        seq,
         place: null,
         kind: "undo",
         attempt,
         undo: false,
         fails: 0,
+        given: seq,
         output: null,
         label: null,
         ...change,

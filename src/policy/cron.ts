@@ -33,7 +33,8 @@ const longestPattern = 256;
 /** No zone is further from UTC than this, and no change of the clocks is larger than a day (Samoa, 2011). */
 const reachMs = 16 * hour + day;
 
-const nicknames: Readonly<Record<string, string>> = {
+/** Words for patterns of five fields. */
+export const nicknames: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
   "@annually": "0 0 1 1 *",
   "@monthly": "0 0 1 * *",

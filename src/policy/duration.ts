@@ -53,7 +53,7 @@ const longestText = 64;
  * durationMs("1h30m", "timeout"); // 5_400_000
  */
 export function durationMs(value: Duration, what: string): number {
-  const ms = typeof value === "number" ? value : typeof value === "string" ? parse(value) : Number.NaN;
+  const ms = typeof value === "number" ? value : typeof value === "string" ? spanMs(value) : Number.NaN;
   // Written so that NaN is refused too. Infinity is refused rather than clamped: it is a mistake far more often
   // than a wish, and who means "never" can leave the option out.
   if (!(ms >= 0) || (typeof value === "number" && ms === Infinity)) {
@@ -67,7 +67,13 @@ export function durationMs(value: Duration, what: string): number {
   return Math.round(Math.min(ms, MAX_DELAY_MS)) + 0; // −0 becomes 0
 }
 
-function parse(text: string): number {
+/**
+ * The milliseconds of a duration that is written as text; not a number where it is none.
+ *
+ * @example
+ * spanMs("1h30m"); // 5_400_000
+ */
+export function spanMs(text: string): number {
   if (text === "" || text.length > longestText) return Number.NaN;
   const parts = pattern.exec(text);
   if (parts === null) return Number.NaN;

@@ -2,7 +2,8 @@
  * Which jobs an operator may put elsewhere: later or sooner, into another queue, to another priority.
  *
  *   runs ─▶ running          its holder has it, and nobody else may change it
- *   ended ─▶ ended           there is nothing left to place
+ *   dead ─▶ edited           it is put into another queue and stays dead: where a retry will run it. It has no time to be changed
+ *   ended otherwise ─▶ ended there is nothing left to place
  *   sleeps, waits for a signal or a call ─▶ waiting    when a run goes on is its own to say (only a new time is refused)
  *   must start by an earlier instant ─▶ past_deadline  it would be cancelled instead of run
  *   unique within its queue ─▶ keyed                   the key would be free here and might be taken there
@@ -71,9 +72,32 @@ export function judgeEdit(
     if (job.waits !== null && job.begun) return "waiting";
     if (job.deadlineAt !== null && !job.begun && at > job.deadlineAt) return "past_deadline";
   }
-  const moves = change.queue !== null && change.queue !== job.queue;
-  if (moves && job.keyScope?.startsWith("queue:") === true) return "keyed";
-  return "edited";
+  return leavesItsKey(job, change) ? "keyed" : "edited";
+}
+
+/** A job that has ended, as far as it matters here. */
+export interface EndedJob extends Pick<StandingJob, "queue" | "keyScope"> {
+  readonly dead: boolean;
+}
+
+/**
+ * Whether the change may be made to a job that has ended. A dead one takes a queue and a priority, which hold when it is
+ * retried: so dead jobs can be put aside, and come back in the queue where they are.
+ *
+ * @example
+ * judgeEnded({ dead: true, queue: "mail", keyScope: null }, { ...change, queue: "mail-dead" }); // "edited"
+ */
+export function judgeEnded(job: EndedJob, change: JobChange): "edited" | "ended" | "keyed" {
+  if (!job.dead || change.delayMs !== null || change.runAt !== null) return "ended";
+  return leavesItsKey(job, change) ? "keyed" : "edited";
+}
+
+function leavesItsKey(
+  { queue, keyScope }: Pick<StandingJob, "queue" | "keyScope">,
+  change: JobChange,
+): boolean {
+  const moves = change.queue !== null && change.queue !== queue;
+  return moves && keyScope?.startsWith("queue:") === true;
 }
 
 /** When it is to be due; null: as it was. */

@@ -37,8 +37,10 @@ export type FailureRecord = {
   attempt: number;
   message: string;
   stack: string | null;
-  /** How long the attempt ran; left out where nobody measured it. */
+  /** How long the attempt ran, or was held; left out where nobody measured it. */
   ranMs?: number;
+  /** It was lost with its worker. */
+  lost?: true;
 };
 
 const maxMessageBytes = 8 * 1024;
@@ -201,6 +203,7 @@ export function appendFailure(encoded: string | null, record: FailureRecord): st
     message: cutText(record.message, maxMessageBytes),
     stack: record.stack === null ? null : cutText(record.stack, maxStackBytes),
     ...(record.ranMs === undefined ? {} : { ranMs: Math.max(0, Math.round(record.ranMs)) }),
+    ...(record.lost === true ? { lost: true as const } : {}),
   };
   const records = [...decodeFailures(encoded), newest].slice(-maxRecords);
   let texts = records.map((entry) => JSON.stringify(entry));
@@ -246,7 +249,7 @@ export function decodeFailures(encoded: string | null): FailureRecord[] {
   if (!Array.isArray(value)) return [];
   const records: FailureRecord[] = [];
   for (const entry of value as unknown[]) {
-    const { at, attempt, message, stack, ranMs } = (isObject(entry) ? entry : {}) as Record<
+    const { at, attempt, message, stack, ranMs, lost } = (isObject(entry) ? entry : {}) as Record<
       keyof FailureRecord,
       unknown
     >;
@@ -257,6 +260,7 @@ export function decodeFailures(encoded: string | null): FailureRecord[] {
       message,
       stack: typeof stack === "string" ? stack : null,
       ...(typeof ranMs === "number" ? { ranMs } : {}),
+      ...(lost === true ? { lost } : {}),
     });
   }
   return records;

@@ -58,6 +58,9 @@ export function idFactory(
   };
 }
 
+/** Behind every id. */
+export const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
 /**
  * The smallest id of a millisecond: jobs made at or after an instant are those with `id >= idAt(instant)`.
  *

@@ -136,7 +136,8 @@ function rangeText({ min, max }: Range, unit: string): string {
   return min === undefined ? `<=${max}${unit}` : `${min}${unit}..${max}${unit}`;
 }
 
-const segment = /^[^\s".:\\[\]{}]{1,128}$/u;
+// No control character and no half of a surrogate pair: no database takes them.
+const segment = /^[^\s".:\\[\]{}\p{Cc}\p{Cs}]{1,128}$/u;
 
 function payloadMatch(text: string): PayloadMatch {
   const at = text.indexOf(":");

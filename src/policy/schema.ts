@@ -19,6 +19,10 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    /** Standard JSON Schema: zod and arktype have it. It throws for what JSON Schema has no words for. */
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown> }
+      | undefined;
     /** Never there at run time: it carries the types. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
@@ -64,6 +68,26 @@ export type InferOutput<Schema extends StandardSchemaV1> = NonNullable<
 >["output"];
 
 const mostIssues = 20;
+
+/**
+ * What a schema takes, as JSON Schema (draft 2020-12). Null: it does not offer that, or it has more than `mostChars`.
+ *
+ * @example
+ * jsonSchemaOf(z.object({ to: z.string() }), 65_536)?.["required"]; // ["to"]
+ */
+export function jsonSchemaOf(schema: StandardSchemaV1, mostChars: number): Record<string, unknown> | null {
+  try {
+    // As text and back: what leaves the process is data alone, whatever the library gave.
+    const text = JSON.stringify(schema["~standard"].jsonSchema?.input({ target: "draft-2020-12" }));
+    if (text === undefined || text.length > mostChars) return null;
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
 
 /**
  * Whether a value is a Standard Schema. Some (arktype's) are functions.

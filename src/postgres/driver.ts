@@ -24,7 +24,8 @@ import {
 } from "../sql/catalogue.ts";
 import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
-import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import { laneOfRead } from "../sql/viewing.ts";
+import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { isDuplicate, sqlState, toStoreError, toUserTxError } from "./errors.ts";
@@ -171,7 +172,7 @@ export class PostgresDriver implements Driver {
     this.#compiler = new Compiler(options.schema);
     this.#recent = new Recent(options.schema, options.clock);
     this.#inspector = new Inspector(
-      (text, values = []) => connections.query({ text, name: "", values }, "general"),
+      (text, values = []) => connections.query({ text, name: "", values }, laneOfRead()),
       options.schema,
     );
     this.renewalTarget =
@@ -213,7 +214,7 @@ export class PostgresDriver implements Driver {
     return this.#options.clock.system ? null : Math.floor(this.#options.clock.now());
   }
 
-  read(call: Call, lane: Lane = "general"): Promise<Row[]> {
+  read(call: Call, lane: Lane = laneOfRead()): Promise<Row[]> {
     return this.#query(call, lane);
   }
 
@@ -243,7 +244,7 @@ export class PostgresDriver implements Driver {
     return rows;
   }
 
-  transaction<T>(script: () => Script<T>, lane: Lane = "general"): Promise<T> {
+  transaction<T>(script: () => Script<T>, lane: Lane = laneOfRead()): Promise<T> {
     this.counters.commits += 1;
     const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
       runAsync(script(), (call) => {
@@ -316,6 +317,10 @@ export class PostgresDriver implements Driver {
   async tidy(): Promise<void> {
     const days = await makePartitions(this.#connections, this.#options.schema, systemClock.now());
     this.#recent.learn(days);
+  }
+
+  get poolUse(): PoolUse {
+    return this.#connections.use();
   }
 
   inspect(): Promise<Inspection> {

@@ -2,7 +2,7 @@
 import { HoldfastError, StoreError, type ErrorCode } from "../errors.ts";
 
 /** SQLSTATEs after which the connection is of no more use. */
-const CONNECTION_GONE = /^(08|57P0[123]|25006|53300)/;
+const CONNECTION_GONE = /^(08|57P0[123]|25006|25P03|53300)/;
 /** Errors of the socket, of DNS and of pg itself, which have no SQLSTATE. */
 const SOCKET_CODES = new Set([
   "ECONNREFUSED",

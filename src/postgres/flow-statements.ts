@@ -10,8 +10,17 @@
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 
+/**
+ * What a job waits for (`d`) has ended, or is gone, and the job has yet to hear of it. Who waits until it is done hears nothing of
+ * another end while it can be retried. A value and no `not exists`, which
+ * becomes a join: for a few that wait, the whole of `ready` was read.
+ */
+export const unheard = (t: Tables): string => `
+        d.state is null and (select k.id from ${t.ready} k where k.id = d.on_job) is null
+          and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.id = d.on_job), 'gone') in ('done', 'gone'))`;
+
 export function flowStatements(t: Tables, NOW: string, alive: string) {
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -25,14 +34,12 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
   const strays = `
       select 'topic' as kind, topic as id, null::text as state from (
         select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-        join ${t.ready} r on r.id = s.job and r.token is null and r.waits is not null and r.run_at > ${NOW}
+        cross join lateral (select 1 from ${t.ready} r where r.id = s.job and r.token is null and r.waits <> 'resume' and r.run_at > ${NOW} offset 0) r
         where g.expires_at > ${NOW} limit :limit::int) stranded
       union all
       select 'end', id::text, state from (
-        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-        left join ${t.history} h on h.id = d.on_job
-        where d.state is null and not exists (select 1 from ${t.ready} r where r.id = d.on_job)
-          and (d.policy <> 'wait' or h.state = 'done')
+        select distinct d.on_job as id, coalesce((select h.state from ${t.history} h where h.id = d.on_job), 'cancelled') as state
+        from ${t.dependency} d where ${unheard(t)}
         limit :limit::int) ended
       union all
       select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= ${NOW})`;
@@ -40,9 +47,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     recordSteps: `
       with n as materialized (
         select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
-          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[],
+          :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[], :rows.given::int[],
           :rows.output::text[], :rows.error::text[], :rows.label::text[])
-          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, output, error, label)
+          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label)
       ),
       held as materialized (
         select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${alive}
@@ -50,18 +57,26 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
-        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.output, n.error, n.label
+        case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.given, n.output, n.error, n.label
       from n join held h on h.id = n.job and h.token = n.token
       ${upsert}
       returning s.job, s.name, s.wake_at`,
     findSteps: `select * from ${t.step} where job = :id::uuid order by seq, name`,
+    // The comparison takes the job along, as in `newestSlots`: Postgres expects few steps of one job, and fetches and sorts all of
+    // them (20,000 rows read; this way 500). Steps of the run before, which a short one lets in, are left out afterwards.
+    stepsBefore: `
+      select s.* from (
+        select * from ${t.step} where (job, seq) < (:id::uuid, :before::int) order by job desc, seq desc limit :limit::int
+      ) s where s.job = :id::uuid`,
+    openSteps: `select * from ${t.step} where job = :id::uuid and state = 'open' and name <> '$undo' limit :limit::int`,
+    countSteps: `select count(*) as n from (select 1 from ${t.step} where job = :id::uuid and seq < :before::int limit :limit::int) one`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
       from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where h.id = :id::uuid`,
     // As of the fork's first attempt: a failure that the handler answered is not tried again (flow/replay.ts).
     copySteps: `
-      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label)
-      select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
+      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
+      select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, given, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
     markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
     findStep: `select * from ${t.step} where job = :id::uuid and name = :name`,
     holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share`,
@@ -80,15 +95,13 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
         from t
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
-      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, waits = u.waits,
+      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, wish = null, waits = u.waits,
         pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
         run_at = case when u.signalled then ${NOW}
           when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then ${NOW}
-          else coalesce(u.at, ${WAITING_AT}) end
+          else greatest(coalesce(u.at, ${WAITING_AT}), ${NOW}) end
       from u where r.id = any(:rows.id::uuid[]) and r.id = u.id and r.token = u.token and ${alive}
       returning r.id`,
-    askedCancels: `
-      select c.id, c.reason from ${t.cancel} c join unnest(:rows.id::uuid[], :rows.token::bigint[]) as n (id, token) on c.id = n.id and c.token = n.token`,
     lockTopics: `
       select pg_advisory_xact_lock(hashtextextended(topic, 7)) from (
         select distinct topic from unnest(:topics::text[]) as topic order by 1) o`,
@@ -106,7 +119,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       )
       insert into ${t.step} as s (${columns})
       select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
-        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int,
+        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int, :given::int,
         case when o.over then coalesce((select data from got), 'null') end, null,
         case when o.over and not exists (select 1 from got) then 'timeout' end
       from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
@@ -114,10 +127,11 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       returning s.state, s.output, s.wake_at`,
     sendSignal: `
       insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, ${NOW}, ${NOW} + :expires::bigint) returning id`,
+    waitersFor: `select job from ${t.step} where topic = :topic and state = 'open' order by started_at, job limit :limit::int`,
     wakeWaiters: `
       update ${t.ready} r set run_at = ${NOW}, waits = null
-      where r.token is null and r.waits is not null and r.id = any(array(
-        select s.job from ${t.step} s join ${t.ready} w on w.id = s.job and w.token is null and w.waits is not null
+      where r.token is null and r.waits <> 'resume' and r.id = any(array(
+        select s.job from ${t.step} s join ${t.ready} w on w.id = s.job and w.token is null and w.waits <> 'resume'
         where s.topic = :topic and s.state = 'open' order by s.started_at, s.job
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > ${NOW})))
       returning r.id, r.lane is not null as laned`,
@@ -151,12 +165,14 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     awaited: `select distinct on_job as id from ${t.dependency} where on_job = any(:ids::uuid[]) and state is null`,
     meet: `
       with e as materialized (
-        select e.id, e.state, h.output, h.errors from unnest(:rows.id::uuid[], :rows.state::text[]) as e (id, state)
+        select e.id, e.state, h.output, h.errors,
+          h.id is null and not exists (select 1 from ${t.ready} r where r.id = e.id) as gone
+        from unnest(:rows.id::uuid[], :rows.state::text[]) as e (id, state)
         left join ${t.history} h on h.id = e.id
       ),
       m as (
         update ${t.dependency} d set state = e.state, met_at = ${NOW} from e
-        where d.on_job = e.id and d.on_job = any(:rows.id::uuid[]) and d.state is null and (e.state = 'done' or d.policy <> 'wait')
+        where d.on_job = e.id and d.on_job = any(:rows.id::uuid[]) and d.state is null and (e.state = 'done' or d.policy <> 'wait' or e.gone)
         returning d.job, d.on_job, d.policy, d.step, e.state, e.output, e.errors
       ),
       answered as (
@@ -168,7 +184,7 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
     release: `
       with n as materialized (select * from unnest(:rows.id::uuid[], :rows.met::int[], :rows.wake::bool[]) as n (id, met, wake)),
       over as materialized (
-        select r.id, coalesce(r.pending, 1) - n.met as pending, n.wake or coalesce(r.pending, 1) - n.met <= 0 as due
+        select r.id, coalesce(r.pending, 1) - n.met as pending, r.waits <> 'resume' and (n.wake or coalesce(r.pending, 1) - n.met <= 0) as due
         from ${t.ready} r join n on n.id = r.id where r.token is null and r.waits is not null
       )
       update ${t.ready} r set pending = o.pending, waits = case when not o.due then r.waits end,
@@ -182,8 +198,9 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       select job as id, bool_or(name = '$undo') as undoing from ${t.step}
       where job = any(:ids::uuid[]) and ((undo and state = 'done') or name = '$undo') group by job`,
     startUndo: `
+      with marked as (update ${t.ready} r set undoing = true where r.id = any(:rows.id::uuid[]))
       insert into ${t.step} as s (${columns})
-      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, n.output, null, n.state
+      select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, 2147483647, n.output, null, n.state
       from unnest(:rows.id::uuid[], :rows.state::text[], :rows.output::text[]) as n (id, state, output)
       on conflict (job, name) do nothing returning s.job as id`,
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
@@ -194,10 +211,10 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       with ${held},
       moved as (update ${t.ready} r set attempt = :attempt::int, crashes = 0 from held h where r.id = h.id and :attempt::int is not null returning r.id)
       insert into ${t.step} as s (${columns})
-      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, 0, n.output, null, n.label
+      select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, 0, n.seq, n.output, null, n.label
       from held h, unnest(:rows.name::text[], :rows.seq::int[], :rows.kind::text[], :rows.state::text[], :rows.tries::int[], :rows.took::bigint[],
         :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
-      on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+      on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
         started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
       returning s.job as id`,
     advance: `

@@ -23,6 +23,8 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
     `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (${linesIn}))`;
   // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
   const noText = `\\\\u(0000|[dD][89a-fA-F])`;
+  // Each `offset 0` keeps its look one for each row: without it, a table that was never analyzed is read whole into a hash
+  // (121,000 rows of history for the 1,000 that a piece takes).
   const walk = (taken: string, table: string) => `
       with walked as materialized (${taken}),
       wanted as materialized (
@@ -33,21 +35,24 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
           and ${among("w")}
           and (:group::text is null or w.error_group = :group::text)
+          and (not :retrying::bool or w.error_group is not null)
           and (:attemptMin::bigint is null or w.attempt >= :attemptMin::bigint) and (:attemptMax::bigint is null or w.attempt <= :attemptMax::bigint)
           and (:endedMin::bigint is null or w.ended_at >= :endedMin::bigint) and (:endedMax::bigint is null or w.ended_at <= :endedMax::bigint)
           and ((:ranMin::bigint is null and :ranMax::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
             and coalesce(w.ended_at, ${NOW}) - w.started_at between coalesce(:ranMin::bigint, 0) and coalesce(:ranMax::bigint, 9007199254740991)))
           and (:worker::text is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker::text or s.name = :worker::text))
-          and (:error::text is null or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0))
+          and (:error::text is null or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0 offset 0))
           and (not :deep::bool or exists (
             select 1 from ${t.job} j where j.id = w.id
               and (:lane::text is null or j.lane = :lane::text) and (:key::text is null or j.key = :key::text)
               and (:since::bigint is null or j.created_at >= :since::bigint) and (:until::bigint is null or j.created_at < :until::bigint)
+              and (:workflow::uuid is null or j.parent_id = :workflow::uuid)
+              and (:trace::text is null or j.extras like :trace::text)
               and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
-                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0))
+                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0 offset 0))
               and case when :paths::text[] is null then true when j.input ~ '${noText}' then false else not exists (
                 select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
-                  is distinct from x.want) end))
+                  is distinct from x.want) end offset 0))
       )`;
   /** Null where the walk went beyond what is asked for: there is nothing behind it. */
   const bottom = `(select id from (select id from walked order by id limit 1) lowest where id > :from::uuid)`;
@@ -73,10 +78,30 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
   const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
   const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
-  const count = (where: string, most = "most") =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit lv.${most}) x)`;
+  // What a run called or enqueued, by the index of parents, and the jobs of a batch; each is looked up where it is, behind a fence as above.
+  const takenFrom = (some: string) => `
+        select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else ${state} end as state,
+          coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt, coalesce(r.session, h.session) as session,
+          coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+        from (select p.id from ${some} and ${range("p")} ${newest("p")}) c
+        left join lateral (select * from ${t.ready} k where k.id = c.id offset 0) r on true
+        left join lateral (select * from ${t.history} k where k.id = c.id offset 0) h on true`;
+  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow::uuid`);
+  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch::uuid`);
+  // By their ids, of which there are as many as were given.
+  const takenNamed = takenFrom(`
+          ${t.job} p where p.id = any(:ids::uuid[]) and (:workflow::uuid is null or p.parent_id = :workflow::uuid)
+          and (:batch::uuid is null or exists (select 1 from ${t.member} m where m.batch = :batch::uuid and m.id = p.id))`);
+  const either = `(select id, errors from ${t.ready} union all select id, errors from ${t.history})`;
+  const due = `r.run_at <= ${NOW}`;
+  const later = `r.run_at > ${NOW} and r.run_at < ${WAITING_AT}`;
+  const waits = `r.run_at >= ${WAITING_AT}`;
+  // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
+  const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const count = (where: string, most = "lv.most") =>
+    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit ${most}) x)`;
   const short = (query: string) => `
-      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
+      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
@@ -89,23 +114,36 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
     browseTroubled: browse(takenTroubled, t.ready),
     browseEnded: browse(takenEnded, t.history),
     browseUnhappy: browse(takenUnhappy, t.history),
+    browseChildren: browse(takenChildren, either),
+    browseNamed: browse(takenNamed, either),
+    browseMembers: browse(takenMembers, either),
     tallyLive: tally(takenLive, t.ready),
     tallyHeld: tally(takenHeld, t.ready),
     tallyTroubled: tally(takenTroubled, t.ready),
     tallyEnded: tally(takenEnded, t.history),
     tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyChildren: tally(takenChildren, either),
+    tallyMembers: tally(takenMembers, either),
     // The comparison takes line and rank along: with `line = … and rank = …` Postgres expects a row or two on a table that was
     // never analyzed, and fetches and sorts the whole level (20,304 rows read; this way 50). Other levels are left out afterwards.
     lineUp: `
       with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
-      select h.id, h.run_at from level_of lv cross join lateral (
-        select r.id, r.run_at, r.rank, r.line from ${t.ready} r
+      select h.id, h.run_at, h.waits from level_of lv cross join lateral (
+        select r.id, r.run_at, r.rank, r.line, r.waits from ${t.ready} r
         where case when r.token is null then true end
           and (r.line, r.rank, r.run_at, r.id) > (lv.line, lv.rank, greatest(:fromAt::bigint, ${NOW}),
             case when :fromAt::bigint > ${NOW} then :fromPlace::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
         order by r.line, r.rank, r.run_at, r.id limit :limit::int
       ) h where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.run_at < ${WAITING_AT}
       order by h.run_at, h.id limit :limit::int`,
+    // Through the index of ids, which is all that they read. Each has one bound, as the walks do (see `range`).
+    idsFrom: `
+      with taken as materialized (select id from ${t.job} where id <= :last::uuid order by id desc limit :limit::int)
+      select id from taken where id >= :first::uuid`,
+    walkIds: `
+      with walked as materialized (select id from ${t.job} where id < :before::uuid order by id desc limit :scan::int)
+      select id, null::int as walked from walked where right(id::text, length(:end::text)) = :end::text
+      union all select (select id from walked order by id limit 1), (select count(*)::int from walked)`,
     summaries: short(`
         ${detailed.live} where r.id = any(:ids::uuid[]) union all ${detailed.ended} where h.id = any(:ids::uuid[])`),
     inspect: `
@@ -118,39 +156,56 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         select (select s.job from ${t.step} s where s.job < r.id order by s.job desc limit 1), r.n + 1 from run r where r.id is not null and r.n < :scan::int
       )
       select id from run where id is not null`,
+    // Run by run: with one look for all of them, a table that was never analyzed was read from end to end.
     runSteps: `
-      with run as (
-        select job, count(*) as known, count(*) filter (where state <> 'open') as done, bool_or(state = 'open' and fails > 0) as retrying,
+      select n.id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
+      from unnest(:ids::uuid[]) as n (id) cross join lateral (
+        select count(*) as known, count(*) filter (where state <> 'open') as done, bool_or(state = 'open' and fails > 0) as retrying,
           max(case when state = 'open' then seq end) as at
-        from ${t.step} where job = any(:ids::uuid[]) and kind <> 'undo' group by job
-      )
-      select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
-      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open'`,
+        from ${t.step} where job = n.id and kind <> 'undo'
+      ) r left join lateral (
+        select * from ${t.step} where job = n.id and seq = r.at and state = 'open' and kind <> 'undo' offset 0
+      ) s on true
+      where r.known > 0`,
     stepOutline: `
-      select name, kind, label, started_at, ended_at, wake_at from ${t.step}
+      select name, kind, label, place, given from ${t.step}
       where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,
     // The token is in no index (a claim would write an entry each time), so running jobs, which were due, are counted with the
     // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
+    // Every level is counted to a hundred; those that have more share what the budget leaves. What waits until a time is among
+    // what is due later, and is taken off; where there is more of it than is counted, how much is left is not known.
     tallyLines: `
       with recursive scope as (select l.id as line from ${t.line} l),${levels},
       busy as materialized (select r.line, count(*) as n from ${held} group by r.line),
-      cap (n) as materialized (select greatest(100, least(:cap::int, :budget::int / greatest(1, count(*)))) from level_of lv where lv.rank is not null),
-      level as (
-        select lv.line, lv.rank, (select n from cap) as most, (select n from cap) + coalesce(b.n, 0) as most_due
+      level as materialized (
+        select lv.line, lv.rank, coalesce(b.n, 0) as busy, ${count(until, "100")} as timed
         from level_of lv left join busy b on b.line = lv.line where lv.rank is not null
       ),
+      small as materialized (
+        select lv.line, lv.rank, lv.busy, lv.timed, ${count(due, "100 + lv.busy")} as ready, ${count(later, "100 + lv.timed")} as later,
+          ${count(waits, "100")} as waiting from level lv
+      ),
+      cap (n) as materialized (
+        select greatest(100, least(:cap::int, :budget::int / greatest(1, count(*)))) from small s
+        where s.ready >= 100 + s.busy or s.later >= 100 + s.timed or s.waiting >= 100 or s.timed >= 100
+      ),
+      large as materialized (
+        select lv.*, case when lv.timed < 100 then lv.timed else ${count(until)} end as until
+        from (select s.*, (select n from cap) as most from small s) lv
+      ),
       counted as materialized (
-        select lv.line, lv.most, lv.most_due,
-          ${count(`r.run_at <= ${NOW}`, "most_due")} as ready,
-          ${count(`r.run_at > ${NOW} and r.run_at < ${WAITING_AT}`)} as scheduled,
-          ${count(`r.run_at >= ${WAITING_AT}`)} as waiting,
-          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= ${NOW}
+        select lv.line, lv.most, lv.most + lv.busy as most_due, lv.until,
+          case when lv.ready < 100 + lv.busy then lv.ready else ${count(due, "lv.most + lv.busy")} end as ready,
+          case when lv.later < 100 + lv.timed then lv.later else ${count(later, "lv.most + lv.until")} end as later,
+          case when lv.waiting < 100 then lv.waiting else ${count(waits)} end as waiting,
+          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and ${due}
             order by r.run_at, r.id limit 1) as oldest
-        from level lv
+        from large lv
       ),
       summed as (
-        select line, sum(ready) as ready, sum(scheduled) as scheduled, sum(waiting) as waiting, min(oldest) as oldest,
-          bool_or(ready >= most_due) as more_ready, bool_or(scheduled >= most) as more_scheduled, bool_or(waiting >= most) as more_waiting
+        select line, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting + until) as waiting,
+          min(oldest) as oldest, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until >= most) as more_waiting,
+          bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
         from counted group by line
       )
       select l.queue, l.name, ${NOW} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0))), 0) as ready,
@@ -159,8 +214,37 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         coalesce(bool_or(c.more_waiting), false)::int as more_waiting
       from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
-      select l.queue, l.name, count(*) as running, min(r.started_at) as longest
-      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name`,
+      select l.queue, l.name, c.session, count(*) as running, min(r.started_at) as longest
+      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session`,
+    // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
+    // however many lanes there are. Those found are counted on the index of lanes, with what runs, which is taken off.
+    // The comparisons take line and rank along, as in lineUp.
+    topLanes: `
+      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      piece (n) as materialized (select greatest(10, :scan::int / 2 / greatest(1, count(*))) from level_of lv where lv.rank is not null),
+      top as materialized (
+        select h.lane from level_of lv cross join lateral (
+          select * from (
+            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.line, r.rank, r.run_at, r.id) >= (lv.line, lv.rank, 0::bigint, '00000000-0000-0000-0000-000000000000'::uuid)
+            order by r.line, r.rank, r.run_at, r.id limit (select n from piece)) longest
+          union all
+          select * from (
+            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.line, r.rank, r.run_at, r.id) <= (lv.line, lv.rank, ${NOW}, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+            order by r.line desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
+        ) h
+        where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.token is null and h.run_at <= ${NOW}
+        group by h.lane order by count(*) desc, h.lane limit :limit::int
+      )
+      select a.*, ${NOW} as now, b.back,
+        greatest(0, (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id limit 10000 + greatest(0, a.running - b.back)) capped)
+          - greatest(0, a.running - b.back))::int as waiting
+      from top cross join lateral (select * from ${t.lane} k where k.id = top.lane offset 0) a
+      cross join lateral (
+        select coalesce(sum(u.back), 0)::int as back from ${t.line} o join ${t.bell} g on g.line = o.id and g.backs is not null
+        cross join lateral unnest(g.lanes, g.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id
+      ) b`,
     // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
     groupDead: `
       with walked as materialized (
@@ -183,10 +267,18 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       )
       select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
-      insert into ${t.audit} (at, actor, action, target, outcome, details) values (${NOW}, :actor, :action, :target, :outcome, :details)`,
+      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
+      values (${NOW}, :actor, :action, :target, :outcome, :details, :undoes::bigint) on conflict do nothing returning id`,
     dropAudit: `delete from ${t.audit} where at < ${NOW} - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
     listAudit: `
-      select id, at, actor, action, target, outcome, details from ${t.audit} where id < :before::bigint order by id desc limit :limit::int`,
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.id < :before::bigint order by a.id desc limit :limit::int`,
+    // Beside each other in the index of targets, as `newestSlots`.
+    auditOf: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from (
+        select * from ${t.audit} where (target, id) < (:target, :before::bigint) order by target desc, id desc limit :limit::int
+      ) a where a.target = :target`,
     health: `
       select current_setting('server_version') as version, pg_database_size(current_database()) as size, null::bigint as free,
         (select count(*) from pg_stat_activity where datname = current_database()) as connections,

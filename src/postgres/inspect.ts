@@ -30,10 +30,21 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
        current_setting('fsync') as fsync, current_setting('max_connections')::int as max_connections,
        (select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = $1 and c.relkind in ('r', 'm', 'S')) as size_bytes,
+       pg_size_bytes(current_setting('max_wal_size')) as max_wal, pg_size_bytes(current_setting('wal_keep_size')) as wal_keep,
+       (select row_to_json(k)::text from (select s.slot_name as name, s.active, pg_wal_lsn_diff(case when pg_is_in_recovery()
+           then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, s.restart_lsn)::bigint as bytes
+         from pg_replication_slots s where s.restart_lsn is not null order by 3 desc limit 1) k) as slot,
+       (select coalesce(json_agg(d), '[]')::text from (select regexp_replace(s.relname, '^(job|history|step)_.*$', '\\1') as name,
+           sum(s.n_dead_tup)::bigint as dead, sum(s.n_live_tup)::bigint as live
+         from pg_stat_user_tables s where s.schemaname = $1 group by 1 order by 2 desc limit 5) d) as tables,
+       (select row_to_json(o)::text from (select a.pid, a.application_name as application, a.state from pg_stat_activity a
+         where a.xact_start is not null and a.pid <> pg_backend_pid() and a.backend_type = 'client backend'
+         order by a.xact_start limit 1) o) as oldest,
        (select s.n_dead_tup from pg_stat_user_tables s where s.schemaname = $1 and s.relname = 'ready') as dead_rows,
        (select s.n_live_tup from pg_stat_user_tables s where s.schemaname = $1 and s.relname = 'ready') as live_rows,
        (select (extract(epoch from clock_timestamp() - min(a.xact_start)) * 1000)::bigint from pg_stat_activity a
          where a.xact_start is not null and a.pid <> pg_backend_pid() and a.backend_type = 'client backend') as oldest_transaction_ms,
+       (select max(age(a.backend_xmin)) from pg_stat_activity a where a.pid <> pg_backend_pid()) as xmin_age,
        (select count(*)::int from pg_stat_activity a where a.backend_type = 'client backend') as connections,
        ${seesWal ? `(${walBytes})` : "null"} as wal_bytes,
        array_to_json(array(select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
@@ -44,20 +55,43 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
     const value = row[column];
     return value === null || value === undefined ? null : Number(value);
   };
+  const parsed = (column: string): unknown => {
+    const value = row[column];
+    return typeof value === "string" ? JSON.parse(value) : null;
+  };
+  const oldest = parsed("oldest") as { pid: number; application: string | null; state: string | null } | null;
   const synchronousCommit = String(row["synchronous_commit"]);
   const fsync = String(row["fsync"]);
   return {
     dialect: "postgres",
     version: String(row["version"]),
     sizeBytes: number("size_bytes") ?? 0,
+    versionFault: null, // a server that is too old is not opened
+    freeBytes: null,
     walBytes: number("wal_bytes"),
+    maxWalBytes: (number("max_wal") ?? 0) + (number("wal_keep") ?? 0),
+    slot: parsed("slot") as Inspection["slot"],
     deadRows: number("dead_rows"),
     liveRows: number("live_rows"),
+    tables: (parsed("tables") ?? []) as Inspection["tables"],
+    oldestTransaction:
+      oldest === null
+        ? null
+        : {
+            pid: oldest.pid,
+            text: [oldest.application ?? "", `pid ${oldest.pid}`, oldest.state ?? ""]
+              .filter((part) => part !== "")
+              .join(", "),
+          },
     oldestTransactionMs: Math.max(0, number("oldest_transaction_ms") ?? 0),
+    xminAge: number("xmin_age"),
     connections: number("connections"),
     maxConnections: number("max_connections"),
     durable: synchronousCommit !== "off" && fsync !== "off",
-    durability: fsync === "off" ? "fsync = off" : `synchronous_commit = ${synchronousCommit}`,
+    durability:
+      fsync === "off"
+        ? `fsync = off${synchronousCommit === "off" ? ", synchronous_commit = off" : ""}`
+        : `synchronous_commit = ${synchronousCommit}`,
     networkFileSystem: null,
     diskFreeBytes: null,
     invalidIndexes: JSON.parse(String(row["invalid_indexes"] ?? "[]")) as string[],

@@ -49,7 +49,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const due = (level: string) => `
         r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
         order by r.run_at, r.id`;
-  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors, r.lane as lane_id, r.counted`;
+  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors, r.lane as lane_id, r.counted`;
   const handOver = (more = "") => `
     filed as (
       insert into ${t.claim} (token, session, ids)
@@ -343,6 +343,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         rate_per = case when :tuned::bool then excluded.rate_per else a.rate_per end,
         weight = case when :tuned::bool then excluded.weight else a.weight end,
         paused_at = case when :paused::bool is null then a.paused_at when :paused::bool then coalesce(a.paused_at, ${NOW}) end,
+        standard = case when :tuned::bool and not a.tuned then :standard::text else a.standard end,
         tuned = a.tuned or excluded.tuned
       returning id`,
     ringLane: ringTurns("w.lane = :lane::int"),
@@ -367,6 +368,16 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back`,
     dropOverride: `delete from ${t.override} where kind = :kind and name = :name`,
     untuneLane: `update ${t.lane} set tuned = false where queue = :queue and key = :key`,
+    // Of several kinds that share the lane the one whose worker started last.
+    laneDefaults: `
+      select k.lanes from ${t.kind} k where k.has_lane and k.name in (select l.name from ${t.line} l where l.queue = :queue and l.laned)
+      order by k.seen_at desc, k.name desc limit 1`,
+    // The count stays as it is: what runs is counted, whatever the limits are.
+    resetLane: `
+      update ${t.lane} a set concurrency = :concurrency::int, rate_limit = :rateLimit::int, rate_per = :ratePer::bigint, weight = coalesce(:weight::int, 1),
+        starts = null, tuned = false, paused_at = case when not :drop::bool then a.paused_at end,
+        used_at = case when :drop::bool then least(a.used_at, ${NOW} - ${FORGET_AFTER_MS - MARK_AFTER_MS}) else a.used_at end
+      where a.queue = :queue and a.key = :key returning a.id, exists (select 1 from ${t.ready} r where r.lane = a.id and r.token is null) as occupied`,
     queueUse: `
       select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, ${NOW} as now,
         coalesce((select sum(r.n) from ${t.refund} r where r.queue = q.name), 0) as back

@@ -153,6 +153,7 @@ export function encode(wake: Wake): string {
       return JSON.stringify({ k: "work", q: wake.queue, p: wake.priority });
     case "cancel":
     case "stop":
+    case "quiet":
       return JSON.stringify({ k: wake.kind, s: wake.session });
     default:
       return JSON.stringify({ k: wake.kind });
@@ -164,7 +165,8 @@ function decode(payload: string): Message | null {
     const { k, q, p, s, n } = JSON.parse(payload) as Record<string, unknown>;
     if (k === "work" && typeof q === "string" && typeof p === "number")
       return { kind: "work", queue: q, priority: p };
-    if ((k === "cancel" || k === "stop") && typeof s === "number") return { kind: k, session: s };
+    if ((k === "cancel" || k === "stop" || k === "quiet") && typeof s === "number")
+      return { kind: k, session: s };
     if (k === "settings" || k === "any" || k === "ended") return { kind: k };
     if (k === "self" && typeof n === "string") return { kind: "self", nonce: n };
   } catch {

@@ -9,6 +9,7 @@
  * fillfactor 42 on `ready` leaves room for the claimed version of each row on its own page, so that the claim is a HOT
  * update: in a prototype of this shape 60 lost it, and with it the saving in WAL.
  */
+import { WAITING_AT } from "../job.ts";
 import type { Migration } from "../sql/migrate.ts";
 
 export const migrations: readonly Migration[] = [
@@ -30,12 +31,14 @@ export const migrations: readonly Migration[] = [
         id uuid primary key, run_at bigint not null, token bigint, session bigint, started_at bigint,
         line int not null, rank int not null, attempt smallint not null default 0, crashes smallint not null default 0, throttles smallint not null default 0,
         lane int, counted smallint, begun bool not null default false, watched bool not null default false, errors text, progress text, note text,
-        error_group text, pending int, due_at bigint, waits text,
+        error_group text, pending int, due_at bigint, waits text, wish smallint, undoing bool,
         constraint lease_is_whole check ((token is null) = (session is null))
       ) with (fillfactor = 42, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,
       `create index ready_order on ${t.ready} (line, rank, run_at, id)`,
       `create index ready_lane on ${t.ready} (lane, line, rank, run_at, id) where lane is not null`,
+      // Only what waits for a signal or for others until a time: counted as waiting, though it has a time. A claim sets none of it.
+      `create index ready_until on ${t.ready} (line, rank, run_at) where waits in ('signal', 'jobs') and run_at < ${WAITING_AT}`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
       `create index ready_troubled on ${t.ready} (id) include (line, error_group) where error_group is not null`,
       `create table ${t.history} (
@@ -49,15 +52,15 @@ export const migrations: readonly Migration[] = [
       `create sequence ${t.token}`,
       `create table ${t.session} (
         id bigint generated always as identity primary key, lease_until bigint not null, lease_ms bigint not null,
-        beat_at bigint not null, started_at bigint not null, stop_requested_at bigint, closed_at bigint, pid bigint not null,
+        beat_at bigint not null, started_at bigint not null, stop_requested_at bigint, quiet_at bigint, closed_at bigint, pid bigint not null,
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
-        queues text not null, names text not null
+        queues text not null, names text not null, runtime text, release text, versions text
       ) with (fillfactor = 50)`,
       `create table ${t.claim} (token bigint primary key, session bigint not null, ids uuid[] not null)`,
       // Ids do not compress; trying to cost a twentieth of each claim.
       `alter table ${t.claim} alter column ids set storage external`,
       `create index claim_session on ${t.claim} (session)`,
-      `create table ${t.cancel} (id uuid primary key, session bigint not null, token bigint not null, asked_at bigint not null, reason text not null)`,
+      `create table ${t.cancel} (id uuid primary key, session bigint not null, token bigint not null, asked_at bigint not null, pause bool not null default false, reason text not null)`,
       `create index cancel_session on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id uuid not null, expires_at bigint, primary key (scope, key))`,
       `create index unique_key_job on ${t.unique_key} (id)`,
@@ -65,12 +68,15 @@ export const migrations: readonly Migration[] = [
       `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
         job uuid not null, started_at bigint not null, ended_at bigint, wake_at bigint, child uuid,
-        seq int not null, place int, attempt int not null, tries int not null, fails int not null, undo bool not null,
+        seq int not null, place int, attempt int not null, tries int not null, fails int not null, given int not null, undo bool not null,
         name text not null, kind text not null, state text not null, topic text, label text, output text, error text,
         primary key (job, name)
       ) partition by range (job)`,
       `create table ${part(schema, "step_rest")} partition of ${t.step} default`,
       `create index step_topic on ${t.step} (topic) where state = 'open' and topic is not null`,
+      // A page of a long history, and what a run is at, without reading the rest of it.
+      `create index step_seq on ${t.step} (job, seq)`,
+      `create index step_open on ${t.step} (job) where state = 'open'`,
       `create table ${t.signal} (
         id bigint generated always as identity primary key, sent_at bigint not null, expires_at bigint not null, topic text not null, data text not null)`,
       `create index signal_topic on ${t.signal} (topic, id)`,
@@ -78,6 +84,13 @@ export const migrations: readonly Migration[] = [
         job uuid not null, on_job uuid not null, met_at bigint, policy text not null check (policy in ('cancel', 'continue', 'wait')),
         step text, state text, primary key (job, on_job))`,
       `create index dependency_unmet on ${t.dependency} (on_job) where state is null`,
+      // Batches (sql/batches.ts): what was enqueued together, which jobs those are, and what runs after them. Only hf.batch writes here.
+      `create table ${t.batch} (
+        id uuid primary key, made_at bigint not null, then_job uuid, total int not null, names text not null, then_name text,
+        policy text check (policy in ('cancel', 'continue', 'wait')))`,
+      `create index batch_then on ${t.batch} (then_job) where then_job is not null`,
+      `create table ${t.member} (batch uuid not null, id uuid not null, primary key (batch, id))`,
+      `create index member_job on ${t.member} (id)`,
       `create table ${t.queue} (
         name text primary key, paused_at bigint, drain_at bigint, cool_until bigint, cool_at bigint, cool_steps int not null default 0,
         cool_base_ms bigint, cool_max_ms bigint, gate_at bigint, adopt_until bigint, running int not null default 0,
@@ -89,7 +102,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.lane} (
         id int generated always as identity primary key, running int not null default 0, concurrency int check (concurrency > 0), rate_limit int check (rate_limit > 0),
         rate_per bigint check (rate_per > 0), paused_at bigint, used_at bigint not null, weight int not null default 1 check (weight > 0), tuned bool not null default false,
-        queue text not null, key text not null, starts text, unique (queue, key)
+        queue text not null, key text not null, starts text, standard text, unique (queue, key)
       ) with (fillfactor = 70)`,
       `create table ${t.turn} (
         lane int not null, line int not null, vtime double precision not null, wake_at bigint, active bool not null, primary key (lane, line)
@@ -146,7 +159,10 @@ export const migrations: readonly Migration[] = [
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
         id bigint generated always as identity primary key, at bigint not null, actor text not null, action text not null,
-        target text, outcome text not null, details text)`,
+        target text, outcome text not null, details text, undoes bigint)`,
+      // Each entry is undone once.
+      `create unique index audit_undoes on ${t.audit} (undoes) where undoes is not null`,
+      `create index audit_target on ${t.audit} (target, id)`,
       // Failures by cause (sql/triage.ts): what was decided about each, and how often by the minute.
       `create table ${t.error_group} (
         id text primary key, first_at bigint, last_at bigint, state_at bigint, until_at bigint, until_count bigint, from_count bigint, sample uuid,

@@ -140,7 +140,7 @@ async function dropDay(
   await send(
     plain(`insert into ${q("history")} select * from ${history} where id in (select id from straggler)`),
   );
-  // Steps and dependencies go with their job, and stay with it.
+  // Steps, dependencies and their places in batches go with their job, and stay with it.
   const [{ steps } = { steps: false }] = await send(
     plain("select to_regclass($1) is not null as steps", [step]),
   );
@@ -154,6 +154,12 @@ async function dropDay(
   await send(
     plain(
       `delete from ${q("dependency")} where job >= $1::uuid and job < $2::uuid and job not in (select id from straggler)`,
+      [idAt(from), idAt(from + DAY_MS)],
+    ),
+  );
+  await send(
+    plain(
+      `delete from ${q("member")} where id >= $1::uuid and id < $2::uuid and id not in (select id from straggler)`,
       [idAt(from), idAt(from + DAY_MS)],
     ),
   );

@@ -34,6 +34,9 @@ export interface PgPool {
   on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
   end(): Promise<void>;
+  readonly totalCount?: number;
+  readonly idleCount?: number;
+  readonly waitingCount?: number;
   readonly options?: Record<string, unknown>;
 }
 

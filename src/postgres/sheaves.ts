@@ -21,7 +21,7 @@ function sheaf(value: string): string {
 /** What few jobs have, as one column: 20 of them cost a claim more than the join that brings them. Lanes come by themselves. */
 export const rest = (row: string): string => `case when ${row}.crashes > 0 or ${row}.begun
         or num_nonnulls(${row}.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
-      then json_build_object('crashes', ${row}.crashes, 'begun', ${row}.begun, 'errors', ${row}.errors, 'timeout_ms', j.timeout_ms,
+      then json_build_object('crashes', ${row}.crashes, 'begun', ${row}.begun, 'undoing', ${row}.undoing, 'errors', ${row}.errors, 'timeout_ms', j.timeout_ms,
         'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)::text
     end as rest`;
 

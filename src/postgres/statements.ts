@@ -11,9 +11,11 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { CANCEL, PAUSE } from "../sql/wishes.ts";
 import { rest, sheaves } from "./sheaves.ts";
 import { limitStatements } from "./limits.ts";
-import { flowStatements } from "./flow-statements.ts";
+import { batchStatements } from "./batches.ts";
+import { flowStatements, unheard } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
 import { triageStatements } from "./triage.ts";
 
@@ -68,7 +70,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       update ${t.ready} r
       set token = (select nextval('${t.token}')), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW_ONCE}
       where r.ctid = any(array(${rows}))
-      returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.started_at, r.errors
+      returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
     ),
     filed as (
       insert into ${t.claim} (token, session, ids)
@@ -115,33 +117,52 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     dropped as (delete from ${t.job} where id = any(array(select id from gone where not keep))),
     unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
     undepended as (delete from ${t.dependency} where job = any(array(select id from gone where not keep))),
+    unbatched as (delete from ${t.member} where id = any(array(select id from gone where not keep))),
     freed as (
       delete from ${t.unique_key} u where u.id = any(:keyed::uuid[]) and u.id = any(array(select id from gone))
         and (u.expires_at is null or u.expires_at <= ${NOW})
     )`;
+  // What somebody waits for is kept, or a death before they are told would make a success an end that nobody knows.
   const end = (fence: (row: string) => string) => `
     with ${moved},
     gone as (
       delete from ${t.ready} r using t
       where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
       returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-        r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep
+        r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep or r.watched as keep
     ),${file},
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     select id, watched from gone`;
+  // What somebody wishes something of is out of everybody's reach until that is granted (sql/wishes.ts). A job that its holder
+  // gave back by choice has left a cancel behind.
+  const asked = `(r.wish = ${PAUSE} or (r.wish = ${CANCEL} and t.cancellable))`;
   const again = (fence: (row: string) => string) => `
     with t as materialized (
       select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[], :rows.errorGroup::text[],
-        :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[], :rows.note::text[])
-        as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note)
+        :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[], :rows.note::text[], :rows.cancellable::bool[])
+        as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note, cancellable)
     ),
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
-    set token = null, session = null, run_at = ${NOW} + t.delay, attempt = t.attempt, crashes = t.crashes,
+    set token = null, session = null, attempt = t.attempt, crashes = t.crashes,
+        run_at = case when ${asked} then ${WAITING_AT} else ${NOW} + t.delay end, due_at = case when ${asked} then ${NOW} + t.delay end,
         errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = least(r.throttles + t.throttled, 32767), begun = r.begun or t.begun,
-        note = t.note, counted = null, waits = null
+        note = t.note, counted = null, waits = case when ${asked} then 'resume' end, wish = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
-    returning r.id`;
+    returning r.id, r.waits is not null as asked`;
+
+  // Each by its id, behind a fence: on tables that were never analyzed Postgres read all of `ready` for them.
+  /** Claimed jobs with who holds them. */
+  const held = `
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+        j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until
+      from ${t.claim} c
+      left join ${t.session} s on s.id = c.session
+      cross join lateral unnest(c.ids) as o (id)
+      cross join lateral (select * from ${t.ready} k where k.id = o.id and k.token = c.token offset 0) r
+      cross join lateral (select * from ${t.job} k where k.id = r.id offset 0) j
+      join ${t.line} l on l.id = r.line
+      left join ${t.cancel} x on x.id = r.id and x.token = r.token and not x.pause`;
 
   /** Live and ended jobs under one set of columns. */
   const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
@@ -150,14 +171,31 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   /** Where a machine stands. */
   const atStep = (row: string) =>
     `(select m.label from ${t.step} m where m.job = ${row}.id and m.name = '$machine')`;
-  const live = `
+  const every = (row: string, table: string) => `${table} ${row} join ${t.job} j on j.id = ${row}.id`;
+  // What a run called or enqueued: first by the index of parents, then each by its id, behind fences. As a plain condition it
+  // could become a walk over every job, newest first, for the sake of a limit.
+  const children = (
+    row: string,
+    table: string,
+  ) => `(select p.id from ${t.job} p where p.parent_id = :workflow::uuid offset 0) c
+        cross join lateral (select * from ${table} k where k.id = c.id offset 0) ${row}
+        cross join lateral (select * from ${t.job} k where k.id = c.id offset 0) j`;
+  const members = (
+    row: string,
+    table: string,
+  ) => `(select p.id from ${t.member} p where p.batch = :batch::uuid offset 0) c
+        cross join lateral (select * from ${table} k where k.id = c.id offset 0) ${row}
+        cross join lateral (select * from ${t.job} k where k.id = c.id offset 0) j`;
+  const liveAmong = (from: string) => `
       select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::text as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
-      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
-  const ended = `
+      from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+  const endedAmong = (from: string) => `
       select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null::bigint as lease_until, s.worker_id, h.state, null::text as waits, ${jobColumns}, ${atStep("h")} as step
-      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+      from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+  const live = liveAmong(every("r", t.ready));
+  const ended = endedAmong(every("h", t.history));
   const matches = (row: string, stateOf: string) => `
         (:ids::uuid[] is null or ${row}.id = any(:ids::uuid[]))
         and (:states::text[] is null or ${stateOf} = any(:states::text[]))
@@ -165,10 +203,33 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         and (:names::text[] is null or l.name = any(:names::text[]))
         and (:lane::text is null or j.lane = :lane::text)
         and (:key::text is null or j.key = :key::text)
+        and (:workflow::uuid is null or j.parent_id = :workflow::uuid)
         and (:since::bigint is null or j.created_at >= :since::bigint)
         and (:until::bigint is null or j.created_at < :until::bigint)
+        and (:trace::text is null or j.extras like :trace::text)
         and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
           or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`;
+
+  type Among = typeof every;
+  const list = (among: Among) => `
+      select * from (
+        (${liveAmong(among("r", t.ready))} where ${matches("r", state)} and (:cursor::uuid is null or r.id < :cursor::uuid) order by r.id desc limit :limit::int)
+        union all
+        (${endedAmong(among("h", t.history))} where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id < :cursor::uuid) order by h.id desc limit :limit::int)
+      ) page order by id desc limit :limit::int`;
+  const ids = (among: Among) => `
+      select id from (
+        (select r.id from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
+          where ${matches("r", state)} and (:cursor::uuid is null or r.id > :cursor::uuid) order by r.id limit :limit::int)
+        union all
+        (select h.id from ${among("h", t.history)} join ${t.line} l on l.id = h.line
+          where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id > :cursor::uuid) order by h.id limit :limit::int)
+      ) page order by id limit :limit::int`;
+  const count = (among: Among) => `
+      select
+        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches("r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        as count`;
 
   /** What decides whether a job may be put elsewhere. */
   const editable = `
@@ -176,6 +237,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
       where r.id = any(:ids::uuid[]) order by r.id`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
+  /** Failures are bounded: 500 jobs with long stacks would be 32 MB. */
+  const shortErrors = (row: string) =>
+    `case when octet_length(${row}.errors) <= 16384 then ${row}.errors end as errors`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -253,6 +317,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         and not exists (select 1 from ${t.ready} r where r.id = u.id)
       returning u.id`,
     findJobs: `select id from ${t.job} where id = any(:ids::uuid[])`,
+    // What waits for others, or to be resumed, goes on waiting: only its time is another.
     replaceQueued: `
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[], :rows.input::text[],
@@ -260,7 +325,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras, lane_id)
       ),
       queued as (
-        update ${t.ready} r set line = n.line, rank = n.rank, run_at = coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)), lane = n.lane_id
+        update ${t.ready} r set line = n.line, rank = n.rank, lane = n.lane_id,
+          run_at = case when r.waits is null then coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)) else r.run_at end,
+          due_at = case when r.waits is null then r.due_at else coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0)) end
         from n where r.id = n.id and r.token is null and not r.begun returning r.id
       )
       update ${t.job} j set line = n.line, input = n.input, max_attempts = n.max_attempts, timeout_ms = n.timeout_ms, deadline_at = n.deadline_at,
@@ -309,17 +376,17 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         ${told} as told`,
 
     openSession: `
-      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
-      values (:kind, :workerId, :name, :host, :pid::bigint, :version, :queues, :names, :leaseMs::bigint, ${NOW}, ${NOW}, ${NOW} + :leaseMs::bigint)
+      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
+      values (:kind, :workerId, :name, :host, :pid::bigint, :version, :queues, :names, :runtime::text, :release::text, :versions::text, :quietAt::bigint, :leaseMs::bigint, ${NOW}, ${NOW}, ${NOW} + :leaseMs::bigint)
       returning id`,
     renew: `
       with s as (
         update ${t.session} set beat_at = ${NOW}, lease_until = ${NOW} + lease_ms
-        where id = :session::bigint and lease_until > ${NOW} returning stop_requested_at
+        where id = :session::bigint and lease_until > ${NOW} returning stop_requested_at, quiet_at
       )
-      select s.stop_requested_at is not null as stop,
-        (select coalesce(json_agg(json_build_object('id', c.id, 'token', c.token, 'reason', c.reason)), '[]')::text
-          from ${t.cancel} c where c.session = :session::bigint) as cancels,
+      select s.stop_requested_at is not null as stop, s.quiet_at,
+        (select coalesce(json_agg(json_build_object('id', c.id, 'token', c.token, 'pause', c.pause, 'reason', c.reason)), '[]')::text
+          from ${t.cancel} c where c.session = :session::bigint) as wishes,
         (select coalesce(json_agg(json_build_object('id', o.id, 'token', c.token)), '[]')::text
           from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
           where c.session = :session::bigint
@@ -329,20 +396,15 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       with unclaimed as (
         delete from ${t.claim} c where c.session = :session::bigint
           and not exists (select 1 from unnest(c.ids) as o (id) join ${t.ready} r on r.id = o.id and r.token = c.token)
-      ), uncancelled as (delete from ${t.cancel} where session = :session::bigint)
+      )
       update ${t.session} set lease_until = least(lease_until, ${NOW}), closed_at = coalesce(closed_at, ${NOW}) where id = :session::bigint`,
     orphans: `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason
-      from ${t.claim} c
-      left join ${t.session} s on s.id = c.session
-      cross join lateral unnest(c.ids) as o (id)
-      join ${t.ready} r on r.id = o.id and r.token = c.token
-      join ${t.job} j on j.id = r.id
-      join ${t.line} l on l.id = r.line
-      left join ${t.cancel} x on x.id = r.id and x.token = r.token
+      ${held}
       where s.id is null or s.lease_until <= ${NOW}
       order by r.id limit :limit::int`,
+    heldJobs: `
+      ${held}
+      where c.token = any(array(select w.token from ${t.ready} w where w.id = any(:ids::uuid[]))) and r.id = any(:ids::uuid[]) order by r.id`,
     bury: `
       with emptied as (
         delete from ${t.claim} c
@@ -350,7 +412,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           and not exists (select 1 from unnest(c.ids) as o (id) join ${t.ready} r on r.id = o.id and r.token = c.token)
         returning c.session
       ),
-      stale as (delete from ${t.cancel} x where not exists (select 1 from ${t.ready} r where r.id = x.id and r.token = x.token)),
+      stale as (delete from ${t.cancel} x where not exists (
+        select 1 from ${t.ready} r where r.id = x.id and (r.token = x.token or (r.token is null and r.waits = 'resume')))),
       old as (delete from ${t.session} where closed_at < ${NOW} - 604800000)
       update ${t.session} s set closed_at = s.lease_until
       where s.closed_at is null and s.lease_until <= ${NOW}
@@ -412,25 +475,15 @@ export function statements(t: Tables, recent: string = t.job): Statements {
 
     get: `
       select * from (${live} where r.id = :id::uuid union all ${ended} where h.id = :id::uuid) one limit 1`,
-    list: `
-      select * from (
-        (${live} where ${matches("r", state)} and (:cursor::uuid is null or r.id < :cursor::uuid) order by r.id desc limit :limit::int)
-        union all
-        (${ended} where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id < :cursor::uuid) order by h.id desc limit :limit::int)
-      ) page order by id desc limit :limit::int`,
-    ids: `
-      select id from (
-        (select r.id from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
-          where ${matches("r", state)} and (:cursor::uuid is null or r.id > :cursor::uuid) order by r.id limit :limit::int)
-        union all
-        (select h.id from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
-          where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id > :cursor::uuid) order by h.id limit :limit::int)
-      ) page order by id limit :limit::int`,
-    count: `
-      select
-        (select count(*) from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line where ${matches("r", state)})
-        + (select count(*) from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
-        as count`,
+    list: list(every),
+    ids: ids(every),
+    count: count(every),
+    listChildren: list(children),
+    idsOfChildren: ids(children),
+    countChildren: count(children),
+    listMembers: list(members),
+    idsOfMembers: ids(members),
+    countMembers: count(members),
 
     lockQueued: `
       select r.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.id = r.id
@@ -445,11 +498,41 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           r.watched, t.state, null::text as output, t.errors, null::text as error_group, r.attempt, r.crashes, true as keep
       ),${file}
       select id, watched from gone`,
-    askCancel: `
-      insert into ${t.cancel} (id, session, token, reason, asked_at)
-      select c.id, c.session, c.token, c.reason, ${NOW}
-      from unnest(:rows.id::uuid[], :rows.session::bigint[], :rows.token::bigint[], :rows.reason::text[]) as c (id, session, token, reason)
-      on conflict (id) do update set session = excluded.session, token = excluded.token, reason = excluded.reason`,
+    // A pause does not take the place of a cancel that was asked of the same claim before. What the row has is what whoever gives
+    // the job back goes by: who waits for the row's lock sees its newest version, and of other tables only those before the wait.
+    askHolder: `
+      with c as materialized (
+        select * from unnest(:rows.id::uuid[], :rows.session::bigint[], :rows.token::bigint[], :rows.reason::text[], :rows.pause::bool[])
+          as c (id, session, token, reason, pause)
+      ),
+      marked as (
+        update ${t.ready} r set wish = case when c.pause and coalesce(r.wish, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
+        from c where r.id = c.id and r.token = c.token
+      )
+      insert into ${t.cancel} as x (id, session, token, reason, pause, asked_at)
+      select c.id, c.session, c.token, c.reason, c.pause, ${NOW} from c
+      on conflict (id) do update set session = excluded.session, token = excluded.token, pause = excluded.pause and (x.pause or x.token <> excluded.token),
+        reason = case when excluded.pause and not x.pause and x.token = excluded.token then x.reason else excluded.reason end`,
+    wishesOf: `select x.id, x.token, x.reason, x.pause from ${t.cancel} x where x.id = any(:ids::uuid[]) order by x.id`,
+    strayWishes: `
+      select x.id from ${t.cancel} x join ${t.ready} r on r.id = x.id
+      where r.token is null and r.waits = 'resume' order by x.id limit :limit::int`,
+    withdraw: `
+      with unmarked as (
+        update ${t.ready} r set wish = null where r.id = any(:ids::uuid[]) and (r.wish = ${PAUSE} or (r.wish = ${CANCEL} and not :pauses::bool))
+      )
+      delete from ${t.cancel} x where x.id = any(:ids::uuid[]) and (x.pause or not :pauses::bool) returning x.id`,
+    // What waits by itself looks anew when it is resumed; what was due keeps its time, and what waits for others (after) its count.
+    pauseQueued: `
+      update ${t.ready} r set due_at = case when r.waits is null then r.run_at when r.waits = 'resume' or not r.begun then r.due_at end,
+        run_at = ${WAITING_AT}, waits = 'resume', note = :note::text
+      where r.id = any(:ids::uuid[]) and r.token is null returning r.id`,
+    resumeQueued: `
+      update ${t.ready} r set note = null,
+        waits = case when not r.begun and r.pending > 0 then 'jobs' end,
+        due_at = case when not r.begun and r.pending > 0 then r.due_at end,
+        run_at = case when not r.begun and r.pending > 0 then r.run_at else greatest(${NOW}, coalesce(r.due_at, 0)) end
+      where r.id = any(:ids::uuid[]) and r.token is null and r.waits = 'resume' returning r.id, r.lane is not null as laned`,
     forget: `
       with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, state),
       r as (delete from ${t.ready} where id = any(:ids::uuid[]) and token is null returning id),
@@ -457,6 +540,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       j as (delete from ${t.job} where id = any(array(select id from h union all select id from r))),
       s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
       d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r))),
+      m as (delete from ${t.member} where id = any(array(select id from h union all select id from r))),
       g as (delete from ${t.log} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     findEnded: `
@@ -492,11 +576,21 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         update ${t.ready} r set line = coalesce(n.line, r.line), rank = coalesce(n.rank, r.rank), lane = coalesce(n.lane, r.lane),
           run_at = case when r.waits is null then coalesce(n.run_at, ${NOW} + n.delay, r.run_at) else r.run_at end,
           due_at = case when r.waits is null then r.due_at else coalesce(n.run_at, ${NOW} + n.delay, r.due_at) end,
-          note = case when coalesce(n.run_at, n.delay) is null then r.note end
+          note = case when coalesce(n.run_at, n.delay) is null or r.waits = 'resume' then r.note end
         from n where r.id = n.id and r.token is null returning r.id, n.line as moved
       ),
       moved as (
         update ${t.job} j set line = e.moved from edited e where j.id = e.id and e.moved is not null
+      )
+      select id from edited`,
+    editEnded: `
+      with n as materialized (select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[]) as n (id, line, rank)),
+      edited as (
+        update ${t.history} h set line = coalesce(n.line, h.line), rank = coalesce(n.rank, h.rank)
+        from n where h.id = n.id and h.id = any(:rows.id::uuid[]) returning h.id, n.line
+      ),
+      moved as (
+        update ${t.job} j set line = e.line from edited e where j.id = e.id and j.id = any(:rows.id::uuid[]) and e.line is not null
       )
       select id from edited`,
 
@@ -523,6 +617,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         cool_base_ms = case when :settings::text is null then q.cool_base_ms else :coolBase::bigint end,
         cool_max_ms = case when :settings::text is null then q.cool_max_ms else :coolMax::bigint end`,
     // One probe for each level, as a claim does: jobs that are due later are not walked over. What runs is found by its claim.
+    // Values and laterals instead of joins, or a table that was never analyzed is hashed whole.
     endDrains: `
       with recursive scope as materialized (
         select l.id as line, l.queue from ${t.line} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
@@ -531,16 +626,17 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where q.drain_at is not null
         and not exists (
           select 1 from scope s join level_of l on l.line = s.line
-          where s.queue = q.name and exists (select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.run_at <= ${NOW}))
+          where s.queue = q.name and (select true from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.run_at <= ${NOW} limit 1))
         and not exists (
           select 1 from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
-            join ${t.ready} r on r.id = o.id and r.token = c.token join ${t.line} l on l.id = r.line
+            cross join lateral (select h.line from ${t.ready} h where h.id = o.id and h.token = c.token offset 0) r
+            join ${t.line} l on l.id = r.line
           where l.queue = q.name)
         -- Nor one that waits for a job that has ended, of which it will hear in a moment.
         and not exists (
-          select 1 from ${t.dependency} d join ${t.ready} r on r.id = d.job join ${t.line} l on l.id = r.line
-          where d.state is null and l.queue = q.name and not exists (select 1 from ${t.ready} k where k.id = d.on_job)
-            and (d.policy <> 'wait' or exists (select 1 from ${t.history} h where h.id = d.on_job and h.state = 'done')))
+          select 1 from ${t.dependency} d cross join lateral (select w.line from ${t.ready} w where w.id = d.job offset 0) r
+            join ${t.line} l on l.id = r.line
+          where l.queue = q.name and ${unheard(t)})
       returning q.name`,
     holds: `select name, array_to_json(queues)::text as queues, reason, set_at from ${t.hold} order by name`,
     setHold: `
@@ -548,14 +644,38 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       on conflict (name) do update set queues = excluded.queues, reason = excluded.reason`,
     clearHold: `delete from ${t.hold} where name = :name returning name`,
     workers: `
-      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.started_at, s.beat_at, s.lease_until,
-        s.stop_requested_at,
+      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.runtime, s.release, s.versions, s.started_at, s.beat_at,
+        s.lease_until, s.stop_requested_at, s.quiet_at,
         (select coalesce(json_agg(o.id), '[]')::text from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
           join ${t.ready} r on r.id = o.id and r.token = c.token where c.session = s.id) as jobs
       from ${t.session} s where s.lease_until > ${NOW} and s.closed_at is null order by s.id`,
+    // One that closes gives its lease up; what ran out whole belonged to a process that died or was cut off.
+    lostWorkers: `
+      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.runtime, s.release, s.versions, s.started_at, s.beat_at,
+        s.lease_until, s.stop_requested_at, s.quiet_at,
+        (select coalesce(json_agg(o.id), '[]')::text from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
+          join ${t.ready} r on r.id = o.id and r.token = c.token where c.session = s.id) as jobs
+      from ${t.session} s
+      where s.kind = 'worker' and s.lease_until <= ${NOW} and s.lease_until > ${NOW} - 3600000 and s.lease_until >= s.beat_at + s.lease_ms
+        and not exists (select 1 from ${t.session} o where o.worker_id = s.worker_id and o.id > s.id)
+      order by s.lease_until desc limit 20`,
+    // Each by its id (offset: not joined any other way), also where the server has counted nothing yet.
+    overdueClaims: `
+      select count(*) as n from (
+        select 1 from ${t.claim} c left join ${t.session} s on s.id = c.session cross join lateral unnest(c.ids) as o (id)
+          cross join lateral (select 1 from ${t.ready} r where r.id = o.id and r.token = c.token offset 0) r
+        where s.id is null or s.lease_until < ${NOW} - :grace::bigint limit :most::int) x`,
     stopWorkers: `
       update ${t.session} set stop_requested_at = ${NOW}
       where (:sessions::bigint[] is null or id = any(:sessions::bigint[])) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
+      returning id`,
+    quietWorkers: `
+      update ${t.session} set quiet_at = coalesce(quiet_at, ${NOW})
+      where id = any(:sessions::bigint[]) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
+      returning id`,
+    resumeWorkers: `
+      update ${t.session} set quiet_at = null
+      where id = any(:sessions::bigint[]) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
       returning id`,
     kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
     registerKinds: `
@@ -605,6 +725,32 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = ${NOW} where name = :name and fault is null returning name`,
     slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from::bigint and at < :to::bigint order by at`,
+    // The comparison takes the name along: with `schedule = …` Postgres expects few rows on a table that was never analyzed, and
+    // fetches and sorts all of its slots (16,000 rows read; this way 500). Those of other schedules are left out afterwards.
+    newestSlots: `
+      select s.at, s.job from (
+        select schedule, at, job from ${t.slot} where (schedule, at) <= (:name, 9223372036854775807::bigint)
+        order by schedule desc, at desc limit :limit::int
+      ) s where s.schedule = :name`,
+    slotsAround: `
+      select at, job from (
+        select * from (select schedule, at, job from ${t.slot} where (schedule, at) < (:name, :at::bigint) order by schedule desc, at desc limit 1) b
+        union all
+        select * from (select schedule, at, job from ${t.slot} where (schedule, at) > (:name, :at::bigint) order by schedule, at limit 1) a
+      ) s where s.schedule = :name`,
+    // Behind fences, so that each job is looked up by its key: as a join it may become a scan of the jobs of all days.
+    slotJobs: `
+      select o.id, w.*, j.extras, coalesce((select true from ${t.step} p where p.job = o.id limit 1), false) as stepped
+      from unnest(:ids::uuid[]) as o (id)
+      cross join lateral (
+        select ${state} as state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, null::bigint as ended_at, ${shortErrors("r")}
+        from ${t.ready} r where r.id = o.id
+        union all
+        select h.state, h.attempt, h.crashes, h.throttles, h.run_at, h.started_at, h.ended_at, ${shortErrors("h")}
+        from ${t.history} h where h.id = o.id
+        offset 0
+      ) w
+      cross join lateral (select k.extras from ${t.job} k where k.id = o.id offset 0) j`,
     addSlots: `
       insert into ${t.slot} (schedule, at, job, made_at)
       select * from unnest(:rows.name::text[], :rows.at::bigint[], :rows.job::uuid[], :rows.madeAt::bigint[])
@@ -684,13 +830,18 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       from unnest(:minutes::bigint[]) as m (minute) cross join lateral (select * from ${t.gauge} k where k.minute = m.minute offset 0) g
       where g.name = 'ready' or (g.name in ('running', 'slots') and g.source not like 'queue:%')
       group by 1, 2, 3 order by 1`,
+    gaugeSteps: `
+      select g.minute - g.minute % :step::bigint as at, g.source, g.name, sum(g.value) as sum, count(*)::int as minutes
+      from unnest(:names::text[]) as w (name) cross join unnest(:minutes::bigint[]) as m (minute)
+        cross join lateral (select * from ${t.gauge} k where k.name = w.name and k.minute = m.minute offset 0) g
+      group by 1, 2, 3 order by 1, 2, 3`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       select * from unnest(:rows.id::uuid[], :rows.at::bigint[], :rows.event::text[], :rows.job::uuid[], :rows.name::text[], :rows.queue::text[], :rows.attempt::int[], :rows.worker::text[], :rows.detail::text[])
       on conflict (id) do nothing`,
     events: `
       select id, at, event, job, name, queue, attempt, worker, detail from ${t.event}
-      where (:cursor::uuid is null or id < :cursor::uuid) and (:job::uuid is null or job = :job::uuid) and at >= :since::bigint and at < :until::bigint
+      where (:cursor::uuid is null or id < :cursor::uuid) and (:job::uuid is null or job = :job::uuid) and id >= :from::uuid and at >= :since::bigint and at < :until::bigint
         and (:events::text[] is null or event = any(:events::text[])) and (:queues::text[] is null or queue = any(:queues::text[]))
         and (:names::text[] is null or name = any(:names::text[]))
       order by id desc limit :limit::int`,
@@ -711,6 +862,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, alive),
+    ...batchStatements(t, NOW),
     ...insightStatements(t, { NOW, state, live, ended, levels }),
     ...triageStatements(t, NOW),
 
@@ -724,6 +876,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         and (:queues::text[] is null or l.queue = any(:queues::text[])) and not (l.queue = any(:except::text[]))
       order by h.id limit :limit::int`,
     instance: `select value from ${t.meta} where key = 'instance'`,
+    schemaState: `
+      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to
+      from ${t.migration} m order by m.version desc limit 1`,
+    // Not on a standby, and not for a role that may only read.
+    writable: `select has_table_privilege('${t.ready}', 'insert') and has_table_privilege('${t.ready}', 'update') and not pg_is_in_recovery()
+        and current_setting('transaction_read_only') = 'off' as writable`,
     now: `select ${NOW} as now`,
     ...limitStatements(t, { now: NOW, alive, unstopped, rest }),
   };

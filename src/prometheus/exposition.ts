@@ -16,6 +16,11 @@ export interface PrometheusOptions {
   readonly prefix?: string | undefined;
   /** Upper bounds of the histograms' buckets, in seconds. */
   readonly buckets?: readonly number[] | undefined;
+  /**
+   * Counts queues to the end: at a million waiting jobs that takes seconds with every scrape. Default: a kind's jobs are
+   * counted to 50,000, and `queue_depth_capped` is 1 where there may be more.
+   */
+  readonly exact?: boolean | undefined;
 }
 
 /** Gives the text. */
@@ -39,6 +44,8 @@ interface Family {
   readonly samples: readonly Sample[];
 }
 
+/** So far the jobs of a kind are counted. */
+const mostCounted = 50_000;
 const defaultBuckets: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
 ];
@@ -58,16 +65,16 @@ export function prometheus(hf: Holdfast, options: PrometheusOptions = {}): Prome
   return {
     contentType: "text/plain; version=0.0.4; charset=utf-8",
     async text() {
-      const cluster = await clusterFamilies(hf);
+      const cluster = await clusterFamilies(hf, options.exact ?? false);
       return render(prefix, [...cluster, ...processFamilies(hf, buckets)]);
     },
   };
 }
 
-async function clusterFamilies(hf: Holdfast): Promise<Family[]> {
+async function clusterFamilies(hf: Holdfast, exact: boolean): Promise<Family[]> {
   try {
     const [queues, workers, holds] = await Promise.all([
-      hf.queues.list(),
+      hf.queues.list(exact ? {} : { upTo: mostCounted }),
       hf.workers.list(),
       hf.holds.list(),
     ]);
@@ -93,6 +100,14 @@ function queueFamilies(queues: readonly QueueState[]): Family[] {
       help: "Jobs that have not ended, by queue and state.",
       samples: queues.flatMap(({ name, counts }) =>
         states.map((state) => ({ labels: { queue: name, state }, value: counts[state] })),
+      ),
+    },
+    {
+      name: "queue_depth_capped",
+      type: "gauge",
+      help: "1 where queue_depth stopped at its bound: there are at least so many.",
+      samples: queues.flatMap(({ name, atLeast }) =>
+        states.map((state) => ({ labels: { queue: name, state }, value: atLeast.includes(state) ? 1 : 0 })),
       ),
     },
     {
@@ -133,7 +148,7 @@ function queueFamilies(queues: readonly QueueState[]): Family[] {
 function workerFamilies(all: readonly WorkerState[]): Family[] {
   const workers = all.filter(({ kind }) => kind === "worker");
   const slots = new Map<string, number>();
-  for (const worker of workers)
+  for (const worker of workers.filter(({ quietAt }) => quietAt === null))
     for (const [queue, count] of Object.entries(worker.queues))
       slots.set(queue, (slots.get(queue) ?? 0) + count);
   return [
@@ -145,9 +160,15 @@ function workerFamilies(all: readonly WorkerState[]): Family[] {
       samples: [one(workers.filter(({ stopping }) => stopping).length)],
     },
     {
+      name: "workers_quiet",
+      type: "gauge",
+      help: "Live workers that claim nothing until they are resumed.",
+      samples: [one(workers.filter(({ quietAt }) => quietAt !== null).length)],
+    },
+    {
       name: "slots",
       type: "gauge",
-      help: "Slots of all live workers, by queue.",
+      help: "Slots of all live workers that are not quiet, by queue.",
       samples: [...slots].map(([queue, value]) => ({ labels: { queue }, value })),
     },
   ];

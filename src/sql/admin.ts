@@ -73,6 +73,8 @@ export interface Admin {
   close(): Promise<void>;
 }
 
+/** Where the jobs are now, in `meta`, once a move is done (../move.ts). */
+export const MOVED_TO = "move.moved_to";
 /** Copied as what it means (`bells`), not row by row. */
 export const BELLS = "bell";
 /** These belong to one database and are not copied. */

@@ -1,5 +1,6 @@
 /** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
 import type { LaneLimits } from "../job.ts";
+import { takesJobs } from "../serving.ts";
 import type {
   Backlog,
   Hold,
@@ -14,19 +15,25 @@ import type {
 import type { Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { limitColumns } from "./lanes.ts";
-import {
-  flag,
-  hold,
-  maybeNumber,
-  maybeText,
-  NO_SETTINGS,
-  number,
-  queueSettings,
-  text,
-  worker,
-} from "./rows.ts";
+import { tallyLines } from "./tallies.ts";
+import { NO_SETTINGS } from "../policy/no-settings.ts";
+import { flag, hold, maybeNumber, maybeText, number, queueSettings, text, worker } from "./rows.ts";
 
 const EMPTY: QueueCounts = { ready: 0, scheduled: 0, running: 0, waiting: 0 };
+const STATES = ["ready", "scheduled", "waiting"] as const;
+/** Entries that all kinds together are counted over, where counts have a bound. */
+const BUDGET = 100_000;
+/** So far the minute's sample counts a kind. */
+const MOST_SAMPLED = 50_000;
+
+/** What a kind has in a queue. */
+interface Line {
+  readonly queue: string;
+  readonly name: string;
+  readonly counts: QueueCounts;
+  readonly atLeast: QueueState["atLeast"];
+  readonly lagMs: number;
+}
 
 export class Cluster {
   readonly #driver: Driver;
@@ -35,42 +42,60 @@ export class Cluster {
     this.#driver = driver;
   }
 
-  async queues(): Promise<QueueState[]> {
-    const now = this.#driver.now();
+  async queues(upTo?: number): Promise<QueueState[]> {
     const [settings, lines, workers] = await Promise.all([
       this.#driver.read({ name: "queueRows", params: { names: null } }),
-      this.#driver.read({ name: "queueCounts", params: { now } }),
+      upTo === undefined ? this.#counted() : this.#tallied(upTo),
       this.workers(),
     ]);
-    const names = new Set([
-      ...settings.map((row) => text(row, "name")),
-      ...lines.map((row) => text(row, "queue")),
-    ]);
-    return [...names].sort().map((name) =>
-      queueState(
-        name,
-        settings.find((row) => row["name"] === name),
-        lines.filter((row) => row["queue"] === name),
-        workers,
-      ),
-    );
+    const byName = Map.groupBy(lines, ({ queue }) => queue);
+    const rows = new Map(settings.map((row) => [text(row, "name"), row]));
+    const names = new Set([...rows.keys(), ...byName.keys()]);
+    return [...names].sort().map((name) => queueState(name, rows.get(name), byName.get(name) ?? [], workers));
   }
 
   async backlog(): Promise<Backlog> {
-    const counted = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
-    const lines = counted.filter((line) => number(line, "ready") > 0);
+    const lines = (await this.#tallied(MOST_SAMPLED)).filter(({ counts }) => counts.ready > 0);
     // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
     if (lines.length === 0) return { ready: new Map(), unserved: [] };
     const workers = await this.workers();
-    const queues = [...Map.groupBy(lines, (line) => text(line, "queue"))];
+    const queues = [...Map.groupBy(lines, ({ queue }) => queue)];
     return {
       ready: new Map(
-        queues.map(([name, own]) => [name, own.reduce((sum, line) => sum + number(line, "ready"), 0)]),
+        queues.map(([name, own]) => [name, own.reduce((sum, { counts }) => sum + counts.ready, 0)]),
       ),
       unserved: queues
         .map(([name, own]) => ({ name, unserved: unservedOf(name, own, workers) }))
         .filter(({ unserved }) => unserved.length > 0),
     };
+  }
+
+  /** To the end, whatever it takes. */
+  async #counted(): Promise<Line[]> {
+    const rows = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
+    return rows.map((row) => ({
+      queue: text(row, "queue"),
+      name: text(row, "name"),
+      counts: {
+        ready: number(row, "ready"),
+        scheduled: number(row, "scheduled"),
+        running: number(row, "running"),
+        waiting: number(row, "waiting"),
+      },
+      atLeast: [],
+      lagMs: row["oldest"] === null ? 0 : number(row, "now") - number(row, "oldest"),
+    }));
+  }
+
+  async #tallied(most: number): Promise<Line[]> {
+    const { now, lines } = await tallyLines(this.#driver, { most, budget: BUDGET });
+    return lines.map(({ queue, name, ready, scheduled, waiting, running, oldestAt }) => ({
+      queue,
+      name,
+      counts: { ready: ready.count, scheduled: scheduled.count, running, waiting: waiting.count },
+      atLeast: STATES.filter((state) => ({ ready, scheduled, waiting })[state].more),
+      lagMs: oldestAt === null ? 0 : now - oldestAt,
+    }));
   }
 
   async setQueue(name: string, change: QueueChange): Promise<void> {
@@ -107,7 +132,7 @@ export class Cluster {
       // Nobody pressed anything at this moment: the trail says what the pause came of.
       for (const target of ended) {
         const entry = { actor: "holdfast", action: "queues.drain", target, outcome: "paused", details: null };
-        yield { name: "addAudit", params: { now, ...entry } };
+        yield { name: "addAudit", params: { now, ...entry, undoes: null } };
       }
       return ended;
     });
@@ -144,9 +169,27 @@ export class Cluster {
     return (await this.#driver.read({ name: "workers", params: { now: this.#driver.now() } })).map(worker);
   }
 
+  async lostWorkers(): Promise<WorkerState[]> {
+    return (await this.#driver.read({ name: "lostWorkers", params: { now: this.#driver.now() } })).map(
+      worker,
+    );
+  }
+
+  async overdueJobs(graceMs: number, most: number): Promise<number> {
+    const params = { now: this.#driver.now(), grace: graceMs, most };
+    const [row] = await this.#driver.read({ name: "overdueClaims", params });
+    return row === undefined ? 0 : number(row, "n");
+  }
+
   async stopWorkers(sessions: readonly number[] | "all"): Promise<number[]> {
     const params = { now: this.#driver.now(), sessions: sessions === "all" ? null : sessions };
     return (await this.#driver.write({ name: "stopWorkers", params })).map((row) => number(row, "id"));
+  }
+
+  /** Makes workers quiet, or resumes them. */
+  async hushWorkers(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number[]> {
+    const params = { now: this.#driver.now(), sessions };
+    return (await this.#driver.write({ name, params })).map((row) => number(row, "id"));
   }
 
   async kinds(): Promise<Map<string, KindInfo>> {
@@ -227,20 +270,17 @@ function budgetOf(value: string | null): NonNullable<KindInfo["budget"]> | null 
 function queueState(
   name: string,
   settings: Row | undefined,
-  lines: readonly Row[],
+  lines: readonly Line[],
   workers: readonly WorkerState[],
 ): QueueState {
   const counts = lines.reduce<QueueCounts>(
-    (sum, line) => ({
-      ready: sum.ready + number(line, "ready"),
-      scheduled: sum.scheduled + number(line, "scheduled"),
-      running: sum.running + number(line, "running"),
-      waiting: sum.waiting + number(line, "waiting"),
+    (sum, { counts: own }) => ({
+      ready: sum.ready + own.ready,
+      scheduled: sum.scheduled + own.scheduled,
+      running: sum.running + own.running,
+      waiting: sum.waiting + own.waiting,
     }),
     EMPTY,
-  );
-  const lags = lines.map((line) =>
-    line["oldest"] === null ? 0 : number(line, "now") - number(line, "oldest"),
   );
   const date = (column: string) => {
     const value = settings === undefined ? null : maybeNumber(settings, column);
@@ -255,20 +295,21 @@ function queueState(
     coolUntil: date("cool_until"),
     settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
     counts,
-    lagMs: Math.max(0, ...lags),
+    atLeast: STATES.filter((state) => lines.some(({ atLeast }) => atLeast.includes(state))),
+    lagMs: Math.max(0, ...lines.map(({ lagMs }) => lagMs)),
     unserved: unservedOf(name, lines, workers),
   };
 }
 
-/** The kinds that have ready jobs in this queue and no living worker. */
-function unservedOf(queue: string, lines: readonly Row[], workers: readonly WorkerState[]): string[] {
+/** The kinds that have ready jobs in this queue and no living worker that would take them. */
+function unservedOf(queue: string, lines: readonly Line[], workers: readonly WorkerState[]): string[] {
   return lines
-    .filter((line) => number(line, "ready") > 0 && !isServed(queue, text(line, "name"), workers))
-    .map((line) => text(line, "name"));
+    .filter(({ name, counts }) => counts.ready > 0 && !isServed(queue, name, workers))
+    .map(({ name }) => name);
 }
 
 function isServed(queue: string, name: string, workers: readonly WorkerState[]): boolean {
   return workers.some(
-    (worker) => worker.kind === "worker" && queue in worker.queues && worker.names.includes(name),
+    (worker) => takesJobs(worker) && Object.hasOwn(worker.queues, queue) && worker.names.includes(name),
   );
 }

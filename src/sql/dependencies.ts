@@ -44,8 +44,10 @@ export function* resolveScript(ended: readonly Ended[], now: number | null, at: 
       entry.met += 1;
       const bad = text(row, "state") !== "done";
       if (bad && row["step"] !== null) entry.wake = true;
-      if (bad && text(row, "policy") === "cancel")
-        entry.cancelledBy = `job ${text(row, "on_job")}, which it waits for, is ${text(row, "state")}`;
+      // Who waits until it is done is told of another end only when nobody can retry it any more.
+      const end = text(row, "policy") === "wait" ? "gone" : text(row, "state");
+      if (bad && text(row, "policy") !== "continue")
+        entry.cancelledBy = `job ${text(row, "on_job")}, which it waits for, is ${end}`;
       byJob.set(job, entry);
     }
     if (byJob.size === 0) return freed;

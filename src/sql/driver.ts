@@ -5,10 +5,13 @@
  * the database's errors into ours. It knows nothing of jobs.
  */
 import type { Call, Row, Script } from "./catalogue.ts";
-import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 
-/** Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle. */
-export type Lane = "general" | "claim" | "settle";
+/**
+ * Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle, nor those who look
+ * (viewing.ts) an enqueue.
+ */
+export type Lane = "general" | "claim" | "settle" | "view";
 
 /** A notification that another statement takes along. */
 export interface Rider {
@@ -34,6 +37,8 @@ export interface Driver {
   userTx(handle: unknown): UserTx | Promise<UserTx>;
   /** Upkeep that is the dialect's own. */
   tidy(): Promise<void>;
+  /** Of this process's pools; null: there are none. */
+  readonly poolUse: PoolUse | null;
   /** The database as its own catalogue describes it. */
   inspect(): Promise<Inspection>;
   /** Drops whole what is older; answers how many pieces. 0 where the dialect has no such thing. */

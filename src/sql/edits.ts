@@ -1,15 +1,15 @@
 /**
- * Putting jobs elsewhere by hand: another time, queue or priority.
+ * Putting jobs elsewhere by hand: another time, queue or priority; dead ones into another queue, where they stay dead.
  *
  *   look (which lines and lanes will be needed) ─▶ make those ─▶ lock the rows ─▶ judge each (policy/edit.ts) ─▶ write ─▶ ring
  *
  * Invariants: only rows that nobody holds are changed, under their lock, in the transaction that judged them; a job's line
- * in `job` and in `ready` stays the same one; a job in a lane goes to the lane of the same key in its new queue.
+ * in `job` and in `ready` or `history` stays the same one; a job in a lane goes to the lane of the same key in its new queue.
  * Not here: walking over many in batches (jobs.ts).
  */
 import type { LaneLimits } from "../job.ts";
 import { isId } from "../policy/id.ts";
-import { type EditOutcome, type JobChange, judgeEdit } from "../policy/edit.ts";
+import { type EditOutcome, type JobChange, judgeEdit, judgeEnded, type StandingJob } from "../policy/edit.ts";
 import type { Row, Script } from "./catalogue.ts";
 import { limitColumns, resolveLanes } from "./lanes.ts";
 import { Lines, resolveLines } from "./lines.ts";
@@ -38,10 +38,11 @@ export function* editScript(
   const wanted = [...new Set(ids.filter(isId))].sort();
   const outcomes = new Map<string, EditOutcome>(ids.map((id) => [id, "not_found"]));
   const rows = yield { name: "lockEditable", params: { now, ids: wanted } };
-  const editable = yield* judged(rows, wanted, change, outcomes);
+  const { editable, dead } = yield* judged(rows, wanted, change, outcomes);
+  const rank = change.priority === null ? null : -change.priority || 0;
+  if (dead.length > 0) yield* moveDead(dead, change.queue, rank);
   if (editable.length === 0) return outcomes;
   const stands = yield* newPlaces(editable, change.queue, limits, now);
-  const rank = change.priority === null ? null : -change.priority || 0;
   const written = editable.map((row) => {
     const id = text(row, "id");
     return { id, ...stands(row), rank, delay: change.delayMs, runAt: change.runAt };
@@ -50,6 +51,19 @@ export function* editScript(
   if (written.some(({ laneId }) => laneId !== null) || editable.some((row) => row["lane"] !== null))
     yield { name: "ringJobs", params: { ids: written.map(({ id }) => id) } };
   return outcomes;
+}
+
+/** A lane's number is looked up when such a job is retried: its lane may be gone by then. */
+function* moveDead(rows: readonly Row[], queue: string | null, rank: number | null): Script<void> {
+  const lines = new Lines();
+  const places = queue === null ? [] : placesOf(rows, queue);
+  if (places.length > 0) lines.learn(yield* resolveLines(lines.unknown(places)));
+  const written = rows.map((row) => {
+    const [place] = queue === null ? [] : placesOf([row], queue);
+    return { id: text(row, "id"), line: place === undefined ? null : (lines.id(place) ?? null), rank };
+  });
+  written.sort((one, other) => (one.id < other.id ? -1 : 1));
+  yield { name: "editEnded", params: { rows: written } };
 }
 
 /** Judges without a lock, and changes nothing. */
@@ -64,14 +78,15 @@ export function* judgeScript(
   return outcomes;
 }
 
-/** Fills in the outcomes; gives the rows that may be edited. */
+/** Fills in the outcomes; gives the rows that may be edited, and those of them that are dead. */
 function* judged(
   rows: readonly Row[],
   wanted: readonly string[],
   change: JobChange,
   outcomes: Map<string, EditOutcome>,
-): Script<Row[]> {
+): Script<{ editable: readonly Row[]; dead: readonly Row[] }> {
   const editable: Row[] = [];
+  const dead: Row[] = [];
   for (const row of rows) {
     const outcome = judgeEdit(standing(row), change, number(row, "now"));
     outcomes.set(text(row, "id"), outcome);
@@ -79,9 +94,16 @@ function* judged(
   }
   const rest = wanted.filter((id) => outcomes.get(id) === "not_found");
   if (rest.length > 0)
-    for (const row of yield { name: "findEnded", params: { ids: rest } })
-      outcomes.set(text(row, "id"), "ended");
-  return editable;
+    for (const row of yield { name: "findEnded", params: { ids: rest } }) {
+      const isDead = text(row, "state") === "dead";
+      const outcome = judgeEnded(
+        { dead: isDead, queue: text(row, "queue"), keyScope: keyScopeOf(row) },
+        change,
+      );
+      outcomes.set(text(row, "id"), outcome);
+      if (outcome === "edited") dead.push(row);
+    }
+  return { editable, dead };
 }
 
 /** The line and the lane's number of each; null: as they are. */
@@ -113,19 +135,20 @@ function* newPlaces(
   };
 }
 
-function standing(row: Row): Parameters<typeof judgeEdit>[0] {
-  const key = maybeText(row, "key");
+function standing(row: Row): StandingJob {
   return {
     running: row["token"] !== null,
     waits: maybeText(row, "waits"),
     begun: flag(row, "begun"),
     deadlineAt: maybeNumber(row, "deadline_at"),
     queue: text(row, "queue"),
-    keyScope: key === null ? null : (scopeOf(row) ?? `job:${text(row, "name")}`),
+    keyScope: keyScopeOf(row),
   };
 }
 
-/** The unique rule's scope travels in the extras. */
-function scopeOf(row: Row): string | undefined {
-  return (extras(row) as { unique?: { scope?: string } } | null)?.unique?.scope;
+/** What its key is unique within: the rule's scope travels in the extras. */
+function keyScopeOf(row: Row): string | null {
+  if (maybeText(row, "key") === null) return null;
+  const rule = (extras(row) as { unique?: { scope?: string } } | null)?.unique;
+  return rule?.scope ?? `job:${text(row, "name")}`;
 }

@@ -28,7 +28,8 @@ export function isPlain(job: NewJob): boolean {
     job.context === null &&
     job.parentId === null &&
     job.deadlineAt === null &&
-    job.after === undefined
+    job.after === undefined &&
+    job.batch === undefined
   );
 }
 

@@ -24,7 +24,7 @@ export function facetsOf(
   cells: readonly FacetCell[],
   filter: Pick<InsightFilter, "states" | "queues" | "names">,
   capped: (count: number, more: boolean) => CappedCount,
-  cut: boolean,
+  cut: ReadonlySet<JobState>,
 ): JobFacets {
   const holds = (wanted: readonly string[] | undefined, value: string): boolean =>
     wanted === undefined || wanted.includes(value);
@@ -41,11 +41,14 @@ export function facetsOf(
       .slice(0, mostValues);
   };
   const { states, queues, names } = filter;
+  const found = sums(
+    ({ state }) => state,
+    ({ queue, name }) => holds(queues, queue) && holds(names, name),
+  );
+  // Of a state that was looked for and not found in time, nobody knows that there is none.
+  const unseen = [...cut].filter((state) => found.every(({ value }) => value !== state));
   return {
-    states: sums(
-      ({ state }) => state,
-      ({ queue, name }) => holds(queues, queue) && holds(names, name),
-    ),
+    states: [...found, ...unseen.map((value) => ({ value, count: 0, more: true }))],
     queues: sums(
       ({ queue }) => queue,
       ({ state, name }) => holds(states, state) && holds(names, name),
@@ -54,6 +57,6 @@ export function facetsOf(
       ({ name }) => name,
       ({ state, queue }) => holds(states, state) && holds(queues, queue),
     ),
-    cut,
+    cut: cut.size > 0,
   };
 }

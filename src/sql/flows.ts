@@ -29,9 +29,13 @@ import { type Ended, resolveScript, ringLanes } from "./dependencies.ts";
 import { cursorFor, placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, type PlacedJob } from "./enqueue.ts";
-import { cancelScript } from "./jobs.ts";
 import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
+/** The mark of an undo is no step: it stands behind all of them. */
+const UNDO_SEQ = 2_147_483_647;
+const mostOpen = 1_000;
+/** Counts stop here: the dashboard asks every two seconds. */
+const mostCounted = 10_000;
 const sweepPage = 500;
 const mostSweeps = 20;
 
@@ -74,6 +78,24 @@ export class Flows {
     return (await this.#driver.read({ name: "findSteps", params: { id: job } })).map(stepRecord);
   }
 
+  async stepsBefore(job: string, page: { before: number; limit: number }): Promise<StepRecord[]> {
+    const before = Math.min(page.before, UNDO_SEQ);
+    const params = { id: job, before, limit: page.limit };
+    return (await this.#driver.read({ name: "stepsBefore", params })).map(stepRecord).reverse();
+  }
+
+  async openSteps(job: string): Promise<StepRecord[]> {
+    const rows = await this.#driver.read({ name: "openSteps", params: { id: job, limit: mostOpen } });
+    return rows.map(stepRecord).sort((a, b) => a.seq - b.seq);
+  }
+
+  async countSteps(job: string): Promise<{ count: number; more: boolean }> {
+    const params = { id: job, before: UNDO_SEQ, limit: mostCounted + 1 };
+    const [row] = await this.#driver.read({ name: "countSteps", params });
+    const found = row === undefined ? 0 : number(row, "n");
+    return { count: Math.min(found, mostCounted), more: found > mostCounted };
+  }
+
   async step(job: string, name: string): Promise<StepRecord | null> {
     const [row] = await this.#driver.read({ name: "findStep", params: { id: job, name } });
     return row === undefined ? null : stepRecord(row);
@@ -97,7 +119,7 @@ export class Flows {
     placed: PlacedJob,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
     const now = this.#driver.now();
-    const { id, token, name, seq, attempt, fails } = call;
+    const { id, token, name, seq, attempt, fails, given } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
       const held = yield { name: "holdRow", params: { now, session, id, token } };
       if (held.length === 0) return null;
@@ -124,6 +146,7 @@ export class Flows {
         wakeInMs: null,
         undo: false,
         fails,
+        given,
         output: over === undefined || !done ? null : maybeText(over, "output"),
         error: over === undefined || done ? null : maybeText(over, "errors"),
         label: state,
@@ -149,6 +172,11 @@ export class Flows {
     });
     if (woken.length > 0) this.#woke();
     return woken.length;
+  }
+
+  async waitersFor(topic: string, limit: number): Promise<string[]> {
+    const rows = await this.#driver.read({ name: "waitersFor", params: { topic, limit } });
+    return rows.map((row) => text(row, "job"));
   }
 
   async stillHeld(id: string, token: number): Promise<boolean> {
@@ -213,11 +241,11 @@ export class Flows {
     return row === undefined ? null : liveFlow(row);
   }
 
-  /** Of these ends, in place of dead or cancelled: the runs whose steps must be undone first. */
-  async undoable(ids: readonly string[]): Promise<Set<string>> {
-    if (ids.length === 0) return new Set();
+  /** Of these runs: those with steps to undo, and those whose steps are being undone. */
+  async undoable(ids: readonly string[]): Promise<Map<string, "undo" | "undoing">> {
+    if (ids.length === 0) return new Map();
     const rows = await this.#driver.read({ name: "undoable", params: { ids } });
-    return new Set(rows.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
+    return new Map(rows.map((row) => [text(row, "id"), flag(row, "undoing") ? "undoing" : "undo"]));
   }
 
   async resolve(all: readonly Ended[]): Promise<void> {
@@ -277,7 +305,6 @@ export function* suspendScript(
   waits: readonly (Transition & { move: "wait" })[],
   now: number | null,
   spent: readonly number[],
-  at: number,
 ): Script<Row[]> {
   const topics = [...new Set(waits.flatMap((wait) => wait.topics))].sort();
   if (topics.length > 0) yield { name: "lockTopics", params: { topics } };
@@ -287,12 +314,6 @@ export function* suspendScript(
     return { id, token, at, waits: kind, attempt, open, every };
   });
   const moved = yield { name: "suspend", params: { now, session, rows, spent } };
-  // A cancel that its holder had not heard of would be asleep with the run.
-  const asked = yield {
-    name: "askedCancels",
-    params: { rows: rows.map(({ id, token }) => ({ id, token })) },
-  };
-  for (const row of asked) yield* cancelScript([text(row, "id")], text(row, "reason"), now, at);
   return moved;
 }
 
@@ -310,8 +331,23 @@ function liveFlow(row: Row): LiveFlow {
 }
 
 function stepRow(step: StepWrite): RowList[number] {
-  const { job, token, name, seq, place, kind, state, attempt, tries, undo, fails, output, error, label } =
-    step;
+  const {
+    job,
+    token,
+    name,
+    seq,
+    place,
+    kind,
+    state,
+    attempt,
+    tries,
+    undo,
+    fails,
+    given,
+    output,
+    error,
+    label,
+  } = step;
   return {
     job,
     token,
@@ -326,6 +362,7 @@ function stepRow(step: StepWrite): RowList[number] {
     wakeIn: step.wakeInMs,
     undo,
     fails,
+    given,
     output,
     error,
     label,
@@ -348,6 +385,7 @@ export function stepRecord(row: Row): StepRecord {
     child: maybeText(row, "child"),
     undo: flag(row, "undo"),
     fails: number(row, "fails"),
+    given: number(row, "given"),
     output: maybeText(row, "output"),
     error: maybeText(row, "error"),
     label: maybeText(row, "label"),

@@ -5,6 +5,7 @@
  *   running           claims (few)                 retrying          ready_troubled (few)
  *   dead, cancelled   history_unhappy              other live ones   ready, newest first
  *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
+ *   any, of one run   job_parent, newest first     of one batch      member, newest first
  *
  * A walk goes in pieces, and ends when it has what was asked for, at its bound, or when its time is up: a page costs
  * milliseconds whatever the tables hold, and where it stopped is said.
@@ -14,15 +15,18 @@
  */
 import { statSync } from "node:fs";
 import type {
-  AuditEntry,
   AuditLine,
+  BatchFilter,
+  BatchPage,
   CappedCount,
   DatabaseHealth,
+  ErrorDecision,
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroupFilter,
   ErrorGroups,
   FailuresBy,
+  IdMatches,
   Insight,
   InsightFilter,
   InsightPage,
@@ -36,30 +40,34 @@ import type {
   RunSummary,
   StateTally,
 } from "../insight.ts";
-import { JOB_STATES, type JobState, type Place, type StepKind, WAITING_AT } from "../job.ts";
+import { JOB_STATES, type JobState, neededVersion, type Place, type StepKind, WAITING_AT } from "../job.ts";
+import { DEEP_PARTS, SEARCHED, SEARCHED_DEEP } from "../policy/bounds.ts";
 import { decodeFailures } from "../policy/failure.ts";
-import { isId } from "../policy/id.ts";
+import type { IdPart } from "../policy/id-part.ts";
+import { HIGHEST_ID, idTime, isId } from "../policy/id.ts";
+import { traceIdIn, tracePattern } from "../policy/trace.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
-import type { Params, Row } from "./catalogue.ts";
+import type { Params, Row, Script } from "./catalogue.ts";
 import { cursorFor, newestFirst, placeIn } from "./cursor.ts";
 import { UsageError } from "../errors.ts";
 import type { Driver } from "./driver.ts";
+import { Batches } from "./batches.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./jobs.ts";
 import { type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
-import type { ErrorGroupChange } from "../policy/triage.ts";
-import { maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
+import { type ErrorGroupChange, triageState } from "../policy/triage.ts";
+import { cappedAt, tallyLines } from "./tallies.ts";
+import { extras, flag, maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
 
 /** A count goes no further than this. */
 export const COUNT_CAP = 10_000;
-/** Index entries that one walk takes at most; fewer where each costs a look at the job's own row. */
-const SCAN = 50_000;
-const DEEP_SCAN = 20_000;
 /** Entries of a piece, and those that are looked at however long it takes; fewer, likewise. */
 const PIECE = 1_000;
 const LEAST = 4_000;
 const DEEP_LEAST = 1_000;
+/** Entries of the index of ids that are looked at however long it takes. */
+const ID_PIECE = 5_000;
 /** So long an answer walks on. It is asked between pieces, so that it takes a little longer. */
 const PATIENCE_MS = 12;
 /** Entries that failures are grouped over, and that all lines together are counted over (by state). */
@@ -74,11 +82,11 @@ const RUN_PIECE = 100;
 const MOST_RUNS = 1_000;
 /** The first and the last of all ids. */
 const LOWEST = "00000000-0000-0000-0000-000000000000";
-const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const HIGHEST = HIGHEST_ID;
 /** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
 export const CLOCK_SLACK_MS = 3_600_000;
 
-type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy";
+type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy" | "Children" | "Members";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
 const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
 const ENDED: readonly JobState[] = ["done", "dead", "cancelled"];
@@ -94,11 +102,17 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   const wanted = filter.states ?? JOB_STATES;
   if (filter.retrying === true) {
     const states = wanted.filter((state) => state === "scheduled" || state === "ready");
-    return states.length === 0 ? [] : [{ source: "Troubled", states }];
+    const source = relatedBy(filter) ?? "Troubled";
+    return states.length === 0 ? [] : [{ source, states }];
   }
   const live = wanted.filter((state) => LIVE.includes(state));
   const ended = wanted.filter((state) => !LIVE.includes(state));
   if (filter.ended !== undefined) live.length = 0;
+  const related = relatedBy(filter);
+  if (related !== null) {
+    const states = [...live, ...ended];
+    return states.length === 0 ? [] : [{ source: related, states }];
+  }
   const walks: Walk[] = [];
   if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
   else if (live.length > 0)
@@ -110,20 +124,42 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   return walks;
 }
 
+/** A batch first: whose child its jobs are can be asked of each. */
+function relatedBy(filter: InsightFilter): "Members" | "Children" | null {
+  if (filter.batch !== undefined) return "Members";
+  return filter.workflow === undefined ? null : "Children";
+}
+
+/** Index entries that a walk takes at most. Each may cost a row of its own; errors are long, and lie beside theirs. */
+export function boundOf(source: Source, filter: InsightFilter): number {
+  const lookedUp = source === "Troubled" || source === "Children" || source === "Members";
+  const deep = isDeep(filter) || filter.error !== undefined || lookedUp;
+  return deep ? SEARCHED_DEEP : SEARCHED;
+}
+
 export class SqlInsight implements Insight {
   readonly #driver: Driver;
   readonly #causes: Causes;
+  readonly #batches: Batches;
 
   constructor(driver: Driver, causes: Causes) {
     this.#driver = driver;
     this.#causes = causes;
+    this.#batches = new Batches(
+      driver,
+      async (ids) => new Map((await this.#summaries(ids)).map(({ id, state }) => [id, state])),
+    );
+  }
+
+  batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage> {
+    return this.#batches.list(filter, page);
   }
 
   async browse(
     filter: InsightFilter,
     page: { limit: number; cursor: string | null; order?: "newest" | "due" },
   ): Promise<InsightPage> {
-    if (filter.ids !== undefined) return this.#byIds(filter.ids, page.limit);
+    if (filter.ids !== undefined) return this.#byIds(filter, filter.ids, page.limit);
     if (page.order === "due") return this.#due(filter, page);
     const deadline = performance.now() + PATIENCE_MS;
     const cursor = cursorFor(this.#driver, page.cursor);
@@ -171,9 +207,9 @@ export class SqlInsight implements Insight {
       readonly enough: (rows: readonly Row[]) => boolean;
     },
   ): Promise<{ rows: Row[]; bottom: Place | null }> {
-    // Each entry costs a row of its own; errors are long, and lie beside theirs.
-    const deep = isDeep(filter) || filter.error !== undefined || source === "Troubled";
-    const [least, most] = deep ? [DEEP_LEAST, DEEP_SCAN] : [LEAST, SCAN];
+    const most = boundOf(source, filter);
+    const deep = most === SEARCHED_DEEP;
+    const least = deep ? DEEP_LEAST : LEAST;
     const found: Row[] = [];
     let { cursor } = until;
     for (let walked = 0; ;) {
@@ -195,32 +231,84 @@ export class SqlInsight implements Insight {
     }
   }
 
-  async #byIds(ids: readonly string[], limit: number): Promise<InsightPage> {
-    const wanted = ids.filter(isId).slice(0, limit);
-    const jobs = wanted.length === 0 ? [] : await this.#summaries([...wanted].sort().reverse());
-    return { jobs, cursor: null, cut: false };
+  async matching(part: IdPart, page: { limit: number; cursor: string | null }): Promise<IdMatches> {
+    const deadline = performance.now() + PATIENCE_MS;
+    const { first, last, end } = part;
+    const limit = page.limit + 1;
+    const begun =
+      page.cursor === null
+        ? await this.#driver.read({ name: "idsFrom", params: { first, last, limit } })
+        : [];
+    const ids = new Set(begun.map((row) => text(row, "id")));
+    let before = page.cursor ?? HIGHEST;
+    let since: number | null = null;
+    const given = (cursor: string | null): IdMatches => {
+      const all = [...ids].sort().reverse();
+      return { ids: all.slice(0, page.limit), more: all.length > page.limit, cursor, since };
+    };
+    for (let walked = 0; ;) {
+      const rows = await this.#driver.read({ name: "walkIds", params: { end, before, scan: ID_PIECE } });
+      const bottom = rows.find((row) => row["walked"] !== null) as Row;
+      for (const row of rows) if (row !== bottom) ids.add(text(row, "id"));
+      const taken = number(bottom, "walked");
+      if (taken > 0) {
+        before = text(bottom, "id");
+        since = idTime(before);
+      }
+      walked += taken;
+      if (taken < ID_PIECE) return given(null);
+      if (ids.size > page.limit || walked >= SEARCHED || performance.now() > deadline) return given(before);
+    }
   }
 
+  /** In one look: there are as many as were named. The rest of the filter holds for them as for any. */
+  async #byIds(filter: InsightFilter, named: readonly string[], limit: number): Promise<InsightPage> {
+    const ids = named.filter(isId);
+    const { ids: _ids, ...others } = filter;
+    if (ids.length === 0) return { jobs: [], cursor: null, cut: false };
+    const wanted =
+      Object.keys(others).length === 0 ? ids.slice(0, limit) : await this.#idsAmong(ids, others, limit);
+    return { jobs: await this.#summaries([...wanted].sort().reverse()), cursor: null, cut: false };
+  }
+
+  async #idsAmong(ids: readonly string[], filter: InsightFilter, limit: number): Promise<string[]> {
+    const states = walksOf(filter).flatMap((walk) => walk.states);
+    if (states.length === 0) return [];
+    const params = { ...this.#params(filter, states, null), ids, limit, scan: ids.length };
+    const rows = await this.#driver.read({ name: "browseNamed", params });
+    return rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
+  }
+
+  /** What waits for something else until a time stands in the line as well, and is passed over: piece by piece, so that it may be much. */
   async #due(filter: InsightFilter, page: { limit: number; cursor: string | null }): Promise<InsightPage> {
-    const [at, place] = page.cursor?.split(" ") ?? [];
-    const rows = await this.#driver.read({
-      name: "lineUp",
-      params: {
-        now: this.#driver.now(),
-        queues: filter.queues ?? null,
-        names: filter.names ?? null,
-        fromAt: Number(at ?? -1),
-        fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
-        limit: page.limit + 1,
-      },
-    });
-    const last = rows.length > page.limit ? rows[page.limit - 1] : undefined;
-    const ids = rows.slice(0, page.limit).map((row) => text(row, "id"));
-    return {
-      jobs: await this.#summaries(ids),
-      cursor: last === undefined ? null : `${number(last, "run_at")} ${placeIn(last)}`,
-      cut: false,
-    };
+    const deadline = performance.now() + PATIENCE_MS;
+    const limit = page.limit + 1;
+    const ids: string[] = [];
+    let { cursor } = page;
+    for (;;) {
+      const [at, place] = cursor?.split(" ") ?? [];
+      const rows = await this.#driver.read({
+        name: "lineUp",
+        params: {
+          now: this.#driver.now(),
+          queues: filter.queues ?? null,
+          names: filter.names ?? null,
+          fromAt: Number(at ?? -1),
+          fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
+          limit,
+        },
+      });
+      for (const row of rows) {
+        const waits = row["waits"] === "signal" || row["waits"] === "jobs";
+        if (!waits && ids.length === page.limit)
+          return { jobs: await this.#summaries(ids), cursor, cut: false };
+        if (!waits) ids.push(text(row, "id"));
+        cursor = `${number(row, "run_at")} ${placeIn(row)}`;
+      }
+      const end = rows.length < limit;
+      if (end || performance.now() > deadline)
+        return { jobs: await this.#summaries(ids), cursor: end ? null : cursor, cut: !end };
+    }
   }
 
   async #summaries(ids: readonly string[]): Promise<JobSummary[]> {
@@ -232,7 +320,7 @@ export class SqlInsight implements Insight {
 
   async tally(filter: InsightFilter): Promise<StateTally> {
     if (filter.ids !== undefined) {
-      const count = (await this.#byIds(filter.ids, COUNT_CAP)).jobs.length;
+      const count = (await this.#byIds(filter, filter.ids, COUNT_CAP)).jobs.length;
       return { states: {}, total: { count, more: false } };
     }
     const deadline = performance.now() + PATIENCE_MS;
@@ -293,9 +381,9 @@ export class SqlInsight implements Insight {
     const deadline = performance.now() + PATIENCE_MS;
     const { states: _states, queues: _queues, names: _names, ...others } = filter;
     if (filter.ids !== undefined) {
-      const { jobs } = await this.#byIds(filter.ids, COUNT_CAP);
+      const { jobs } = await this.#byIds(others, filter.ids, COUNT_CAP);
       const cells = jobs.map(({ state, queue, name }) => ({ state, queue, name, count: 1, more: false }));
-      return facetsOf(cells, filter, capped, false);
+      return facetsOf(cells, filter, capped, new Set());
     }
     const cells: FacetCell[] = [];
     // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
@@ -320,7 +408,7 @@ export class SqlInsight implements Insight {
       cells,
       filter,
       capped,
-      walks.some(({ cut }) => cut),
+      new Set(walks.flatMap(({ walk, cut }) => (cut ? walk.states : []))),
     );
   }
 
@@ -352,6 +440,10 @@ export class SqlInsight implements Insight {
     const [row] = await this.#driver.read({ name: "inspect", params: { now: this.#driver.now(), id } });
     if (row === undefined) return null;
     const input = text(row, "input");
+    const asked =
+      text(row, "state") === "running"
+        ? await this.#driver.read({ name: "wishesOf", params: { ids: [id] } })
+        : [];
     return {
       ...summary(row),
       input,
@@ -364,6 +456,26 @@ export class SqlInsight implements Insight {
       timeoutMs: maybeNumber(row, "timeout_ms"),
       deadlineAt: maybeNumber(row, "deadline_at"),
       traceId: traceIdIn(maybeText(row, "extras")),
+      wish: asked[0] === undefined ? null : flag(asked[0], "pause") ? "pause" : "cancel",
+      version: neededVersion(extras(row)),
+      schedule: await this.#scheduleOf(row),
+      batches: await this.#batches.of(id),
+    };
+  }
+
+  /** What was asked for by hand is in no slot; its neighbours are those of its instant. */
+  async #scheduleOf(row: Row): Promise<JobDetail["schedule"]> {
+    const made = extras(row)?.schedule;
+    if (made === undefined) return null;
+    const { name, at, by = "slot" } = made;
+    const rows = await this.#driver.read({ name: "slotsAround", params: { name, at } });
+    const slots = rows.map((slot) => ({ at: number(slot, "at"), jobId: text(slot, "job") }));
+    return {
+      name,
+      at,
+      by,
+      previous: slots.find((slot) => slot.at < at) ?? null,
+      next: slots.find((slot) => slot.at > at) ?? null,
     };
   }
 
@@ -404,44 +516,22 @@ export class SqlInsight implements Insight {
       .filter(
         ({ retrying, at }) =>
           (filter.retrying !== true || retrying) &&
-          (filter.atLeastMs === undefined || (at !== null && now - at.since >= filter.atLeastMs)),
+          (filter.atLeastMs === undefined || (at !== null && now - heldSince(at) >= filter.atLeastMs)),
       );
   }
 
   async outline(name: string): Promise<RunOutline | null> {
     const filter: InsightFilter = { states: ["done"], names: [name] };
     const { jobs } = await this.browse(filter, { limit: RUNS_BACK, cursor: null });
-    for (const { id, endedAt } of jobs) {
+    for (const { id } of jobs) {
       const rows = await this.#driver.read({ name: "stepOutline", params: { id, limit: OUTLINE } });
-      if (rows.length > 0) return { id, steps: rows.map((row) => outlined(row, endedAt)) };
+      if (rows.length > 0) return { id, steps: rows.map(outlined) };
     }
     return null;
   }
 
-  async lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
-    const [waiting, running] = await Promise.all([
-      this.#driver.read({
-        name: "tallyLines",
-        params: { now: this.#driver.now(), cap: COUNT_CAP + 1, budget: LINES_BUDGET },
-      }),
-      this.#driver.read({ name: "tallyRunning", params: {} }),
-    ]);
-    const held = new Map(running.map((row) => [`${text(row, "queue")}\n${text(row, "name")}`, row]));
-    const lines = waiting.map((row) => {
-      const busy = held.get(`${text(row, "queue")}\n${text(row, "name")}`);
-      return {
-        queue: text(row, "queue"),
-        name: text(row, "name"),
-        ready: capped(number(row, "ready"), number(row, "more_ready") > 0),
-        scheduled: capped(number(row, "scheduled"), number(row, "more_scheduled") > 0),
-        waiting: capped(number(row, "waiting"), number(row, "more_waiting") > 0),
-        running: busy === undefined ? 0 : number(busy, "running"),
-        oldestAt: maybeNumber(row, "oldest"),
-        longestSince: busy === undefined ? null : maybeNumber(busy, "longest"),
-      };
-    });
-    const first = waiting[0];
-    return { now: first === undefined ? Date.now() : number(first, "now"), lines };
+  lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
+    return tallyLines(this.#driver, { most: COUNT_CAP, budget: LINES_BUDGET });
   }
 
   async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
@@ -548,8 +638,8 @@ export class SqlInsight implements Insight {
     return page.jobs[0]?.name ?? null;
   }
 
-  async queueRows(): ReturnType<Insight["queueRows"]> {
-    const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
+  async queueRows(names?: readonly string[]): ReturnType<Insight["queueRows"]> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: names ?? null } });
     return rows.map((row) => ({
       name: text(row, "name"),
       pausedAt: maybeNumber(row, "paused_at"),
@@ -559,19 +649,30 @@ export class SqlInsight implements Insight {
     }));
   }
 
-  async addAudit(entry: AuditEntry): Promise<void> {
+  async decision(group: string): Promise<ErrorDecision | null> {
+    const { causes, now } = await this.#causes.rows({ ids: [group], names: null });
+    const [cause] = causes;
+    if (cause === undefined || now === null) return null;
+    const { at, untilAt, untilCount, note, link } = cause;
+    return { state: triageState(cause, { ...cause, now }), at, untilAt, untilCount, note, link };
+  }
+
+  async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<boolean> {
     const now = this.#driver.now();
-    await this.#driver.transaction(function* () {
-      yield { name: "addAudit", params: { now, ...entry } };
+    return this.#driver.transaction(function* (): Script<boolean> {
+      const added = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
       yield { name: "dropAudit", params: { now } };
+      return added.length > 0;
     });
   }
 
-  async audit(page: { limit: number; before: number | null }): Promise<readonly AuditLine[]> {
-    const rows = await this.#driver.read({
-      name: "listAudit",
-      params: { before: page.before ?? Number.MAX_SAFE_INTEGER, limit: page.limit },
-    });
+  async audit(page: Parameters<Insight["audit"]>[0]): Promise<readonly AuditLine[]> {
+    const params = { before: page.before ?? Number.MAX_SAFE_INTEGER, limit: page.limit };
+    const rows = await this.#driver.read(
+      page.target === undefined
+        ? { name: "listAudit", params }
+        : { name: "auditOf", params: { ...params, target: page.target } },
+    );
     return rows.map((row) => ({
       id: number(row, "id"),
       at: number(row, "at"),
@@ -580,6 +681,8 @@ export class SqlInsight implements Insight {
       target: maybeText(row, "target"),
       outcome: text(row, "outcome"),
       details: maybeText(row, "details"),
+      undoes: maybeNumber(row, "undoes"),
+      undoneBy: maybeNumber(row, "undone_by"),
     }));
   }
 
@@ -629,11 +732,15 @@ export class SqlInsight implements Insight {
       queues: filter.queues ?? null,
       names: filter.names ?? null,
       group: filter.errorGroup ?? null,
+      retrying: filter.retrying === true,
+      workflow: filter.workflow ?? null,
+      batch: filter.batch ?? null,
       deep: isDeep(filter),
       lane: filter.lane ?? null,
       key: filter.key ?? null,
       since: filter.since ?? null,
       until: filter.until ?? null,
+      trace: filter.trace === undefined ? null : tracePattern(filter.trace),
       search: filter.search === undefined ? null : needle(filter.search),
       cursor,
       from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
@@ -675,18 +782,22 @@ function idAt(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
-function isDeep({ lane, key, since, until, search, payload }: InsightFilter): boolean {
-  return [lane, key, since, until, search, payload].some((part) => part !== undefined);
+function isDeep(filter: InsightFilter): boolean {
+  const both = filter.batch !== undefined && filter.workflow !== undefined;
+  return both || DEEP_PARTS.some((part) => filter[part] !== undefined);
 }
 
 function isSimple(filter: InsightFilter): boolean {
-  const { errorGroup: group, retrying, attempt, ran, ended, worker, error } = filter;
-  const asked = [group, attempt, ran, ended, worker, error].some((part) => part !== undefined);
+  const { errorGroup: group, retrying, attempt, ran, ended, worker, error, workflow, batch } = filter;
+  const asked = [group, attempt, ran, ended, worker, error, workflow, batch].some(
+    (part) => part !== undefined,
+  );
   return !isDeep(filter) && !asked && retrying !== true;
 }
 
 /** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */
 function tallyWalks(filter: InsightFilter): readonly Walk[] {
+  if (relatedBy(filter) !== null) return walksOf(filter);
   const states = filter.states ?? [];
   const running = states.filter((state) => state === "running");
   const unhappy = states.filter((state) => UNHAPPY.includes(state));
@@ -703,28 +814,26 @@ function plus(a: CappedCount, b: CappedCount): CappedCount {
 }
 
 function capped(count: number, cut: boolean): CappedCount {
-  return count > COUNT_CAP ? { count: COUNT_CAP, more: true } : { count, more: cut };
+  return cappedAt(COUNT_CAP, count, cut);
 }
 
-/** What was open when the run ended well was over with it: a sleep, or the step that a machine ended in. */
-function outlined(row: Row, endedAt: number | null): RunOutline["steps"][number] {
+/** A sleep, and the pause before a step's next try, are meant: what is due since then has stood still since then. */
+function heldSince({ kind, since, until }: NonNullable<RunSummary["at"]>): number {
+  return until !== null && (kind === "sleep" || kind === "step") ? Math.max(since, until) : since;
+}
+
+function outlined(row: Row): RunOutline["steps"][number] {
+  return { ...named(row), place: maybeNumber(row, "place"), given: number(row, "given") };
+}
+
+function named(row: Row): { readonly name: string; readonly kind: StepKind } {
   const kind = text(row, "kind") as StepKind;
-  return {
-    name: (kind === "machine" ? maybeText(row, "label") : null) ?? text(row, "name"),
-    kind,
-    startedAt: number(row, "started_at"),
-    endedAt: maybeNumber(row, "ended_at") ?? maybeNumber(row, "wake_at") ?? endedAt,
-  };
-}
-
-/** `traceparent` is version-trace-span-flags, in hexadecimal digits. */
-function traceIdIn(extras: string | null): string | null {
-  return extras === null ? null : (/"traceparent":"[0-9a-f]{2}-([0-9a-f]{32})-/.exec(extras)?.[1] ?? null);
+  return { name: (kind === "machine" ? maybeText(row, "label") : null) ?? text(row, "name"), kind };
 }
 
 function runSummary(job: JobSummary, row: Row | undefined): RunSummary {
   const live = job.endedAt === null;
-  const step = row === undefined || row["name"] === null || !live ? null : outlined(row, null);
+  const at = row === undefined || row["name"] === null || !live ? null : row;
   const failed = row !== undefined && (row["retrying"] === true || row["retrying"] === 1);
   return {
     job,
@@ -732,14 +841,13 @@ function runSummary(job: JobSummary, row: Row | undefined): RunSummary {
     done: row === undefined ? 0 : number(row, "done"),
     retrying: live && (failed || (job.errorGroup !== null && job.state !== "running")),
     at:
-      step === null
+      at === null
         ? null
         : {
-            name: step.name,
-            kind: step.kind,
-            since: step.startedAt,
-            until: maybeNumber(row as Row, "wake_at"),
-            child: maybeText(row as Row, "child"),
+            ...named(at),
+            since: number(at, "started_at"),
+            until: maybeNumber(at, "wake_at"),
+            child: maybeText(at, "child"),
           },
   };
 }
@@ -752,6 +860,7 @@ function summary(row: Row): JobSummary {
     name: text(row, "name"),
     queue: text(row, "queue"),
     state: text(row, "state") as JobState,
+    paused: row["waits"] === "resume",
     priority: -number(row, "rank") || 0,
     attempt: number(row, "attempt"),
     maxAttempts: maybeNumber(row, "max_attempts") ?? DEFAULT_ATTEMPTS,

@@ -9,9 +9,11 @@ import type { Job } from "../job.ts";
 import { appendFailure } from "../policy/failure.ts";
 import { isId } from "../policy/id.ts";
 import { type InputPatch, patched } from "../policy/patch.ts";
+import { tracePattern } from "../policy/trace.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../store.ts";
 import type { Params, Row, Script } from "./catalogue.ts";
 import { cursorFor, placeIn } from "./cursor.ts";
+import { ringLanes } from "./dependencies.ts";
 import type { Driver } from "./driver.ts";
 import { takeKeys } from "./enqueue.ts";
 import { limitColumns, resolveLanes } from "./lanes.ts";
@@ -35,7 +37,8 @@ export class Jobs {
   async list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage> {
     // One more than asked for tells whether there is a next page.
     const rows = await this.#driver.read({
-      name: "list",
+      name:
+        filter.batch !== undefined ? "listMembers" : filter.workflow === undefined ? "list" : "listChildren",
       params: {
         ...this.#filter(filter),
         cursor: cursorFor(this.#driver, page.cursor),
@@ -51,7 +54,11 @@ export class Jobs {
     filter: JobFilter,
     page: { limit: number; cursor: string | null },
   ): Promise<{ ids: string[]; cursor: string | null }> {
-    const rows = await this.#driver.read({ name: "ids", params: { ...this.#filter(filter), ...page } });
+    const rows = await this.#driver.read({
+      name:
+        filter.batch !== undefined ? "idsOfMembers" : filter.workflow === undefined ? "ids" : "idsOfChildren",
+      params: { ...this.#filter(filter), ...page },
+    });
     const last = rows.at(-1);
     return {
       ids: rows.map((row) => text(row, "id")),
@@ -60,7 +67,15 @@ export class Jobs {
   }
 
   async count(filter: JobFilter): Promise<number> {
-    const [row] = await this.#driver.read({ name: "count", params: this.#filter(filter) });
+    const [row] = await this.#driver.read({
+      name:
+        filter.batch !== undefined
+          ? "countMembers"
+          : filter.workflow === undefined
+            ? "count"
+            : "countChildren",
+      params: this.#filter(filter),
+    });
     return number(row as Row, "count");
   }
 
@@ -75,6 +90,9 @@ export class Jobs {
       names: list(filter.name),
       lane: filter.lane ?? null,
       key: filter.key ?? null,
+      workflow: filter.workflow ?? null,
+      batch: filter.batch ?? null,
+      trace: filter.trace === undefined ? null : tracePattern(filter.trace),
       since: filter.since ?? null,
       until: filter.until ?? null,
       search: filter.search === undefined ? null : needle(filter.search),
@@ -84,6 +102,7 @@ export class Jobs {
   cancel(
     ids: readonly string[],
     reason: string,
+    undo: boolean,
     tell: {
       /** A running job's holder is to be asked. */
       ask(session: number): void;
@@ -96,7 +115,7 @@ export class Jobs {
     const now = this.#driver.now();
     const at = this.#clock.now();
     return this.#driver
-      .transaction(() => cancelScript(ids, reason, now, at))
+      .transaction(() => cancelScript(ids, reason, now, at, undo))
       .then(({ outcomes, asked, watched, undoing }) => {
         for (const session of asked) tell.ask(session);
         for (const id of watched) tell.ended(id);
@@ -116,7 +135,7 @@ export class Jobs {
     const script = function* (): Script<Map<string, DeleteOutcome>> {
       const rows = yield { name: "lockQueued", params: { ids: wanted } };
       const running = rows.filter((row) => row["token"] !== null);
-      if (those === "stop") yield* askHolders(running, "deleted by user", now);
+      if (those === "stop") yield* askHolders(running, { reason: "deleted by user", pause: false }, now);
       if (those === "stop") for (const row of running) asked.add(maybeNumber(row, "session") as number);
       const held = new Set(running.map((row) => text(row, "id")));
       const gone = yield { name: "forget", params: { ids: wanted.filter((id) => !held.has(id)) } };
@@ -180,6 +199,8 @@ export class Jobs {
       if (changed.length > 0) yield { name: "setInputs", params: { rows: changed } };
       // A step that failed for good is tried again; what is done stays done.
       if (revivable.length > 0) yield { name: "forgetFailed", params: { ids: revivable } };
+      // What was wished of it while it ran is over with that life of it.
+      if (revivable.length > 0) yield { name: "withdraw", params: { ids: revivable, pauses: false } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
       return outcomes;
     };
@@ -200,19 +221,20 @@ export class Jobs {
 
 /**
  * Cancels: what has not started, or sleeps, ends at once; a running job's holder is asked; a run with steps to undo goes
- * back to the line for that.
+ * back to the line for that (unless `undo` is false: then only what nobody runs is ended).
  */
 export function* cancelScript(
   ids: readonly string[],
   reason: string,
   now: number | null,
   at: number,
+  undo = true,
 ): Script<{ outcomes: Map<string, CancelOutcome>; asked: Set<number>; watched: string[]; undoing: boolean }> {
   const wanted = ids.filter(isId);
   const rows = yield { name: "lockQueued", params: { ids: wanted } };
   const running = rows.filter((row) => row["token"] !== null);
   const idle = rows.filter((row) => row["token"] === null);
-  const begun = idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id"));
+  const begun = undo ? idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id")) : [];
   const found = begun.length === 0 ? [] : yield { name: "undoable", params: { ids: begun } };
   const undoable = new Set(found.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
   // What is being undone ends by itself; to end it now would leave the rest of its steps as they are.
@@ -229,11 +251,16 @@ export function* cancelScript(
       }));
     const woken = undos.map(({ id }) => ({ id, met: 0, wake: true }));
     yield { name: "startUndo", params: { now, rows: undos } };
+    yield { name: "resumeQueued", params: { now, ids: undos.map(({ id }) => id) } };
     yield { name: "release", params: { now, rows: woken } };
     const again = undos.map(({ id }) => id);
     yield { name: "runNow", params: { now, ids: again } };
     yield { name: "ringJobs", params: { ids: again } };
   }
+  // One that was paused, or put out of reach for this cancel's sake, goes on undoing.
+  const freed =
+    undoing.size === 0 ? [] : yield { name: "resumeQueued", params: { now, ids: [...undoing].sort() } };
+  yield* ringLanes(freed);
   if (queued.length > 0) {
     const ended = queued.map((row) => ({
       id: text(row, "id"),
@@ -244,7 +271,8 @@ export function* cancelScript(
     const over = yield { name: "endQueued", params: { now, rows: ended, keyed } };
     watched = over.filter((row) => flag(row, "watched")).map((row) => text(row, "id"));
   }
-  yield* askHolders(running, reason, now);
+  // Who does not want steps undone asks nobody: a holder that hears of it would undo them.
+  if (undo) yield* askHolders(running, { reason, pause: false }, now);
   const live = new Map<string, CancelOutcome>();
   for (const row of queued) live.set(text(row, "id"), "cancelled");
   for (const row of running) live.set(text(row, "id"), "cancel_requested");
@@ -254,9 +282,9 @@ export function* cancelScript(
   for (const row of over) live.set(text(row, "id"), "ended");
   return {
     outcomes: new Map(ids.map((id) => [id, live.get(id) ?? "not_found"])),
-    asked: new Set(running.map((row) => number(row, "session"))),
+    asked: new Set(undo ? running.map((row) => number(row, "session")) : []),
     watched,
-    undoing: undoable.size > 0,
+    undoing: undoable.size > 0 || freed.length > 0,
   };
 }
 
@@ -288,15 +316,20 @@ export function needle(search: string): string {
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-function* askHolders(running: readonly Row[], reason: string, now: number | null): Script<void> {
+/** Writes down what is wished of running jobs (wishes.ts). */
+export function* askHolders(
+  running: readonly Row[],
+  wish: { readonly reason: string; readonly pause: boolean },
+  now: number | null,
+): Script<void> {
   if (running.length === 0) return;
   const rows = running.map((row) => ({
     id: text(row, "id"),
     session: number(row, "session"),
     token: number(row, "token"),
-    reason,
+    ...wish,
   }));
-  yield { name: "askCancel", params: { now, rows } };
+  yield { name: "askHolder", params: { now, rows } };
 }
 
 /** The unique key that an ended job had; its scope travels in the extras. */

@@ -90,11 +90,33 @@ export class LaneSettings {
     return driver.transaction(function* (): Script<void> {
       const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
       const merged = { ...(row === undefined ? null : limitsOfLane(row)), ...limits } as LaneLimits;
+      // What the code gave it, to go back to where no worker has told of its kind.
+      const standard = row === undefined ? null : JSON.stringify(limitsOfLane(row));
       const [lane] = yield {
         name: "setLane",
-        params: { now, queue, key, ...limitColumns(merged), paused: paused ?? null, tuned },
+        params: { now, queue, key, ...limitColumns(merged), paused: paused ?? null, tuned, standard },
       };
       yield { name: "ringLane", params: { lane: number(lane as Row, "id") } };
+    });
+  }
+
+  /**
+   * Back to the code's limits, with a rate that begins anew. `drop`: not paused either, and forgotten as soon as it safely
+   * can be. Its row stays until then, since processes remember its number (for an hour at most): without the row a job that
+   * one of them enqueues would wait for ever. Whoever looks it up meanwhile keeps it, because it counts as long unused.
+   */
+  reset(queue: string, key: string, drop: boolean): Promise<boolean> {
+    const driver = this.#driver;
+    const now = driver.now();
+    return driver.transaction(function* (): Script<boolean> {
+      const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
+      if (row === undefined) return false;
+      const limits = limitColumns(flag(row, "tuned") ? yield* codeLimits(row) : limitsOfLane(row));
+      const [lane] = yield { name: "resetLane", params: { now, queue, key, ...limits, drop } };
+      if (lane === undefined) return false;
+      // Whoever heard the bell of an empty lane would mark it as used.
+      if (!drop || flag(lane, "occupied")) yield { name: "ringLane", params: { lane: number(lane, "id") } };
+      return true;
     });
   }
 
@@ -117,6 +139,13 @@ export class LaneSettings {
   }
 }
 
+/** As the workers that know the lane's kinds say; where none has told, as the lane was before somebody set it by hand. */
+function* codeLimits(lane: Row): Script<LaneLimits | null> {
+  const [kind] = yield { name: "laneDefaults", params: { queue: text(lane, "queue") } };
+  const limits = kind === undefined ? maybeText(lane, "standard") : maybeText(kind, "lanes");
+  return limits === null ? null : (JSON.parse(limits) as LaneLimits);
+}
+
 /** Lanes with jobs that may start none now; most jobs first. */
 export async function throttledLanes(driver: Driver, limit: number): Promise<LaneState[]> {
   const rows = await driver.read({ name: "throttledLanes", params: { now: driver.now(), limit } });
@@ -127,6 +156,16 @@ export async function throttledLanes(driver: Driver, limit: number): Promise<Lan
         paused || rateOpensAt !== null || (concurrency !== null && running >= concurrency),
     )
     .sort((a, b) => b.waiting - a.waiting);
+}
+
+/** Jobs that are looked at for the lanes with most of them. */
+const TOP_SCAN = 4_000;
+
+/** The lanes of a queue with most jobs, as far as can be told by those that are due longest and shortest; most jobs first. */
+export async function topLanes(driver: Driver, queue: string, limit: number): Promise<LaneState[]> {
+  const params = { now: driver.now(), queue, scan: TOP_SCAN, limit };
+  const rows = await driver.read({ name: "topLanes", params });
+  return rows.map(laneState).sort((a, b) => b.waiting - a.waiting || (a.key < b.key ? -1 : 1));
 }
 
 /** What queues with limits use of them. */

@@ -4,7 +4,7 @@
  */
 import type { Renewal } from "../store.ts";
 import type { Call, Row } from "./catalogue.ts";
-import { flag, text } from "./rows.ts";
+import { flag, maybeNumber, text } from "./rows.ts";
 
 /** A connection that can do one thing. */
 export interface RenewalConnection {
@@ -18,11 +18,12 @@ export function renewCall(session: number, now: number | null): Call {
 
 export function readRenewal(rows: readonly Row[]): Renewal {
   const [row] = rows;
-  if (row === undefined) return { alive: false, cancels: [], gone: [], stop: false };
+  if (row === undefined) return { alive: false, wishes: [], gone: [], stop: false, quietAt: null };
   return {
     alive: true,
     stop: flag(row, "stop"),
-    cancels: JSON.parse(text(row, "cancels")) as Renewal["cancels"],
+    quietAt: maybeNumber(row, "quiet_at"),
+    wishes: JSON.parse(text(row, "wishes")) as Renewal["wishes"],
     gone: JSON.parse(text(row, "gone")) as Renewal["gone"],
   };
 }

@@ -6,11 +6,15 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
+import { StoreError } from "../errors.ts";
 import { idAt } from "../policy/id.ts";
-import type { DutyState, PruneReport } from "../store.ts";
+import type { DutyState, PruneReport, SchemaState } from "../store.ts";
+import { MOVED_TO } from "./admin.ts";
 import { placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { maybeText, number, queueSettings, text } from "./rows.ts";
+
+const DAY_MS = 86_400_000;
 
 interface Rule {
   readonly states: readonly ("done" | "dead" | "cancelled")[];
@@ -45,6 +49,18 @@ export class Retention {
     }));
   }
 
+  async schemaState(): Promise<SchemaState> {
+    const [row] = await this.#driver.read({ name: "schemaState", params: { moved: MOVED_TO } });
+    // The tables were there when this client was opened.
+    if (row === undefined) throw new StoreError("SCHEMA_MISSING", "The database has no Holdfast schema.");
+    return {
+      version: number(row, "version"),
+      name: text(row, "name"),
+      appliedAt: number(row, "applied_at"),
+      movedTo: maybeText(row, "moved_to"),
+    };
+  }
+
   async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {
     const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
     const own = rows.flatMap((row) => {
@@ -63,7 +79,22 @@ export class Retention {
     ];
     const report = { done: 0, dead: 0, cancelled: 0, partitions };
     for (const rule of rules) await this.#apply(rule, batch, report);
+    await this.#forgetBatches(rules, batch);
     return report;
+  }
+
+  /**
+   * Batches of which no job is left. Only those that are older than what is kept shortest are looked at: of the others the
+   * jobs are there still, as a rule, and each would cost a look every time.
+   */
+  async #forgetBatches(rules: readonly Rule[], batch: number): Promise<void> {
+    const kept = rules.map(({ keepMs }) => keepMs).filter((ms) => ms > 0);
+    const before = idAt(Math.max(0, this.#clock.now() - (kept.length === 0 ? DAY_MS : Math.min(...kept))));
+    for (;;) {
+      const gone = await this.#driver.write({ name: "forgetBatches", params: { before, limit: batch } });
+      if (gone.length < batch) return;
+      await turn();
+    }
   }
 
   async #apply(

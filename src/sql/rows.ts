@@ -8,6 +8,7 @@ import type { ClaimedJob, Counted, Job, JobExtras, JobState } from "../job.ts";
 import { WAITING_AT } from "../job.ts";
 import { DEFAULT_ATTEMPTS } from "../transition.ts";
 import { decodeFailures } from "../policy/failure.ts";
+import { NO_SETTINGS } from "../policy/no-settings.ts";
 import type { Hold, QueueSettings, WorkerState } from "../store.ts";
 import type { Row } from "./catalogue.ts";
 
@@ -89,6 +90,7 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     attempt: from.attempt,
     crashes: rest === null ? 0 : number(rest, "crashes"),
     begun: rest !== null && flag(rest, "begun"),
+    undoing: rest !== null && flag(rest, "undoing"),
     maxAttempts: from.max_attempts,
     timeoutMs: rest === null ? null : maybeNumber(rest, "timeout_ms"),
     errors: rest === null ? null : maybeText(rest, "errors"),
@@ -156,18 +158,6 @@ export function job(row: Row): Job {
   };
 }
 
-export const NO_SETTINGS: QueueSettings = {
-  concurrency: null,
-  rate: null,
-  weight: null,
-  backoff: null,
-  retention: null,
-  cooldown: null,
-  slots: null,
-  total: null,
-  breaker: null,
-};
-
 /** A queue's settings; `cooldown` has columns of its own, because a statement reads it. */
 export function queueSettings(row: Row): QueueSettings {
   const stored = (json(maybeText(row, "settings")) ?? {}) as Partial<QueueSettings>;
@@ -200,10 +190,14 @@ export function worker(row: Row): WorkerState {
     version: text(row, "version"),
     queues: json(text(row, "queues")) as Record<string, number>,
     names: json(text(row, "names")) as string[],
+    runtime: maybeText(row, "runtime"),
+    release: maybeText(row, "release"),
+    versions: (json(maybeText(row, "versions")) ?? {}) as Record<string, number>,
     startedAt: new Date(number(row, "started_at")),
     beatAt: new Date(number(row, "beat_at")),
     leaseUntil: new Date(number(row, "lease_until")),
     stopping: maybeNumber(row, "stop_requested_at") !== null,
+    quietAt: row["quiet_at"] === null ? null : new Date(number(row, "quiet_at")),
     jobs: json(text(row, "jobs")) as string[],
   };
 }

@@ -11,9 +11,9 @@
  * Not here: which slots fire (policy/schedule.ts), when to look (maintenance/scheduler.ts).
  */
 import { StoreError } from "../errors.ts";
-import type { Enqueued, JobExtras, NewJob } from "../job.ts";
+import type { Enqueued, JobState, NewJob } from "../job.ts";
 import { clampInstant } from "../policy/duration.ts";
-import { describeFailure } from "../policy/failure.ts";
+import { decodeFailures, describeFailure } from "../policy/failure.ts";
 import {
   jitterOf,
   planSlots,
@@ -24,19 +24,21 @@ import {
   slotsWithout,
   timingOf,
 } from "../policy/schedule.ts";
+import { type KeptRun, lateMsOf, ranMsOf } from "../policy/schedule-run.ts";
 import type {
   Backfilled,
   BackfillRange,
   DueSchedules,
   FiredSlot,
   ScheduleRow,
+  ScheduleRunRow,
   SlotReport,
   Triggered,
 } from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { enqueueScript, type PlacedJob } from "./enqueue.ts";
-import { maybeNumber, maybeText, number, text } from "./rows.ts";
+import { extras, flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 /** Ids of a schedule's jobs that may still be live: more would be triggers by hand that never end. */
 const mostJobs = 100;
@@ -135,7 +137,7 @@ export class Schedules {
       if (row === undefined) return null;
       const now = number(row, "now");
       const current = readSpec(text(row, "spec"), maybeText(row, "edits"));
-      const job = newJob(name, current, newId(), null, now);
+      const job = newJob(name, current, newId(), { slot: null, now, by: "hand" });
       const [outcome] = yield* insert([job], placing, at);
       const { id, status } = outcome as Enqueued;
       yield {
@@ -148,7 +150,7 @@ export class Schedules {
           lastRunAt: null,
           lastJobId: id,
           jobs: jobsText([...(yield* liveOf(row)), id]),
-          recent: recentText(row, [{ id, at: now }]),
+          recent: recentText(row, [{ id, at: now, by: "hand" }]),
           fired: 0,
           skipped: 0,
           missed: 0,
@@ -181,7 +183,10 @@ export class Schedules {
       if (range.dryRun || found.slots.length === 0)
         return { ...found, slots: found.slots.map((slot) => ({ at: slot, made: null })) };
       // Due now, not then: they stand behind what is waiting, and are no backlog of weeks.
-      const jobs = found.slots.map((slot) => ({ ...newJob(name, spec, newId(), slot, now), runAt: null }));
+      const jobs = found.slots.map((slot) => ({
+        ...newJob(name, spec, newId(), { slot, now, by: "backfill" }),
+        runAt: null,
+      }));
       const outcomes = yield* insert(jobs, placing, at);
       const slots = found.slots.map((slot, i) => ({
         at: slot,
@@ -196,6 +201,25 @@ export class Schedules {
       );
       return { ...found, slots };
     });
+  }
+
+  /** Slots have their jobs' ids for 30 days; jobs by hand, and those of rarer slots, are among the schedule's `recent`. */
+  async runs(name: string, limit: number): Promise<ScheduleRunRow[] | null> {
+    const [schedule] = await this.list(name);
+    if (schedule === undefined) return null;
+    const rows = await this.#driver.read({ name: "newestSlots", params: { name, limit } });
+    const made = new Map<string, ScheduleRow["recent"][number]>();
+    for (const row of rows) made.set(text(row, "job"), { id: text(row, "job"), at: number(row, "at") });
+    for (const one of schedule.recent) if (!made.has(one.id)) made.set(one.id, one);
+    const newest = [...made.values()].sort((a, b) => b.at - a.at).slice(0, limit);
+    const kept = await this.#kept(newest.map(({ id }) => id));
+    return newest.map((run) => runOf(run, kept.get(run.id), schedule.spec?.jitterMs ?? 0));
+  }
+
+  async #kept(ids: readonly string[]): Promise<ReadonlyMap<string, Row>> {
+    if (ids.length === 0) return new Map();
+    const rows = await this.#driver.read({ name: "slotJobs", params: { now: this.#driver.now(), ids } });
+    return new Map(rows.map((row) => [text(row, "id"), row]));
   }
 
   async due(): Promise<DueSchedules> {
@@ -315,7 +339,7 @@ function* act(
   const queued = waitingAt === null ? plan.fire : [waitingAt, ...plan.fire];
   const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
   if (fire.length === 0 && waiting === waitingAt && plan.nextAt === maybeNumber(row, "next_at")) return null;
-  const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), slot, env.now));
+  const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), { slot, now: env.now }));
   const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.placing, env.at);
   const fired: FiredSlot[] = [];
   for (const [i, { status, id }] of outcomes.entries())
@@ -451,8 +475,13 @@ function readable(row: Row): ScheduleSpec | null {
   }
 }
 
-function newJob(name: string, spec: ScheduleSpec, id: string, slot: number | null, now: number): NewJob {
-  const extras = { ...spec.extras, schedule: { name, at: slot ?? now } } as JobExtras;
+function newJob(
+  name: string,
+  spec: ScheduleSpec,
+  id: string,
+  { slot, now, by }: { slot: number | null; now: number; by?: "hand" | "backfill" },
+): NewJob {
+  const made = { name, at: slot ?? now, ...(by === undefined ? {} : { by }) };
   return {
     id,
     name: spec.job,
@@ -468,7 +497,7 @@ function newJob(name: string, spec: ScheduleSpec, id: string, slot: number | nul
     context: spec.context ?? `schedule ${name}`,
     parentId: null,
     deadlineAt: null,
-    extras,
+    extras: { ...spec.extras, schedule: made },
   };
 }
 
@@ -483,12 +512,12 @@ function idsOf(row: Row): string[] {
 }
 
 /** The newest jobs that it made, newest last, with one more or several. */
-function recentText(row: Row, made: readonly { readonly id: string; readonly at: number }[]): string {
+function recentText(row: Row, made: ScheduleRow["recent"]): string {
   return JSON.stringify([...recentOf(row), ...made].slice(-mostRecent));
 }
 
-function recentOf(row: Row): { id: string; at: number }[] {
-  const isMade = (made: unknown): made is { id: string; at: number } => {
+function recentOf(row: Row): ScheduleRow["recent"] {
+  const isMade = (made: unknown): made is ScheduleRow["recent"][number] => {
     const { id, at } = (made ?? {}) as { id?: unknown; at?: unknown };
     return typeof id === "string" && /^[0-9a-f-]{36}$/.test(id) && Number.isSafeInteger(at);
   };
@@ -502,6 +531,40 @@ function recentOf(row: Row): { id: string; at: number }[] {
 
 function jobsText(ids: readonly string[]): string {
   return JSON.stringify([...new Set(ids)].slice(-mostJobs));
+}
+
+/** `row`: what is kept of its job. Only what a slot made by itself can be late. */
+function runOf(
+  { id, at, by: asked }: ScheduleRow["recent"][number],
+  row: Row | undefined,
+  jitterMs: number,
+): ScheduleRunRow {
+  if (row === undefined) {
+    const unknown = { attempt: null, startedAt: null, endedAt: null, lateMs: null, ranMs: null };
+    return { at, by: asked ?? "slot", jobId: id, state: null, ...unknown };
+  }
+  const by = asked ?? extras(row)?.schedule?.by ?? "slot";
+  const kept: KeptRun = {
+    attempt: number(row, "attempt"),
+    crashes: number(row, "crashes"),
+    throttles: number(row, "throttles"),
+    runAt: number(row, "run_at"),
+    startedAt: maybeNumber(row, "started_at"),
+    endedAt: maybeNumber(row, "ended_at"),
+    stepped: flag(row, "stepped"),
+    failures: decodeFailures(maybeText(row, "errors")),
+  };
+  return {
+    at,
+    by,
+    jobId: id,
+    state: text(row, "state") as JobState,
+    attempt: kept.attempt,
+    startedAt: kept.startedAt,
+    endedAt: kept.endedAt,
+    lateMs: by === "slot" ? lateMsOf(at, kept, jitterMs) : null,
+    ranMs: ranMsOf(kept),
+  };
 }
 
 function scheduleRow(row: Row): ScheduleRow {

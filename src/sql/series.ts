@@ -25,6 +25,8 @@ import { maybeNumber, maybeText, number, text } from "./rows.ts";
 /** Stands for all workers in minutes that are long over, and for all kinds in sums. */
 const TOGETHER = "";
 const HOUR = 3_600_000;
+/** How far a line's id may be from its instant. */
+const momentMs = 1_000;
 
 export class Series {
   readonly #driver: Driver;
@@ -111,13 +113,13 @@ export class Series {
   async load({ since, until, stepMs }: Parameters<Store["load"]>[0]): Promise<LoadRow[]> {
     const minutes = minutesOf(since, until, stepMs);
     const rows = await this.#driver.read({ name: "load", params: { minutes, step: stepMs } });
-    return rows.map((row) => ({
-      at: number(row, "at"),
-      source: text(row, "source"),
-      name: text(row, "name"),
-      sum: number(row, "sum"),
-      minutes: number(row, "minutes"),
-    }));
+    return rows.map(stepRow);
+  }
+
+  async gaugeSteps({ since, until, stepMs, names }: Parameters<Store["gaugeSteps"]>[0]): Promise<LoadRow[]> {
+    const minutes = minutesOf(since, until, stepMs);
+    const rows = await this.#driver.read({ name: "gaugeSteps", params: { names, minutes, step: stepMs } });
+    return rows.map(stepRow);
   }
 
   async putEvents(rows: readonly EventRow[]): Promise<void> {
@@ -126,7 +128,9 @@ export class Series {
   }
 
   async events(query: EventQuery): Promise<EventRow[]> {
-    return (await this.#driver.read({ name: "events", params: { ...query } })).map(eventRow);
+    // An id carries its instant (within a moment): without this bound a look at the last minute would walk through all lines.
+    const from = idAt(Math.max(0, query.since - momentMs));
+    return (await this.#driver.read({ name: "events", params: { ...query, from } })).map(eventRow);
   }
 
   async putLogLines(rows: readonly LogLineRow[], most: number): Promise<void> {
@@ -150,6 +154,16 @@ export class Series {
     };
     await this.#driver.write({ name: "forgetSeries", params });
   }
+}
+
+function stepRow(row: Row): LoadRow {
+  return {
+    at: number(row, "at"),
+    source: text(row, "source"),
+    name: text(row, "name"),
+    sum: number(row, "sum"),
+    minutes: number(row, "minutes"),
+  };
 }
 
 function metricRow(row: Row): MetricRow {

@@ -4,12 +4,13 @@
  *   settle ─┬─ all done, nothing to free ─▶ one statement (doneAlike, done)
  *           └─ else ─▶ end · again · wait · undo in one transaction
  *   either gives back what jobs with limits were counted in (gates.ts), and then lets go who waits for their ends
- *   takeOver: the same for jobs of dead sessions
+ *   takeOver: the same for jobs of dead sessions; wrest: for one that is taken out of its holder's hands
  *
  * Invariants: a row moves only for whoever holds it; spent claims go with the last statement; batches go in id order.
  * Not here: what becomes of a job (transition.ts), when batches are written (worker/settler.ts).
  */
 import type { Clock } from "../clock.ts";
+import { appendFailure } from "../policy/failure.ts";
 import type { Transition, UserTx, Wake } from "../store.ts";
 import type { Call, Params, Row, RowList, Script } from "./catalogue.ts";
 import type { Ended } from "./dependencies.ts";
@@ -17,6 +18,7 @@ import type { Driver } from "./driver.ts";
 import { type Flows, suspendScript } from "./flows.ts";
 import { uncount } from "./gates.ts";
 import { flag, text } from "./rows.ts";
+import { type Granted, type GivenBack, grantScript } from "./wishes.ts";
 
 export interface SettlesDeps {
   readonly driver: Driver;
@@ -60,10 +62,31 @@ export class Settles {
   async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
     const dead = transitions.filter(endsBadly).map(({ id }) => id);
     const undoable = await this.#flows.undoable(dead);
-    const given = transitions.map((one) =>
-      undoable.has(one.id) && endsBadly(one) ? { ...one, undo: true } : one,
-    );
+    const at = this.#clock.now();
+    const given = transitions.map((one) => {
+      const state = undoable.get(one.id);
+      if (state === undefined || one.move !== "end" || !endsBadly(one)) return one;
+      if (state === "undo") return { ...one, undo: true };
+      // What is being undone is not cancelled once more, and who gives it up says so.
+      return one.state === "cancelled" ? onceMore(one) : { ...one, errors: notUndone(one, at) };
+    });
     return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
+  }
+
+  /** As whoever holds them would end them; where that one has died, as whoever takes over. Nothing is undone. */
+  async wrest(
+    given: readonly { readonly session: number; readonly end: Transition }[],
+  ): Promise<Set<string>> {
+    const moved = new Set<string>();
+    for (const [session, held] of Map.groupBy(given, (one) => one.session)) {
+      const ends = held.map(({ end }) => end);
+      for (const id of await this.settle(session, ends, [])) moved.add(id);
+      const rest = ends.filter(({ id }) => !moved.has(id));
+      if (rest.length === 0) continue;
+      for (const id of await this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, rest, []))
+        moved.add(id);
+    }
+    return moved;
   }
 
   async #apply(
@@ -140,21 +163,29 @@ export class Settles {
     let rows: Row[];
     if (calls.length === 1 && only !== undefined && waits.length + undone.length + counted.length === 0) {
       rows = await this.#driver.write(only, "settle");
+      // Rarely any; should this process die here, the sweep grants them.
+      await this.grant(asked(rows));
     } else {
       const session = Number(fence["session"] ?? 0);
       const at = this.#clock.now();
-      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+      const all = function* (): Script<{ rows: Row[]; freed: string[]; granted: Granted }> {
         const rows: Row[] = [];
         for (const call of calls) rows.push(...(yield call));
-        if (waits.length > 0) rows.push(...(yield* suspendScript(session, waits, now, spent, at)));
+        const slept = waits.length === 0 ? [] : yield* suspendScript(session, waits, now, spent);
+        rows.push(...slept);
         const moved = ids(rows);
         const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
         if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
-        return { rows, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
+        // Last, because what is wished of a run that is to be undone depends on that.
+        const own = new Map(waits.map(({ id, token }) => [id, token]));
+        const sleepers = [...ids(slept)].map((id) => ({ id, token: own.get(id) ?? null }));
+        const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
+        return { rows, granted, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
       };
       const settled = await this.#driver.transaction(all, "settle");
       rows = settled.rows;
       this.#wakeFreed(settled.freed);
+      await this.#tellGranted(settled.granted);
     }
     const moved = await this.#tellWatchers(ended, rows);
     for (const id of committed) moved.add(id);
@@ -178,6 +209,20 @@ export class Settles {
       );
     }
     return ids(rows);
+  }
+
+  /** Grants what is wished of jobs that are given back. */
+  async grant(given: readonly GivenBack[]): Promise<void> {
+    if (given.length === 0) return;
+    const now = this.#driver.now();
+    const at = this.#clock.now();
+    await this.#tellGranted(await this.#driver.transaction(() => grantScript(given, now, at), "settle"));
+  }
+
+  async #tellGranted({ watched, woken, asked }: Granted): Promise<void> {
+    for (const session of asked) this.#wake({ kind: "cancel", session });
+    await this.tellEnds(watched.map((id) => ({ id, state: "cancelled" })));
+    if (woken) this.#wake({ kind: "any" });
   }
 
   /** Lets go what waits for these, wherever they ended. */
@@ -241,9 +286,21 @@ function doneCall(
   return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
 }
 
+/** Of what was given back: what somebody wishes something of. */
+function asked(rows: readonly Row[]): GivenBack[] {
+  return rows
+    .filter((row) => row["asked"] === true || row["asked"] === 1)
+    .map((row) => ({ id: text(row, "id"), token: null }));
+}
+
 /** It stands in counts of limits. */
 function isCounted(transition: Transition): boolean {
   return transition.counted !== undefined;
+}
+
+function notUndone({ errors, attempt }: Transition, at: number): string {
+  const message = "UNDO_FAILED: its workers died before its steps were undone";
+  return appendFailure(errors, { at, attempt, message, stack: null });
 }
 
 /** Nothing to free and nothing to drop: what becomes of most jobs. */
@@ -321,5 +378,6 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     throttled: throttled ? 1 : 0,
     begun,
     note: transition.note ?? null,
+    cancellable: transition.cancellable === true || transition.errorGroup !== undefined,
   };
 }

@@ -17,6 +17,7 @@ import type {
   SessionInfo,
   Store,
   StoreCounters,
+  PauseOutcome,
   StoreEvents,
   UserTx,
   Wake,
@@ -29,7 +30,8 @@ import { Cluster } from "./cluster.ts";
 import type { Driver, Rider } from "./driver.ts";
 import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Gates } from "./gates.ts";
-import { type Ended, enqueueWithAfter } from "./dependencies.ts";
+import { enqueueGroup } from "./batches.ts";
+import type { Ended } from "./dependencies.ts";
 import { editScript, judgeScript, placesOf } from "./edits.ts";
 import { Flows } from "./flows.ts";
 import { SqlInsight } from "./insight.ts";
@@ -39,14 +41,23 @@ import { Series } from "./series.ts";
 import { Causes } from "./triage.ts";
 import { Forks } from "./forks.ts";
 import { type Placing, Schedules } from "./schedules.ts";
-import { LaneNumbers, type LaneOf, LaneSettings, resolveLanes, queueUse, throttledLanes } from "./lanes.ts";
+import {
+  LaneNumbers,
+  type LaneOf,
+  LaneSettings,
+  resolveLanes,
+  queueUse,
+  throttledLanes,
+  topLanes,
+} from "./lanes.ts";
 import { SqlOverrides } from "./overrides.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "./lines.ts";
 import { readRenewal, renewCall } from "./renewal.ts";
 import { Retention } from "./retention.ts";
 import { Settles } from "./settles.ts";
+import { pauseScript, resumeScript } from "./wishes.ts";
 import { placeOf } from "./place.ts";
-import { claimedJob, flag, number, text } from "./rows.ts";
+import { claimedJob, flag, maybeNumber, number, text } from "./rows.ts";
 
 export class SqlStore implements Store {
   readonly dialect: Driver["dialect"];
@@ -132,7 +143,7 @@ export class SqlStore implements Store {
     await this.#learnLanes(jobs);
     const placed = jobs.map((job) => this.#placed(job, this.#lines, this.#laneNumbers));
     const at = this.#clock.now();
-    return this.#driver.transaction(() => enqueueWithAfter(placed, now, at, true));
+    return this.#driver.transaction(() => enqueueGroup(placed, now, at, true));
   }
 
   #placed(job: NewJob, lines: Lines, lanes: LaneNumbers): PlacedJob {
@@ -222,7 +233,7 @@ export class SqlStore implements Store {
       const unknownLanes = numbers.unknown(jobs, monotonic);
       if (unknownLanes.length > 0) lanes.learn(yield* resolveLanes(unknownLanes, now));
       const placed = jobs.map((job) => placedJob(job, own, lanes));
-      return yield* enqueueWithAfter(placed, now, at, tx.sync);
+      return yield* enqueueGroup(placed, now, at, tx.sync);
     };
     const wakes = new Map(
       jobs.map((job) => [
@@ -265,6 +276,10 @@ export class SqlStore implements Store {
       leaseMs,
       queues: JSON.stringify(info.queues),
       names: JSON.stringify(info.names),
+      runtime: info.runtime ?? null,
+      release: info.release ?? null,
+      versions: info.versions === undefined ? null : JSON.stringify(info.versions),
+      quietAt: info.quietAt ?? null,
     };
     const [row] = await this.#driver.write({ name: "openSession", params }, "settle");
     return number(row as Row, "id");
@@ -283,12 +298,22 @@ export class SqlStore implements Store {
 
   async orphans(limit: number): Promise<ClaimedJob[]> {
     const rows = await this.#driver.read({ name: "orphans", params: { now: this.#driver.now(), limit } });
+    return rows.map((row) => ({
+      ...claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
+      leaseUntil: maybeNumber(row, "lease_until"),
+    }));
+  }
+
+  async held(wanted: readonly string[]): Promise<ClaimedJob[]> {
+    const rows = await this.#driver.read({ name: "heldJobs", params: { ids: wanted.filter(isId) } });
     return rows.map((row) =>
       claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
     );
   }
 
   async burySessions(): Promise<number> {
+    const strays = await this.#driver.read({ name: "strayWishes", params: { limit: 500 } });
+    await this.#settles.grant(strays.map((row) => ({ id: text(row, "id"), token: null })));
     return (await this.#driver.write({ name: "bury", params: { now: this.#driver.now() } })).length;
   }
 
@@ -297,6 +322,12 @@ export class SqlStore implements Store {
   settle: Store["settle"] = (session, transitions, spent) =>
     this.#settles.settle(session, transitions, spent);
   takeOver: Store["takeOver"] = (transitions) => this.#settles.takeOver(transitions);
+  async wrest(given: Parameters<Store["wrest"]>[0]): Promise<Set<string>> {
+    const moved = await this.#settles.wrest(given);
+    const ended = given.filter(({ end }) => moved.has(end.id));
+    for (const session of new Set(ended.map((one) => one.session))) this.wake({ kind: "cancel", session });
+    return moved;
+  }
 
   async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
     return (
@@ -315,15 +346,25 @@ export class SqlStore implements Store {
   list: Store["list"] = (filter, page) => this.#jobs.list(filter, page);
   ids: Store["ids"] = (filter, page) => this.#jobs.ids(filter, page);
   count: Store["count"] = (filter) => this.#jobs.count(filter);
-  cancel: Store["cancel"] = async (wanted, reason) => {
+  cancel: Store["cancel"] = async (wanted, reason, { undo } = { undo: true }) => {
     const ended: Ended[] = [];
-    const outcomes = await this.#jobs.cancel(wanted, reason, {
+    const outcomes = await this.#jobs.cancel(wanted, reason, undo, {
       ask: (session) => this.wake({ kind: "cancel", session }),
       ended: (id) => ended.push({ id, state: "cancelled" }),
       again: () => this.wake({ kind: "any" }),
     });
     await this.#settles.tellEnds(ended);
     return outcomes;
+  };
+  async pause(wanted: readonly string[], reason: string): Promise<Map<string, PauseOutcome>> {
+    const now = this.#driver.now();
+    const { outcomes, asked } = await this.#driver.transaction(() => pauseScript(wanted, reason, now));
+    for (const session of asked) this.wake({ kind: "cancel", session });
+    return outcomes;
+  }
+  resume: Store["resume"] = (wanted) => {
+    const now = this.#driver.now();
+    return this.#driver.transaction(() => resumeScript(wanted, now));
   };
   delete: Store["delete"] = (wanted, running = "stop") =>
     this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
@@ -355,6 +396,9 @@ export class SqlStore implements Store {
 
   recordSteps: Store["recordSteps"] = (session, steps, tx) => this.#flows.recordSteps(session, steps, tx);
   steps: Store["steps"] = (job) => this.#flows.steps(job);
+  stepsBefore: Store["stepsBefore"] = (job, page) => this.#flows.stepsBefore(job, page);
+  openSteps: Store["openSteps"] = (job) => this.#flows.openSteps(job);
+  countSteps: Store["countSteps"] = (job) => this.#flows.countSteps(job);
   step: Store["step"] = (job, name) => this.#flows.step(job, name);
   takeSignal: Store["takeSignal"] = (session, wait) => this.#flows.takeSignal(session, wait);
   startCall: Store["startCall"] = async (session, call) => {
@@ -364,6 +408,7 @@ export class SqlStore implements Store {
   };
   signal: Store["signal"] = (signal) => this.#flows.signal(signal);
   commit: Store["commit"] = (tx, session, transition) => this.#settles.commit(tx, session, transition);
+  waitersFor: Store["waitersFor"] = (topic, limit) => this.#flows.waitersFor(topic, limit);
   stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
   saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
   undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
@@ -389,7 +434,7 @@ export class SqlStore implements Store {
 
   // Queues, holds, workers, kinds, state (cluster.ts)
 
-  queues: Store["queues"] = () => this.#cluster.queues();
+  queues: Store["queues"] = (upTo) => this.#cluster.queues(upTo);
   backlog: Store["backlog"] = () => this.#cluster.backlog();
   setQueue: Store["setQueue"] = (name, change) =>
     this.#cluster.setQueue(name, change).then(() => {
@@ -404,12 +449,14 @@ export class SqlStore implements Store {
   setLane: Store["setLane"] = (queue, key, change) =>
     this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
   lanes: Store["lanes"] = (query) => this.#lanes.list(query);
+  topLanes: Store["topLanes"] = (queue, limit) => topLanes(this.#driver, queue, limit);
   queueUse: Store["queueUse"] = () => queueUse(this.#driver);
   throttledLanes: Store["throttledLanes"] = (limit) => throttledLanes(this.#driver, limit);
   overrides: Store["overrides"] = (which) => this.#overrides.list(which);
   beginOverride: Store["beginOverride"] = (target, back, until) => this.#overrides.begin(target, back, until);
   forgetOverride: Store["forgetOverride"] = (target, keys, untilAt) =>
     this.#overrides.forget(target, keys, untilAt);
+  resetLane: Store["resetLane"] = (queue, key, drop) => this.#lanes.reset(queue, key, drop);
   untuneLane: Store["untuneLane"] = (queue, key) => this.#overrides.untuneLane(queue, key);
   place: Store["place"] = async (id) => {
     const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
@@ -434,11 +481,15 @@ export class SqlStore implements Store {
       return cleared;
     });
   workers: Store["workers"] = () => this.#cluster.workers();
+  lostWorkers: Store["lostWorkers"] = () => this.#cluster.lostWorkers();
+  overdueJobs: Store["overdueJobs"] = (graceMs, most) => this.#cluster.overdueJobs(graceMs, most);
   stopWorkers: Store["stopWorkers"] = async (sessions) => {
     const stopped = await this.#cluster.stopWorkers(sessions);
     for (const session of stopped) this.wake({ kind: "stop", session });
     return stopped.length;
   };
+  quietWorkers: Store["quietWorkers"] = (sessions) => this.#hush("quietWorkers", sessions);
+  resumeWorkers: Store["resumeWorkers"] = (sessions) => this.#hush("resumeWorkers", sessions);
   kinds: Store["kinds"] = () => this.#cluster.kinds();
   registerKinds: Store["registerKinds"] = (kinds) => this.#cluster.registerKinds(kinds);
   getState: Store["getState"] = (key) => this.#cluster.getState(key);
@@ -461,6 +512,7 @@ export class SqlStore implements Store {
   fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
   backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
     this.#schedules.backfill(name, range, newId);
+  scheduleRuns: Store["scheduleRuns"] = (name, limit) => this.#schedules.runs(name, limit);
   dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
@@ -476,6 +528,12 @@ export class SqlStore implements Store {
   endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
 
   /** Workers time the next slot, and a budget's next token: they must know of a change. */
+  async #hush(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number> {
+    const asked = await this.#cluster.hushWorkers(name, sessions);
+    for (const session of asked) this.wake({ kind: "quiet", session });
+    return asked.length;
+  }
+
   #told<T>(changed: Promise<T>): Promise<T> {
     return changed.then((result) => {
       this.wake({ kind: "settings" });
@@ -491,6 +549,7 @@ export class SqlStore implements Store {
   putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
   gauges: Store["gauges"] = (query) => this.#series.gauges(query);
   load: Store["load"] = (query) => this.#series.load(query);
+  gaugeSteps: Store["gaugeSteps"] = (query) => this.#series.gaugeSteps(query);
   putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
   events: Store["events"] = (query) => this.#series.events(query);
   forgetSeries: Store["forgetSeries"] = async (before) => {
@@ -507,6 +566,7 @@ export class SqlStore implements Store {
 
   duty: Store["duty"] = (name, everyMs, by = null) => this.#retention.duty(name, everyMs, by);
   duties: Store["duties"] = () => this.#retention.duties();
+  schemaState: Store["schemaState"] = () => this.#retention.schemaState();
   prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
 
   async tidy(): Promise<void> {
@@ -529,6 +589,10 @@ export class SqlStore implements Store {
     };
   }
 
+  get poolUse(): Store["poolUse"] {
+    return this.#driver.poolUse;
+  }
+
   get listening(): boolean {
     return this.#driver.listening;
   }
@@ -540,6 +604,11 @@ export class SqlStore implements Store {
 
   wakeHere(wake: Wake): void {
     for (const listener of this.#listeners) listener(wake);
+  }
+
+  async writable(): Promise<boolean> {
+    const [row] = await this.#driver.read({ name: "writable", params: {} });
+    return row === undefined || flag(row, "writable");
   }
 
   async now(): Promise<number> {

@@ -23,7 +23,7 @@ import type { Handle } from "./handle.ts";
 import { migrations } from "./migrations.ts";
 
 /** Keyed by the number that `job` gives; a claim's list is of numbers too. */
-const NUMBERED: readonly string[] = ["ready", "history"];
+const NUMBERED: readonly string[] = ["ready", "history", "member"];
 
 interface Entry {
   readonly type: string;

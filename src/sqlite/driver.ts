@@ -68,6 +68,7 @@ export class SqliteDriver implements Driver {
   readonly isDuplicate: (error: unknown) => boolean = isDuplicate;
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
+  readonly poolUse = null;
   readonly proof = (): null => null;
   readonly rider = (): null => null;
   #session: SqliteSession;
@@ -325,7 +326,7 @@ export class SqliteDriver implements Driver {
 
   inspect(): Promise<Inspection> {
     const path = this.#watch === null ? null : this.#path;
-    return this.#patiently(() => inspect(this.#session.handle, path, this.#options.schema));
+    return this.#patiently(() => inspect(this.#session.handle, path));
   }
 
   async dropOld(): Promise<number> {

@@ -8,9 +8,17 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { seqOf } from "./seq.ts";
 
+/**
+ * What a job waits for (`d`) has ended, or is gone, and the job has yet to hear of it. Who waits until it is done hears nothing of
+ * another end while it can be retried.
+ */
+export const unheard = (t: Tables): string => `
+        d.state is null and not exists (select 1 from ${t.ready} k where k.seq = ${seqOf(t).of("d.on_job")})
+          and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.seq = ${seqOf(t).of("d.on_job")}), 'gone') in ('done', 'gone'))`;
+
 export function flowStatements(t: Tables, alive: string) {
   const seq = seqOf(t);
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label`;
+  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   /** An open sleep or wait keeps the instant that it was given first. */
   const upsert = `
       on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
@@ -24,15 +32,13 @@ export function flowStatements(t: Tables, alive: string) {
   /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
   const strays = `
       select 'topic' as kind, topic as id, null as state from (
-        select distinct s.topic from ${t.signal} g join ${t.step} s on s.topic = g.topic and s.state = 'open'
-        join ${t.job} j on j.id = s.job join ${t.ready} r on r.seq = j.seq and r.token is null and r.waits is not null and r.run_at > :now
+        select distinct s.topic from ${t.signal} g cross join ${t.step} s on s.topic = g.topic and s.state = 'open'
+        join ${t.job} j on j.id = s.job join ${t.ready} r on r.seq = j.seq and r.token is null and r.waits <> 'resume' and r.run_at > :now
         where g.expires_at > :now limit :limit) stranded
       union all
       select 'end', id, state from (
-        select distinct d.on_job as id, coalesce(h.state, 'cancelled') as state from ${t.dependency} d
-        left join ${t.history} h on h.seq = ${seq.of("d.on_job")}
-        where d.state is null and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of("d.on_job")})
-          and (d.policy <> 'wait' or h.state = 'done')
+        select distinct d.on_job as id, coalesce((select h.state from ${t.history} h where h.seq = ${seq.of("d.on_job")}), 'cancelled') as state
+        from ${t.dependency} d where ${unheard(t)}
         limit :limit) ended
       union all
       select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`;
@@ -40,40 +46,44 @@ export function flowStatements(t: Tables, alive: string) {
     recordSteps: `
       insert into ${t.step} (${columns})
       select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
-        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.output, :rows.error, :rows.label
+        case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.given, :rows.output, :rows.error, :rows.label
       where ${held(":rows.job", ":rows.token")}
       ${upsert}
       returning job, name, wake_at`,
     findSteps: `select * from ${t.step} where job = :id order by seq, name`,
+    stepsBefore: `select * from ${t.step} where job = :id and seq < :before order by seq desc limit :limit`,
+    openSteps: `
+      select s.* from (select job, name from ${t.step} where job = :id and state = 'open' and name <> '$undo' limit :limit) o
+      cross join ${t.step} s on s.job = o.job and s.name = o.name`,
+    countSteps: `select count(*) as n from (select 1 from ${t.step} where job = :id and seq < :before limit :limit) one`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
       from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line where h.seq = ${seq.of(":id")}`,
     // As of the fork's first attempt: a failure that the handler answered is not tried again (flow/replay.ts).
     copySteps: `
-      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, output, error, label)
-      select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, output, error, label from ${t.step} where job = :id and seq < :before`,
+      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
+      select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output, error, label from ${t.step} where job = :id and seq < :before`,
     markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
     findStep: `select * from ${t.step} where job = :id and name = :name`,
     holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${alive}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
-      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, waits = :rows.waits,
+      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, wish = null, waits = :rows.waits,
           pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
           run_at = case
             when :rows.waits = 'signal' and exists (
               select 1 from ${t.step} w join ${t.signal} g on g.topic = w.topic and g.expires_at > :now
               where w.job = :rows.id and w.state = 'open' and w.topic is not null) then :now
             when :rows.open > 0 and case when :rows.every then ${unmet} = 0 else ${unmet} < :rows.open end then :now
-            else coalesce(:rows.at, ${WAITING_AT}) end
+            else max(coalesce(:rows.at, ${WAITING_AT}), :now) end
         where seq = ${seq.of(":rows.id")} and token = :rows.token and ${alive} returning :rows.id as id`,
     ],
-    askedCancels: `select id, reason from ${t.cancel} where id = :rows.id and token = :rows.token`,
     lockTopics: `select value from json_each(:topics) where false`,
     takeSignal: [
       `insert into ${t.step} (${columns})
         select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
-          case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails,
+          case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails, :given,
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
         from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
@@ -83,10 +93,11 @@ export function flowStatements(t: Tables, alive: string) {
       `delete from ${t.signal} where id = ${nextSignal} and ${held(":id", ":token")}`,
     ],
     sendSignal: `insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, :now, :now + :expires) returning id`,
+    waitersFor: `select job from ${t.step} where topic = :topic and state = 'open' order by started_at, job limit :limit`,
     wakeWaiters: `
       update ${t.ready} set run_at = :now, waits = null
-      where token is null and waits is not null and seq in (
-        select w.seq from ${t.step} s join ${t.job} j on j.id = s.job join ${t.ready} w on w.seq = j.seq and w.token is null and w.waits is not null
+      where token is null and waits <> 'resume' and seq in (
+        select w.seq from ${t.step} s join ${t.job} j on j.id = s.job join ${t.ready} w on w.seq = j.seq and w.token is null and w.waits <> 'resume'
         where s.topic = :topic and s.state = 'open' order by s.started_at, s.job
         limit (select count(*) from ${t.signal} g where g.topic = :topic and g.expires_at > :now))
       returning ${seq.id(`${t.ready}.seq`)} as id, lane is not null as laned`,
@@ -122,13 +133,15 @@ export function flowStatements(t: Tables, alive: string) {
         where state = 'open' and (job, name) in (
           select d.job, d.step from ${t.dependency} d where d.on_job = :rows.id and d.state is null and d.step is not null)`,
       `update ${t.dependency} set state = :rows.state, met_at = :now
-        where on_job = :rows.id and state is null and (:rows.state = 'done' or policy <> 'wait')
+        where on_job = :rows.id and state is null and (:rows.state = 'done' or policy <> 'wait'
+          or not exists (select 1 from ${t.history} h where h.seq = ${seq.of(":rows.id")})
+          and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(":rows.id")}))
         returning job, on_job, policy, step, state`,
     ],
     release: `
       update ${t.ready} set pending = coalesce(pending, 1) - :rows.met,
-        waits = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then null else waits end,
-        run_at = case when :rows.wake or coalesce(pending, 1) - :rows.met <= 0 then max(:now, coalesce(due_at, 0)) else run_at end
+        waits = case when waits <> 'resume' and (:rows.wake or coalesce(pending, 1) - :rows.met <= 0) then null else waits end,
+        run_at = case when waits <> 'resume' and (:rows.wake or coalesce(pending, 1) - :rows.met <= 0) then max(:now, coalesce(due_at, 0)) else run_at end
       where seq = ${seq.of(":rows.id")} and token is null and waits is not null
       returning :rows.id as id, waits is null as due, lane is not null as laned`,
     dependenciesOf: `
@@ -138,10 +151,12 @@ export function flowStatements(t: Tables, alive: string) {
     undoable: `
       select job as id, max(name = '$undo') as undoing from ${t.step}
       where job in (select value from json_each(:ids)) and ((undo and state = 'done') or name = '$undo') group by job`,
-    startUndo: `
-      insert into ${t.step} (${columns})
-      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, :rows.output, null, :rows.state where true
+    startUndo: [
+      `update ${t.ready} set undoing = 1 where seq = ${seq.of(":rows.id")}`,
+      `insert into ${t.step} (${columns})
+      select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, 2147483647, :rows.output, null, :rows.state where true
       on conflict (job, name) do nothing returning job as id`,
+    ],
     // What was undone is not there any more, so a job that was compensated starts from the beginning.
     forgetFailed: `
       delete from ${t.step} where job in (select value from json_each(:ids)) and (state = 'failed' or (state = 'open' and kind = 'step')
@@ -150,9 +165,9 @@ export function flowStatements(t: Tables, alive: string) {
       `update ${t.ready} set attempt = :attempt, crashes = 0 where seq = ${seq.of(":id")} and token = :token and ${alive} and :attempt is not null`,
       `insert into ${t.step} (${columns})
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
-          case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.output, null, :rows.label
+          case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.seq, :rows.output, null, :rows.label
         where ${held(":id", ":token")}
-        on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+        on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
         returning job as id`,
     ],

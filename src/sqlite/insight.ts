@@ -37,6 +37,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         where (:states is null or w.state in (select value from json_each(:states)))
           and ${among("w")}
           and (:group is null or w.error_group = :group)
+          and (not :retrying or w.error_group is not null)
           and (:endedMin is null or w.ended_at >= :endedMin) and (:endedMax is null or w.ended_at <= :endedMax)
           and (coalesce(:attemptMin, :attemptMax, :ranMin, :ranMax, :worker, :error) is null or exists (
             select 1 from ${table} e where e.seq = w.seq
@@ -49,6 +50,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
             select 1 from ${t.job} j where j.seq = w.seq
               and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
               and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
+              and (:workflow is null or j.parent_id = :workflow)
+              and (:trace is null or j.extras like :trace)
               and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))
               and (:paths is null or (json_valid(j.input) and not exists (
                 select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)))))
@@ -76,10 +79,31 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
   const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
   const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
-  const count = (where: string) =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit (select n from cap)) x)`;
+  // What a run called or enqueued, by the index of parents (which has the numbers in it), and the jobs of a batch; each is looked up where it is.
+  const takenFrom = (some: string) => `
+        select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else ${state} end as state,
+          coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+        from (select p.seq from ${some} and ${range("p")} ${newest("p")}) c
+        left join ${t.ready} r on r.seq = c.seq left join ${t.history} h on h.seq = c.seq`;
+  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow`);
+  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch`);
+  // By their ids, of which there are as many as were given.
+  const takenNamed = takenFrom(`
+          ${t.job} p where p.seq in ${seq.among(":ids")} and (:workflow is null or p.parent_id = :workflow)
+          and (:batch is null or exists (select 1 from ${t.member} m where m.batch = :batch and m.seq = p.seq))`);
+  const eitherColumns = "seq, attempt, started_at, session, errors";
+  const either = `(select ${eitherColumns} from ${t.ready} union all select ${eitherColumns} from ${t.history})`;
+  const due = "r.token is null and r.run_at <= :now";
+  const later = `r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}`;
+  const waits = `r.token is null and r.run_at >= ${WAITING_AT}`;
+  // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
+  const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const count = (where: string, most = "(select n from cap)") =>
+    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit ${most}) x)`;
+  const dueIn = (row: string) =>
+    `${row}.line = lv.line and ${row}.rank = lv.rank and ${row}.token is null and ${row}.run_at <= :now`;
   const short = (query: string) => `
-      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, created_at, max_attempts, key, lane, context, parent_id,
+      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
@@ -92,20 +116,33 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     browseTroubled: browse(takenTroubled, t.ready),
     browseEnded: browse(takenEnded, t.history),
     browseUnhappy: browse(takenUnhappy, t.history),
+    browseChildren: browse(takenChildren, either),
+    browseNamed: browse(takenNamed, either),
+    browseMembers: browse(takenMembers, either),
     tallyLive: tally(takenLive, t.ready),
     tallyHeld: tally(takenHeld, t.ready),
     tallyTroubled: tally(takenTroubled, t.ready),
     tallyEnded: tally(takenEnded, t.history),
     tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyChildren: tally(takenChildren, either),
+    tallyMembers: tally(takenMembers, either),
     lineUp: `
       with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
-      select ${seq.id("r.seq")} as id, r.seq as place, r.run_at from level_of lv cross join ${t.ready} r
+      select ${seq.id("r.seq")} as id, r.seq as place, r.run_at, r.waits from level_of lv cross join ${t.ready} r
       where lv.rank is not null and r.seq in (
         select c.seq from ${t.ready} c
         where c.line = lv.line and c.rank = lv.rank and c.token is null and c.run_at > :now and c.run_at < ${WAITING_AT}
           and (c.run_at, c.seq) > (:fromAt, cast(:fromPlace as integer))
         order by c.run_at, c.seq limit :limit
       ) order by r.run_at, r.seq limit :limit`,
+    // Through the index of ids, which is all that they read.
+    idsFrom: `
+      with taken as materialized (select id from ${t.job} where id <= :last order by id desc limit :limit)
+      select id from taken where id >= :first`,
+    walkIds: `
+      with walked as materialized (select id from ${t.job} where id < :before order by id desc limit :scan)
+      select id, null as walked from walked where substr(id, -length(:end)) = :end
+      union all select min(id), count(*) from walked`,
     summaries: short(`
         ${detailed.live} where r.seq in ${seq.among(":ids")} union all ${detailed.ended} where h.seq in ${seq.among(":ids")}`),
     inspect: `
@@ -125,30 +162,64 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         from ${t.step} where job in (select value from json_each(:ids)) and kind <> 'undo' group by job
       )
       select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
-      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open'`,
+      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo'`,
     stepOutline: `
-      select name, kind, label, started_at, ended_at, wake_at from ${t.step}
+      select name, kind, label, place, given from ${t.step}
       where job = :id and kind <> 'undo' order by seq, name limit :limit`,
+    // Every level is counted to a hundred; those that have more share what the budget leaves. What waits until a time is among
+    // what is due later, and is taken off; where there is more of it than is counted, how much is left is not known. (A limit here
+    // may name no column: twice as many as are wanted are enough for any number of them.)
     tallyLines: `
       with recursive scope as (select l.id as line from ${t.line} l),${levels},
-      cap (n) as materialized (select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from level_of lv where lv.rank is not null),
+      level as materialized (
+        select lv.line, lv.rank, ${count(until, "100")} as timed from level_of lv where lv.rank is not null
+      ),
+      small as materialized (
+        select lv.line, lv.rank, lv.timed, ${count(due, "100")} as ready, ${count(waits, "100")} as waiting,
+          case when lv.timed = 0 then ${count(later, "100")} else ${count(later, "200")} end as later
+        from level lv
+      ),
+      cap (n) as materialized (
+        select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from small s
+        where s.ready >= 100 or s.later - s.timed >= 100 or s.waiting >= 100 or s.timed >= 100),
+      large as materialized (
+        select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else ${count(until)} end as until from small lv
+      ),
       counted as materialized (
-        select lv.line,
-          ${count(`r.token is null and r.run_at <= :now`)} as ready,
-          ${count(`r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}`)} as scheduled,
-          ${count(`r.token is null and r.run_at >= ${WAITING_AT}`)} as waiting,
-          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= :now
-            order by r.run_at, r.seq limit 1) as oldest
-        from level_of lv where lv.rank is not null
+        select lv.line, lv.most, lv.until,
+          case when lv.ready < 100 then lv.ready else ${count(due)} end as ready,
+          case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
+            when lv.timed = 0 then ${count(later)} else ${count(later, "(select 2 * n from cap)")} end as later,
+          case when lv.waiting < 100 then lv.waiting else ${count(waits)} end as waiting,
+          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${due} order by r.run_at, r.seq limit 1) as oldest
+        from large lv
       )
-      select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready, coalesce(sum(c.scheduled), 0) as scheduled,
-        coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, coalesce(max(c.ready >= (select n from cap)), 0) as more_ready,
-        coalesce(max(c.scheduled >= (select n from cap)), 0) as more_scheduled, coalesce(max(c.waiting >= (select n from cap)), 0) as more_waiting
+      select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready,
+        coalesce(sum(case when c.until < c.most then min(c.most, c.later - c.until) else 0 end), 0) as scheduled,
+        coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, coalesce(max(c.ready >= c.most), 0) as more_ready,
+        coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
+        coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
       from ${t.line} l left join counted c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
-      select l.queue, l.name, count(*) as running, min(r.started_at) as longest
+      select l.queue, l.name, c.session, count(*) as running, min(r.started_at) as longest
       from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
-      join ${t.line} l on l.id = r.line group by l.queue, l.name`,
+      join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session`,
+    // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
+    // however many lanes there are. Those found are counted on the index of lanes.
+    topLanes: `
+      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      piece (n) as materialized (select cast(max(10, :scan / 2 / max(1, count(*))) as integer) from level_of lv where lv.rank is not null),
+      top as materialized (
+        select r.lane from level_of lv cross join ${t.ready} r
+        where lv.rank is not null and r.seq in (
+          select seq from (select c.seq from ${t.ready} c where ${dueIn("c")} order by c.run_at, c.seq limit (select n from piece))
+          union all
+          select seq from (select c.seq from ${t.ready} c where ${dueIn("c")} order by c.run_at desc, c.seq desc limit (select n from piece))
+        ) group by r.lane order by count(*) desc, r.lane limit :limit
+      )
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from top cross join ${t.lane} a on a.id = top.lane`,
     // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
     groupDead: `
       with walked as materialized (
@@ -171,10 +242,15 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       )
       select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
-      insert into ${t.audit} (at, actor, action, target, outcome, details) values (:now, :actor, :action, :target, :outcome, :details)`,
+      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
+      values (:now, :actor, :action, :target, :outcome, :details, :undoes) on conflict do nothing returning id`,
     dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
     listAudit: `
-      select id, at, actor, action, target, outcome, details from ${t.audit} where id < :before order by id desc limit :limit`,
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.id < :before order by a.id desc limit :limit`,
+    auditOf: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.target = :target and a.id < :before order by a.id desc limit :limit`,
     health: `
       select sqlite_version() as version, p.page_count * s.page_size as size, f.freelist_count * s.page_size as free,
         null as connections, null as max_connections, null as oldest_ms

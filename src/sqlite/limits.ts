@@ -257,6 +257,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         rate_per = case when :tuned then excluded.rate_per else a.rate_per end,
         weight = case when :tuned then excluded.weight else a.weight end,
         paused_at = case when :paused is null then a.paused_at when :paused then coalesce(a.paused_at, :now) end,
+        standard = case when :tuned and not a.tuned then :standard else a.standard end,
         tuned = a.tuned or excluded.tuned
       returning id`,
     ringLane: ring(`select line, lane, 0 from ${t.turn} where lane = :lane`),
@@ -280,6 +281,16 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back`,
     dropOverride: `delete from ${t.override} where kind = :kind and name = :name`,
     untuneLane: `update ${t.lane} set tuned = false where queue = :queue and key = :key`,
+    // Of several kinds that share the lane the one whose worker started last.
+    laneDefaults: `
+      select k.lanes from ${t.kind} k where k.has_lane and k.name in (select l.name from ${t.line} l where l.queue = :queue and l.laned)
+      order by k.seen_at desc, k.name desc limit 1`,
+    // The count stays as it is: what runs is counted, whatever the limits are.
+    resetLane: `
+      update ${t.lane} set concurrency = :concurrency, rate_limit = :rateLimit, rate_per = :ratePer, weight = coalesce(:weight, 1),
+        starts = null, tuned = 0, paused_at = case when not :drop then paused_at end,
+        used_at = case when :drop then min(used_at, :now - ${FORGET_AFTER_MS - MARK_AFTER_MS}) else used_at end
+      where queue = :queue and key = :key returning id, exists (select 1 from ${t.ready} r where r.lane = ${t.lane}.id and r.token is null) as occupied`,
     queueUse: `
       select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, :now as now,
         coalesce((select r.n from ${t.refund} r where r.queue = q.name), 0) as back

@@ -5,6 +5,7 @@
  * the counter, so a token never comes twice), and a partial index for the claim, because a row that leaves the index
  * costs little here while Postgres would lose its HOT update.
  */
+import { WAITING_AT } from "../job.ts";
 import type { Migration } from "../sql/migrate.ts";
 
 const NOW = `cast(unixepoch('subsec') * 1000 as integer)`;
@@ -26,7 +27,7 @@ export const migrations: readonly Migration[] = [
         seq integer primary key, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
         lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, error_group text, errors text, progress text, note text,
-        pending integer, due_at integer, waits text,
+        pending integer, due_at integer, waits text, wish integer, undoing integer,
         constraint lease_is_whole check ((token is null) = (session is null)))`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
@@ -35,6 +36,9 @@ export const migrations: readonly Migration[] = [
       // fetch each row for it (counting 330,000 jobs: 880 ms; this way 42). Before the time, or an order by it would be lost.
       `create index "${schema}_ready_order" on ${t.ready} (line, rank, token, run_at) where token is null`,
       `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at) where lane is not null and token is null`,
+      // Only what waits for a signal or for others until a time: counted as waiting, though it has a time. `waits` and `token`
+      // are in it for the same reason as above.
+      `create index "${schema}_ready_until" on ${t.ready} (line, rank, token, run_at, waits) where waits in ('signal', 'jobs') and token is null and run_at < ${WAITING_AT}`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
       `create index "${schema}_ready_troubled" on ${t.ready} (seq, line, error_group) where error_group is not null`,
       `create table ${t.history} (
@@ -46,12 +50,12 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_history_unhappy" on ${t.history} (seq, state, line, error_group, ended_at) where state <> 'done'`,
       `create table ${t.session} (
         id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
-        started_at integer not null, stop_requested_at integer, closed_at integer, pid integer not null,
+        started_at integer not null, stop_requested_at integer, quiet_at integer, closed_at integer, pid integer not null,
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
-        queues text not null, names text not null)`,
+        queues text not null, names text not null, runtime text, release text, versions text)`,
       `create table ${t.claim} (token integer primary key autoincrement, session integer not null, ids text not null)`,
       `create index "${schema}_claim_session" on ${t.claim} (session)`,
-      `create table ${t.cancel} (id text primary key not null, session integer not null, token integer not null, asked_at integer not null, reason text not null) without rowid`,
+      `create table ${t.cancel} (id text primary key not null, session integer not null, token integer not null, asked_at integer not null, pause integer not null default 0, reason text not null) without rowid`,
       `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id text not null, expires_at integer, primary key (scope, key)) without rowid`,
       `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
@@ -59,9 +63,13 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_job_parent" on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
         job text not null, name text not null, seq integer not null, place integer, kind text not null, state text not null, attempt integer not null,
-        tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null, fails integer not null,
+        tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null, fails integer not null, given integer not null,
         output text, error text, label text, primary key (job, name)) without rowid`,
       `create index "${schema}_step_topic" on ${t.step} (topic) where state = 'open' and topic is not null`,
+      // A page of a long history, and what a run is at, without reading the rest of it.
+      `create index "${schema}_step_seq" on ${t.step} (job, seq)`,
+      // With the state in it, or the key would be taken.
+      `create index "${schema}_step_open" on ${t.step} (job, state) where state = 'open'`,
       `create table ${t.signal} (
         id integer primary key autoincrement, topic text not null, data text not null, sent_at integer not null, expires_at integer not null)`,
       `create index "${schema}_signal_topic" on ${t.signal} (topic, id)`,
@@ -69,6 +77,13 @@ export const migrations: readonly Migration[] = [
         job text not null, on_job text not null, policy text not null check (policy in ('cancel', 'continue', 'wait')),
         step text, state text, met_at integer, primary key (job, on_job)) without rowid`,
       `create index "${schema}_dependency_unmet" on ${t.dependency} (on_job) where state is null`,
+      // Batches (sql/batches.ts): what was enqueued together, which jobs those are, and what runs after them. Only hf.batch writes here.
+      `create table ${t.batch} (
+        id text primary key not null, made_at integer not null, then_job text, then_name text, total integer not null, names text not null,
+        policy text check (policy in ('cancel', 'continue', 'wait'))) without rowid`,
+      `create index "${schema}_batch_then" on ${t.batch} (then_job) where then_job is not null`,
+      `create table ${t.member} (batch text not null, seq integer not null, primary key (batch, seq)) without rowid`,
+      `create index "${schema}_member_job" on ${t.member} (seq)`,
       `create table ${t.queue} (
         name text primary key not null, paused_at integer, drain_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
         cool_base_ms integer, cool_max_ms integer, gate_at integer, adopt_until integer, running integer not null default 0,
@@ -80,7 +95,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.lane} (
         id integer primary key, running integer not null default 0, concurrency integer check (concurrency > 0), rate_limit integer check (rate_limit > 0),
         rate_per integer check (rate_per > 0), paused_at integer, used_at integer not null, weight integer not null default 1 check (weight > 0), tuned integer not null default 0,
-        queue text not null, key text not null, starts text, unique (queue, key))`,
+        queue text not null, key text not null, starts text, standard text, unique (queue, key))`,
       `create table ${t.turn} (
         lane integer not null, line integer not null, vtime real not null, wake_at integer, active integer not null, primary key (lane, line)) without rowid`,
       `create index "${schema}_turn_order" on ${t.turn} (line, active, vtime, lane)`,
@@ -131,7 +146,11 @@ export const migrations: readonly Migration[] = [
         primary key (job, id)) without rowid`,
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
-        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
+        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text,
+        undoes integer)`,
+      // Each entry is undone once.
+      `create unique index "${schema}_audit_undoes" on ${t.audit} (undoes) where undoes is not null`,
+      `create index "${schema}_audit_target" on ${t.audit} (target, id)`,
       // Failures by cause (sql/triage.ts): what was decided about each, and how often by the minute.
       `create table ${t.error_group} (
         id text primary key not null, name text, first_at integer, last_at integer, sample text, message text,

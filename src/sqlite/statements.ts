@@ -10,8 +10,10 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { CANCEL, PAUSE } from "../sql/wishes.ts";
 import { limitStatements } from "./limits.ts";
-import { flowStatements } from "./flow-statements.ts";
+import { batchStatements } from "./batches.ts";
+import { flowStatements, unheard } from "./flow-statements.ts";
 import { insightStatements } from "./insight.ts";
 import { seqOf } from "./seq.ts";
 import { triageStatements } from "./triage.ts";
@@ -39,7 +41,7 @@ export function statements(t: Tables): Statements {
   /** What few jobs have, as one column: a row of 20 costs a claim more than everything else about it. Lanes come by themselves. */
   const rest = `case when r.crashes > 0 or r.begun
           or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
-        then json_object('crashes', r.crashes, 'begun', r.begun, 'errors', r.errors, 'timeout_ms', j.timeout_ms,
+        then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms', j.timeout_ms,
           'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
       end as rest`;
 
@@ -83,12 +85,15 @@ export function statements(t: Tables): Statements {
   const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
   const failedColumns = `${historyColumns}, error_group`;
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
+  // What somebody waits for is kept, or a death before they are told would make a success an end that nobody knows.
   const end = (fence: (row: string) => string) => [
     `insert into ${t.history} (${failedColumns})
       select r.seq, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
         :rows.output, :rows.errors, r.progress, :rows.errorGroup
-      from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token = :rows.token and :rows.keep and ${fence("r")}`,
+      from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token = :rows.token and (:rows.keep or r.watched) and ${fence("r")}`,
     `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, watched`,
+    `delete from ${t.member} where seq in ${seq.among(":dropped")}
+      and not exists (select 1 from ${t.ready} r where r.seq = ${t.member}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.member}.seq)`,
     `delete from ${t.job} where id in (select value from json_each(:dropped))
       and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.job}.seq)`,
     `delete from ${t.step} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
@@ -97,13 +102,29 @@ export function statements(t: Tables): Statements {
       and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})`,
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
   ];
+  const asked = `(wish = ${PAUSE} or (wish = ${CANCEL} and :rows.cancellable))`;
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
-    `update ${t.ready} set token = null, session = null, run_at = :now + :rows.delay, attempt = :rows.attempt, crashes = :rows.crashes,
+    // What somebody wishes something of is out of everybody's reach until that is granted (sql/wishes.ts). A job that its
+    // holder gave back by choice has left a cancel behind.
+    `update ${t.ready} set token = null, session = null, attempt = :rows.attempt, crashes = :rows.crashes,
+        run_at = case when ${asked} then ${WAITING_AT} else :now + :rows.delay end, due_at = case when ${asked} then :now + :rows.delay end,
         errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = throttles + :rows.throttled, begun = begun or :rows.begun,
-        note = :rows.note, counted = null, waits = null
-      where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id`,
+        note = :rows.note, counted = null, waits = case when ${asked} then 'resume' end, wish = null
+      where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, waits is not null as asked`,
   ];
+
+  /** Claimed jobs with who holds them. */
+  const held = `
+      select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+        j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until
+      from ${t.claim} c
+      left join ${t.session} s on s.id = c.session
+      cross join json_each(c.ids) o
+      join ${t.ready} r on r.seq = o.value and r.token = c.token
+      join ${t.job} j on j.seq = r.seq
+      join ${t.line} l on l.id = r.line
+      left join ${t.cancel} x on x.id = j.id and x.token = r.token and not x.pause`;
 
   /** Live and ended jobs under one set of columns. */
   const state = `case when r.token is not null then 'running' when r.run_at >= ${WAITING_AT} then 'waiting'
@@ -111,14 +132,22 @@ export function statements(t: Tables): Statements {
   const jobColumns = `j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name`;
   /** Where a machine stands. */
   const atStep = `(select m.label from ${t.step} m where m.job = j.id and m.name = '$machine')`;
-  const live = `
+  const every = (row: string, table: string) => `${table} ${row} join ${t.job} j on j.seq = ${row}.seq`;
+  // What a run called or enqueued: by the index of parents first (cross joins keep their order), then each by its number.
+  const children = (row: string, table: string) => `${t.job} c
+        cross join ${table} ${row} on ${row}.seq = c.seq cross join ${t.job} j on j.seq = c.seq and c.parent_id = :workflow`;
+  const members = (row: string, table: string) => `${t.member} c
+        cross join ${table} ${row} on ${row}.seq = c.seq cross join ${t.job} j on j.seq = c.seq and c.batch = :batch`;
+  const liveAmong = (from: string) => `
       select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep} as step
-      from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
-  const ended = `
+      from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+  const endedAmong = (from: string) => `
       select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep} as step
-      from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+      from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+  const live = liveAmong(every("r", t.ready));
+  const ended = endedAmong(every("h", t.history));
   const matches = (row: string, stateOf: string) => `
         (:ids is null or ${row}.seq in ${seq.among(":ids")})
         and (:states is null or ${stateOf} in (select value from json_each(:states)))
@@ -126,9 +155,32 @@ export function statements(t: Tables): Statements {
         and (:names is null or l.name in (select value from json_each(:names)))
         and (:lane is null or j.lane = :lane)
         and (:key is null or j.key = :key)
+        and (:workflow is null or j.parent_id = :workflow)
         and (:since is null or j.created_at >= :since)
         and (:until is null or j.created_at < :until)
+        and (:trace is null or j.extras like :trace)
         and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
+
+  type Among = typeof every;
+  const list = (among: Among) => `
+      select * from (
+        select * from (${liveAmong(among("r", t.ready))} where ${matches("r", state)} and r.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by r.seq desc limit :limit)
+        union all
+        select * from (${endedAmong(among("h", t.history))} where ${matches("h", "h.state")} and h.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by h.seq desc limit :limit)
+      ) page order by place desc limit :limit`;
+  const ids = (among: Among) => `
+      select id, place from (
+        select * from (select j.id, r.seq as place from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
+          where ${matches("r", state)} and r.seq > coalesce(cast(:cursor as integer), 0) order by r.seq limit :limit)
+        union all
+        select * from (select j.id, h.seq as place from ${among("h", t.history)} join ${t.line} l on l.id = h.line
+          where ${matches("h", "h.state")} and h.seq > coalesce(cast(:cursor as integer), 0) order by h.seq limit :limit)
+      ) page order by place limit :limit`;
+  const count = (among: Among) => `
+      select
+        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches("r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        as count`;
 
   /** What decides whether a job may be put elsewhere. */
   const editable = `
@@ -136,6 +188,9 @@ export function statements(t: Tables): Statements {
       from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line
       where r.seq in ${seq.among(":ids")} order by r.seq`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
+  /** Failures are bounded: 500 jobs with long stacks would be 32 MB. */
+  const ofSlot = (row: string) =>
+    `case when octet_length(${row}.errors) <= 16384 then ${row}.errors end as errors, j.extras, exists (select 1 from ${t.step} p where p.job = j.id) as stepped`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
 
@@ -182,8 +237,11 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})
       returning id`,
     findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,
+    // What waits for others, or to be resumed, goes on waiting: only its time is another.
     replaceQueued: [
-      `update ${t.ready} set line = :rows.line, rank = :rows.rank, run_at = coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), lane = :rows.laneId
+      `update ${t.ready} set line = :rows.line, rank = :rows.rank, lane = :rows.laneId,
+          run_at = case when waits is null then coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) else run_at end,
+          due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) end
         where seq = ${seq.of(":rows.id")} and token is null and not begun`,
       `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
@@ -233,39 +291,34 @@ export function statements(t: Tables): Statements {
         (select case when count(*) > 0 then json_group_array(q.name) end from ${t.queue} q where q.drain_at is not null) as draining`,
 
     openSession: `
-      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, lease_ms, started_at, beat_at, lease_until)
-      values (:kind, :workerId, :name, :host, :pid, :version, :queues, :names, :leaseMs, :now, :now, :now + :leaseMs)
+      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
+      values (:kind, :workerId, :name, :host, :pid, :version, :queues, :names, :runtime, :release, :versions, :quietAt, :leaseMs, :now, :now, :now + :leaseMs)
       returning id`,
     renew: `
       update ${t.session} set beat_at = :now, lease_until = :now + lease_ms where id = :session and lease_until > :now
-      returning stop_requested_at is not null as stop,
-        (select json_group_array(json_object('id', c.id, 'token', c.token, 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as cancels,
+      returning stop_requested_at is not null as stop, quiet_at,
+        (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')), 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as wishes,
         (select json_group_array(json_object('id', ${seq.id("o.value")}, 'token', c.token)) from ${t.claim} c, json_each(c.ids) o
           where c.session = :session
             and not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = c.token)) as gone`,
     closeSession: [
       `delete from ${t.claim} where session = :session
         and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
-      `delete from ${t.cancel} where session = :session`,
       `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
     ],
     orphans: `
-      select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason
-      from ${t.claim} c
-      left join ${t.session} s on s.id = c.session
-      cross join json_each(c.ids) o
-      join ${t.ready} r on r.seq = o.value and r.token = c.token
-      join ${t.job} j on j.seq = r.seq
-      join ${t.line} l on l.id = r.line
-      left join ${t.cancel} x on x.id = j.id and x.token = r.token
+      ${held}
       where s.id is null or s.lease_until <= :now
       order by r.seq limit :limit`,
+    heldJobs: `
+      ${held}
+      where c.token in (select w.token from ${t.ready} w where w.seq in ${seq.among(":ids")}) and r.seq in ${seq.among(":ids")} order by r.seq`,
     bury: [
       `delete from ${t.claim}
         where not exists (select 1 from ${t.session} s where s.id = ${t.claim}.session and s.lease_until > :now)
           and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
-      `delete from ${t.cancel} where not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.cancel}.id`)} and r.token = ${t.cancel}.token)`,
+      `delete from ${t.cancel} where not exists (
+          select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.cancel}.id`)} and (r.token = ${t.cancel}.token or (r.token is null and r.waits = 'resume')))`,
       `delete from ${t.session} where closed_at < :now - 604800000`,
       `update ${t.session} set closed_at = lease_until where closed_at is null and lease_until <= :now
         and not exists (select 1 from ${t.claim} c where c.session = ${t.session}.id) returning id`,
@@ -320,25 +373,15 @@ export function statements(t: Tables): Statements {
 
     get: `
       select * from (${live} where r.seq = ${seq.of(":id")} union all ${ended} where h.seq = ${seq.of(":id")}) one limit 1`,
-    list: `
-      select * from (
-        select * from (${live} where ${matches("r", state)} and r.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by r.seq desc limit :limit)
-        union all
-        select * from (${ended} where ${matches("h", "h.state")} and h.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by h.seq desc limit :limit)
-      ) page order by place desc limit :limit`,
-    ids: `
-      select id, place from (
-        select * from (select j.id, r.seq as place from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line
-          where ${matches("r", state)} and r.seq > coalesce(cast(:cursor as integer), 0) order by r.seq limit :limit)
-        union all
-        select * from (select j.id, h.seq as place from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
-          where ${matches("h", "h.state")} and h.seq > coalesce(cast(:cursor as integer), 0) order by h.seq limit :limit)
-      ) page order by place limit :limit`,
-    count: `
-      select
-        (select count(*) from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line where ${matches("r", state)})
-        + (select count(*) from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
-        as count`,
+    list: list(every),
+    ids: ids(every),
+    count: count(every),
+    listChildren: list(children),
+    idsOfChildren: ids(children),
+    countChildren: count(children),
+    listMembers: list(members),
+    idsOfMembers: ids(members),
+    countMembers: count(members),
 
     lockQueued: `
       select j.id, r.token, r.session, r.attempt, r.errors, r.begun, r.watched, j.key from ${t.ready} r join ${t.job} j on j.seq = r.seq
@@ -351,14 +394,40 @@ export function statements(t: Tables): Statements {
         and exists (select 1 from ${t.history} h where h.seq = ${seq.of(`${t.unique_key}.id`)})`,
       `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id, watched`,
     ],
-    askCancel: `
-      insert into ${t.cancel} (id, session, token, reason, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :now)
-      on conflict (id) do update set session = excluded.session, token = excluded.token, reason = excluded.reason`,
+    // A pause does not take the place of a cancel that was asked of the same claim before. What the row has is what whoever gives
+    // the job back goes by.
+    askHolder: [
+      `insert into ${t.cancel} (id, session, token, reason, pause, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :rows.pause, :now)
+        on conflict (id) do update set session = excluded.session, token = excluded.token, pause = excluded.pause and (pause or token <> excluded.token),
+          reason = case when excluded.pause and not pause and token = excluded.token then reason else excluded.reason end`,
+      `update ${t.ready} set wish = case when :rows.pause and coalesce(wish, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
+        where seq = ${seq.of(":rows.id")} and token = :rows.token`,
+    ],
+    wishesOf: `select id, token, reason, pause from ${t.cancel} where id in (select value from json_each(:ids)) order by id`,
+    strayWishes: `
+      select x.id from ${t.cancel} x join ${t.ready} r on r.seq = ${seq.of("x.id")}
+      where r.token is null and r.waits = 'resume' order by x.id limit :limit`,
+    withdraw: [
+      `update ${t.ready} set wish = null where seq in ${seq.among(":ids")} and (wish = ${PAUSE} or (wish = ${CANCEL} and not :pauses))`,
+      `delete from ${t.cancel} where id in (select value from json_each(:ids)) and (pause or not :pauses) returning id`,
+    ],
+    // What waits by itself looks anew when it is resumed; what was due keeps its time, and what waits for others (after) its count.
+    pauseQueued: `
+      update ${t.ready} set due_at = case when waits is null then run_at when waits = 'resume' or not begun then due_at end,
+        run_at = ${WAITING_AT}, waits = 'resume', note = :note
+      where seq in ${seq.among(":ids")} and token is null returning ${seq.id(`${t.ready}.seq`)} as id`,
+    resumeQueued: `
+      update ${t.ready} set note = null,
+        waits = case when not begun and pending > 0 then 'jobs' end,
+        due_at = case when not begun and pending > 0 then due_at end,
+        run_at = case when not begun and pending > 0 then run_at else max(:now, coalesce(due_at, 0)) end
+      where seq in ${seq.among(":ids")} and token is null and waits = 'resume' returning ${seq.id(`${t.ready}.seq`)} as id, lane is not null as laned`,
     forget: [
       `delete from ${t.unique_key} where id in (select value from json_each(:ids))
         and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)} and r.token is not null)`,
       `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id, state`,
       `delete from ${t.ready} where seq in ${seq.among(":ids")} and token is null returning ${seq.id(`${t.ready}.seq`)} as id, null as state`,
+      `delete from ${t.member} where seq in ${seq.among(":ids")} and not exists (select 1 from ${t.ready} r where r.seq = ${t.member}.seq)`,
       // Its numbers are needed above, so it goes after them; what is held has its row still.
       `delete from ${t.job} where id in (select value from json_each(:ids))
         and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq)`,
@@ -393,8 +462,12 @@ export function statements(t: Tables): Statements {
       `update ${t.ready} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank), lane = coalesce(:rows.laneId, lane),
           run_at = case when waits is null then coalesce(:rows.runAt, :now + :rows.delay, run_at) else run_at end,
           due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + :rows.delay, due_at) end,
-          note = case when coalesce(:rows.runAt, :rows.delay) is null then note end
+          note = case when coalesce(:rows.runAt, :rows.delay) is null or waits = 'resume' then note end
         where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id`,
+      `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
+    ],
+    editEnded: [
+      `update ${t.history} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank) where seq = ${seq.of(":rows.id")} returning :rows.id as id`,
       `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
     ],
 
@@ -432,14 +505,13 @@ export function statements(t: Tables): Statements {
           where s.queue = q.name
             and exists (select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now))
         and not exists (
-          select 1 from ${t.claim} c, json_each(c.ids) o
-            join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.line} l on l.id = r.line
+          select 1 from ${t.claim} c cross join json_each(c.ids) o
+            cross join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.line} l on l.id = r.line
           where l.queue = q.name)
         -- Nor one that waits for a job that has ended, of which it will hear in a moment.
         and not exists (
           select 1 from ${t.dependency} d join ${t.ready} r on r.seq = ${seq.of("d.job")} join ${t.line} l on l.id = r.line
-          where d.state is null and l.queue = q.name and not exists (select 1 from ${t.ready} k where k.seq = ${seq.of("d.on_job")})
-            and (d.policy <> 'wait' or exists (select 1 from ${t.history} h where h.seq = ${seq.of("d.on_job")} and h.state = 'done')))
+          where l.queue = q.name and ${unheard(t)})
       returning name`,
     holds: `select name, queues, reason, set_at from ${t.hold} order by name`,
     setHold: `
@@ -447,14 +519,37 @@ export function statements(t: Tables): Statements {
       on conflict (name) do update set queues = excluded.queues, reason = excluded.reason`,
     clearHold: `delete from ${t.hold} where name = :name returning name`,
     workers: `
-      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.started_at, s.beat_at, s.lease_until,
-        s.stop_requested_at,
+      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.runtime, s.release, s.versions, s.started_at, s.beat_at, s.lease_until,
+        s.stop_requested_at, s.quiet_at,
         (select json_group_array(${seq.id("r.seq")}) from ${t.claim} c cross join json_each(c.ids) o
           join ${t.ready} r on r.seq = o.value and r.token = c.token where c.session = s.id) as jobs
       from ${t.session} s where s.lease_until > :now and s.closed_at is null order by s.id`,
+    // One that closes gives its lease up; what ran out whole belonged to a process that died or was cut off.
+    lostWorkers: `
+      select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.runtime, s.release, s.versions, s.started_at, s.beat_at, s.lease_until,
+        s.stop_requested_at, s.quiet_at,
+        (select json_group_array(${seq.id("r.seq")}) from ${t.claim} c cross join json_each(c.ids) o
+          join ${t.ready} r on r.seq = o.value and r.token = c.token where c.session = s.id) as jobs
+      from ${t.session} s
+      where s.kind = 'worker' and s.lease_until <= :now and s.lease_until > :now - 3600000 and s.lease_until >= s.beat_at + s.lease_ms
+        and not exists (select 1 from ${t.session} o where o.worker_id = s.worker_id and o.id > s.id)
+      order by s.lease_until desc limit 20`,
+    overdueClaims: `
+      select count(*) as n from (
+        select 1 from ${t.claim} c left join ${t.session} s on s.id = c.session cross join json_each(c.ids) o
+          join ${t.ready} r on r.seq = o.value and r.token = c.token
+        where s.id is null or s.lease_until < :now - :grace limit :most)`,
     stopWorkers: `
       update ${t.session} set stop_requested_at = :now
       where (:sessions is null or id in (select value from json_each(:sessions))) and kind = 'worker' and lease_until > :now and closed_at is null
+      returning id`,
+    quietWorkers: `
+      update ${t.session} set quiet_at = coalesce(quiet_at, :now)
+      where id in (select value from json_each(:sessions)) and kind = 'worker' and lease_until > :now and closed_at is null
+      returning id`,
+    resumeWorkers: `
+      update ${t.session} set quiet_at = null
+      where id in (select value from json_each(:sessions)) and kind = 'worker' and lease_until > :now and closed_at is null
       returning id`,
     kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
     registerKinds: `
@@ -497,6 +592,16 @@ export function statements(t: Tables): Statements {
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = :now where name = :name and fault is null returning name`,
     slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from and at < :to order by at`,
+    newestSlots: `select at, job from ${t.slot} where schedule = :name order by at desc limit :limit`,
+    slotsAround: `
+      select * from (select at, job from ${t.slot} where schedule = :name and at < :at order by at desc limit 1)
+      union all select * from (select at, job from ${t.slot} where schedule = :name and at > :at order by at limit 1)`,
+    slotJobs: `
+      select j.id, ${state} as state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, null as ended_at, ${ofSlot("r")}
+      from json_each(:ids) o cross join ${t.job} j on j.id = o.value cross join ${t.ready} r on r.seq = j.seq
+      union all
+      select j.id, h.state, h.attempt, h.crashes, h.throttles, h.run_at, h.started_at, h.ended_at, ${ofSlot("h")}
+      from json_each(:ids) o cross join ${t.job} j on j.id = o.value cross join ${t.history} h on h.seq = j.seq`,
     addSlots: `
       insert into ${t.slot} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
       on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
@@ -570,13 +675,18 @@ export function statements(t: Tables): Statements {
       from json_each(:minutes) m cross join ${t.gauge} g on g.minute = m.value
       where g.name = 'ready' or (g.name in ('running', 'slots') and g.source not like 'queue:%')
       group by 1, 2, 3 order by 1`,
+    // `between`, so that it is looked up by name and minute: for an equality SQLite takes the key, and reads all of the minute.
+    gaugeSteps: `
+      select g.minute - g.minute % :step as at, g.source, g.name, sum(g.value) as sum, count(*) as minutes
+      from json_each(:names) w cross join json_each(:minutes) m cross join ${t.gauge} g on g.name = w.value and g.minute between m.value and m.value
+      group by 1, 2, 3 order by 1, 2, 3`,
     putEvents: `
       insert into ${t.event} (id, at, event, job, name, queue, attempt, worker, detail)
       values (:rows.id, :rows.at, :rows.event, :rows.job, :rows.name, :rows.queue, :rows.attempt, :rows.worker, :rows.detail)
       on conflict (id) do nothing`,
     events: `
       select id, at, event, job, name, queue, attempt, worker, detail from ${t.event}
-      where (:cursor is null or id < :cursor) and (:job is null or job = :job) and at >= :since and at < :until
+      where (:cursor is null or id < :cursor) and (:job is null or job = :job) and id >= :from and at >= :since and at < :until
         and (:events is null or event in (select value from json_each(:events))) and (:queues is null or queue in (select value from json_each(:queues)))
         and (:names is null or name in (select value from json_each(:names)))
       order by id desc limit :limit`,
@@ -598,6 +708,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
     ...flowStatements(t, alive),
+    ...batchStatements(t),
     ...insightStatements(t, { state, live, ended, levels }),
     ...triageStatements(t),
 
@@ -611,6 +722,10 @@ export function statements(t: Tables): Statements {
         and (:queues is null or l.queue in (select value from json_each(:queues))) and l.queue not in (select value from json_each(:except))
       order by h.seq limit :limit`,
     instance: `select value from ${t.meta} where key = 'instance'`,
+    schemaState: `
+      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to
+      from ${t.migration} m order by m.version desc limit 1`,
+    writable: `select not (select query_only from pragma_query_only) as writable`,
     now: `select :now as now`,
     ...limitStatements(t, { alive, unstopped, rest, filed: FILED }),
   };

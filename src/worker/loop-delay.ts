@@ -1,18 +1,27 @@
 /**
  * How late the event loop is: the sign by which a worker knows that it has taken on too much.
  *
- * Invariant: a look is about the last quarter of a second or so, never about the whole past, so that an overload
+ * Invariant: `read` is about the last quarter of a second or so, never about the whole past, so that an overload
  * that is over is seen to be over.
  * Not here: what is done about it (worker/claimer.ts).
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock } from "../clock.ts";
 
-/** Says how late the event loop is now, in milliseconds. */
+/** Says how late the event loop is, in milliseconds. */
 export interface LoopDelay {
+  /** Now. */
   readonly read: () => number;
+  /** The 99th percentile since this was last asked for. */
+  readonly p99: () => number;
   readonly stop: () => void;
 }
+
+/** What is used of `node:perf_hooks`. Nanoseconds. */
+export type DelayHistogram = Pick<
+  ReturnType<typeof monitorEventLoopDelay>,
+  "count" | "mean" | "percentile" | "reset" | "enable" | "disable"
+>;
 
 const windowMs = 250;
 const resolutionMs = 20;
@@ -26,16 +35,21 @@ const resolutionMs = 20;
  */
 export function loopDelayOf(given: { readonly loopDelay?: () => number; readonly clock: Clock }): LoopDelay {
   const stop = (): void => undefined;
-  if (given.loopDelay !== undefined) return { read: given.loopDelay, stop };
+  if (given.loopDelay !== undefined) return { read: given.loopDelay, p99: given.loopDelay, stop };
   // A fake clock stands still while the machine's runs: their delays mean nothing to each other.
-  return given.clock.system ? measured(given.clock) : { read: () => 0, stop };
+  return given.clock.system
+    ? measured(given.clock, () => monitorEventLoopDelay({ resolution: resolutionMs }))
+    : { read: () => 0, p99: () => 0, stop };
 }
 
 // The mean and not the longest delay: one block of 300 ms that is over says nothing about the next quarter of a
 // second, a loop that is always late does.
-function measured(clock: Clock): LoopDelay {
-  const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
+/** For `loopDelayOf` and its test. Two histograms: each is emptied by its own reader. */
+export function measured(clock: Clock, make: () => DelayHistogram): LoopDelay {
+  const histogram = make();
+  const long = make();
   histogram.enable();
+  long.enable();
   let since = clock.monotonic();
   let last = 0;
   const read = (): number => {
@@ -46,5 +60,14 @@ function measured(clock: Clock): LoopDelay {
     since = now;
     return last;
   };
-  return { read, stop: () => void histogram.disable() };
+  const p99 = (): number => {
+    const late = long.count === 0 ? 0 : Math.max(0, long.percentile(99) / 1e6 - resolutionMs);
+    long.reset();
+    return late;
+  };
+  const stop = (): void => {
+    histogram.disable();
+    long.disable();
+  };
+  return { read, p99, stop };
 }

@@ -31,6 +31,8 @@ export class Pool {
   readonly configured: number;
   #setSlots: number | null = null;
   #paused = false;
+  /** The worker is quiet: nothing is claimed or started. */
+  quiet = false;
   /** Of the queue, from its live settings. */
   backoff: Backoff | null = null;
   /** Likewise. */
@@ -51,9 +53,9 @@ export class Pool {
     this.configured = slots;
   }
 
-  /** How many may run: 0 while the queue is paused. */
+  /** How many may run: 0 while the queue is paused or the worker is quiet. */
   get slots(): number {
-    return this.#paused ? 0 : (this.#setSlots ?? this.configured);
+    return this.#paused || this.quiet ? 0 : (this.#setSlots ?? this.configured);
   }
 
   get free(): number {
@@ -143,15 +145,15 @@ export class Pool {
     return all;
   }
 
-  /** Removes and gives one buffered job. */
-  takeOne(id: string): ClaimedJob | undefined {
-    let found: ClaimedJob | undefined;
+  /** Removes and gives those buffered jobs. */
+  takeSome(wanted: (job: ClaimedJob) => boolean): ClaimedJob[] {
+    const taken: ClaimedJob[] = [];
     this.#keep(({ job }) => {
-      if (job.id !== id) return true;
-      found = job;
+      if (!wanted(job)) return true;
+      taken.push(job);
       return false;
     });
-    return found;
+    return taken;
   }
 
   /** When the longest-waiting buffered job was claimed; undefined when there is none. */

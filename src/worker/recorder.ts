@@ -74,10 +74,11 @@ export class Cells {
 }
 
 export interface RecorderDeps {
-  readonly store: Pick<Store, "putMetrics" | "putGauges" | "putFailures" | "now">;
+  readonly store: Pick<Store, "putMetrics" | "putGauges" | "putFailures" | "poolUse" | "now">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
+  /** The 99th percentile of the event loop's delay since the last call. */
   readonly loopDelay: () => number;
   /** How long the latest read took; null: there was none. */
   readonly lookMs: () => number | null;
@@ -105,6 +106,8 @@ export class Recorder {
   readonly #failures: Failures;
   #timer: Timer | undefined;
   #flushing: Promise<void> | undefined;
+  /** How long the last write took, since the last gauge: most writes do not fall together with one. */
+  #writeMs: number | null = null;
   #gaugedMinute = -1;
   #cpu: { readonly usage: NodeJS.CpuUsage; readonly at: number } | undefined;
   #dropped = 0;
@@ -238,11 +241,11 @@ export class Recorder {
     try {
       const startedAt = this.#deps.clock.monotonic();
       await store.putMetrics(rows);
-      const writeMs = rows.length === 0 ? null : this.#deps.clock.monotonic() - startedAt;
+      if (rows.length > 0) this.#writeMs = this.#deps.clock.monotonic() - startedAt;
       this.#forgetWritten();
       await store.putFailures(failures.groups, failures.rows);
       this.#failures.forget(this.#minute(), this.#minute() - oldestMs);
-      await this.#gauge(writeMs);
+      await this.#gauge();
     } catch (error) {
       failures.again();
       for (const cell of written) cell.dirty = true;
@@ -255,11 +258,12 @@ export class Recorder {
   }
 
   /** Once a minute: how this process and its way to the database are. */
-  async #gauge(writeMs: number | null): Promise<void> {
+  async #gauge(): Promise<void> {
     const minute = this.#minute();
     if (minute === this.#gaugedMinute || this.#stopped) return;
     const { store, workerId, loopDelay, lookMs, running, slots } = this.#deps;
     const readMs = lookMs();
+    const pool = store.poolUse;
     const values: Record<string, number> = {
       cpu: this.#cpuShare(),
       rss: process.memoryUsage.rss(),
@@ -269,9 +273,11 @@ export class Recorder {
       ...(readMs === null ? {} : { dbReadMs: readMs }),
       hostLoad: loadavg()[0] ?? 0,
       hostFreeBytes: freemem(),
-      ...(writeMs === null ? {} : { dbWriteMs: writeMs }),
+      ...(this.#writeMs === null ? {} : { dbWriteMs: this.#writeMs }),
+      ...(pool === null ? {} : { poolUsed: pool.used, poolIdle: pool.idle, poolWaiting: pool.waiting }),
     };
     this.#gaugedMinute = minute;
+    this.#writeMs = null;
     await store.putGauges(
       Object.entries(values).map(([name, value]): GaugeRow => ({ minute, source: workerId, name, value })),
     );

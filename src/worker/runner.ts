@@ -15,7 +15,7 @@ import type { AnyJob } from "../definition.ts";
 import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
-import { decide, type Outcome, policyFor, type Transition } from "../transition.ts";
+import { decide, type Outcome, policyFor, type Transition, triedToUndo } from "../transition.ts";
 import { decodeJson } from "../policy/json.ts";
 import type { Passage, WorkerBreakers } from "./breakers.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -31,10 +31,10 @@ export interface RunnerDeps {
   readonly workerId: string;
   readonly pools: ReadonlyMap<string, Pool>;
   readonly definitions: ReadonlyMap<string, AnyJob>;
-  readonly settler: Pick<Settler, "push" | "hold">;
+  readonly settler: Pick<Settler, "push" | "hold" | "letGo">;
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
   /** Whether the database has steps of a run that are to be undone; asked until it answers, or `given` up. */
-  readonly undoable?: (id: string, given: () => boolean) => Promise<boolean>;
+  readonly undoable?: (id: string, given: () => boolean) => Promise<"undo" | "undoing" | undefined>;
   /** Whether a breaker lets a job run. */
   readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
   /** A pool could take more than it has. */
@@ -182,13 +182,31 @@ export class Runner {
       return true;
     }
     for (const pool of this.#deps.pools.values()) {
-      const job = pool.takeOne(id);
+      const [job] = pool.takeSome((held) => isHeld(held, id, token));
       if (job === undefined) continue;
-      this.#settle(job, { kind: "cancelled", reason, unstarted: true }, 0);
+      // What is to undo its steps ends by itself once it has.
+      if (job.undoing) this.#release(job, "cancelled once more");
+      else this.#settle(job, { kind: "cancelled", reason, unstarted: true }, 0);
       this.#tellIfCalm();
       return true;
     }
     return false;
+  }
+
+  /** Tells a job to stop where it can go on later, if it is here: a run before its next step. */
+  pause(id: string, token?: number): void {
+    const attempt = this.#running.find(id, token);
+    if (attempt !== undefined) {
+      attempt.pause();
+      return;
+    }
+    for (const pool of this.#deps.pools.values()) {
+      const [job] = pool.takeSome((held) => isHeld(held, id, token));
+      if (job === undefined) continue;
+      this.#release(job, "paused");
+      this.#tellIfCalm();
+      return;
+    }
   }
 
   /** Everything held under this session is lost: handlers are told, nothing of it is written. */
@@ -204,9 +222,16 @@ export class Runner {
     this.#tellIfCalm();
   }
 
-  /** Of these attempts, those that still run here were taken away: their handlers are told, the others go on. */
+  /**
+   * Of these attempts, those that are still here were taken away: handlers are told, what waits for a slot never starts, and the
+   * others go on.
+   */
   loseSome(gone: readonly { readonly id: string; readonly token: number }[]): void {
+    const tokens = new Map(gone.map(({ id, token }) => [id, token]));
     const lost: ClaimedJob[] = [];
+    for (const pool of this.#deps.pools.values())
+      if (pool.buffered > 0) lost.push(...pool.takeSome(({ id, token }) => tokens.get(id) === token));
+    this.#deps.settler.letGo(lost);
     for (const { id, token } of gone) {
       const attempt = this.#running.find(id, token);
       if (attempt === undefined || attempt.stopCause?.kind === "lost") continue;
@@ -214,6 +239,7 @@ export class Runner {
       attempt.stop({ kind: "lost" });
     }
     if (lost.length > 0) this.#deps.onLost(lost);
+    this.#tellIfCalm();
   }
 
   /** Tells every running attempt to stop. */
@@ -323,7 +349,8 @@ export class Runner {
     if (this.#deps.breakers?.any === true)
       this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));
     // A lost one has been reported when it was lost, and nothing of it may be written.
-    if (outcome.kind !== "lost") this.#settle(job, outcome, heldMs, attempt);
+    if (outcome.kind === "lost") this.#deps.settler.letGo([job]);
+    else this.#settle(job, outcome, heldMs, attempt);
     const pool = this.#deps.pools.get(job.queue);
     if (pool !== undefined) {
       pool.running -= 1;
@@ -388,39 +415,45 @@ export class Runner {
     const definition = definitions.get(job.name) ?? null;
     const source = at === null || definition === null ? definition : { ...definition, ...at.policy };
     const policy = policyFor(job, source, pools.get(job.queue)?.backoff ?? null);
-    const decided = decide(job, outcome, policy, { now: clock.now(), random, ranMs: heldMs });
-    const push = (undo: boolean): void =>
-      settler.push({
-        job,
-        outcome,
-        transition: undo ? ({ ...decided, undo } as Transition) : decided,
-        heldMs,
-      });
+    const env = { now: clock.now(), random, ranMs: heldMs };
+    const decided = decide(job, outcome, policy, env);
+    const push = (undo: "undo" | "undoing" | undefined): void => {
+      let transition = decided;
+      if (decided.move === "end" && undo === "undo") transition = { ...decided, undo: true };
+      if (decided.move === "end" && undo === "undoing") transition = triedToUndo(job, decided, policy, env);
+      settler.push({ job, outcome, transition, heldMs });
+    };
     const undo = this.#mustUndo(job, decided, attempt);
     if (undo !== "ask") push(undo);
     else void this.#askUndo(job, attempt, push);
   }
 
-  /** Whether steps of it are to be undone before it ends as decided. */
-  #mustUndo(job: ClaimedJob, transition: Transition, attempt: Attempt | undefined): boolean | "ask" {
+  /** Whether steps of it are to be undone before it ends as decided, or were to be and have not been. */
+  #mustUndo(
+    job: ClaimedJob,
+    transition: Transition,
+    attempt: Attempt | undefined,
+  ): "undo" | "undoing" | "ask" | undefined {
     const flow = attempt?.flow ?? null;
-    if (transition.move !== "end" || transition.state === "done") return false;
-    if (flow?.loaded === true) return flow.undoable && !flow.undoing;
-    // It ended before it had asked for anything: an earlier run of it, in whichever process, may have done steps.
-    return job.begun && this.#deps.undoable !== undefined ? "ask" : false;
+    if (transition.move !== "end") return undefined;
+    if (flow?.loaded === true)
+      return transition.state !== "done" && flow.undoable && !flow.undoing ? "undo" : undefined;
+    // It ended before it had asked for anything: this run was to undo steps, or an earlier one, in whichever process, may have done some.
+    if (job.undoing) return "undoing";
+    return transition.state !== "done" && job.begun && this.#deps.undoable !== undefined ? "ask" : undefined;
   }
 
   async #askUndo(
     job: ClaimedJob,
     attempt: Attempt | undefined,
-    push: (undo: boolean) => void,
+    push: (undo: "undo" | "undoing" | undefined) => void,
   ): Promise<void> {
     this.#asking += 1;
     const lost = (): boolean => attempt?.stopCause?.kind === "lost";
     try {
-      push((await this.#deps.undoable?.(job.id, lost)) === true);
+      push(await this.#deps.undoable?.(job.id, lost));
     } catch {
-      push(false); // the database says no for good, and will say so of the settle
+      push(undefined); // the database says no for good, and will say so of the settle
     } finally {
       this.#asking -= 1;
       this.#tellIfCalm();
@@ -449,4 +482,8 @@ export class Runner {
   #tellIfCalm(): void {
     if (this.calm) this.#deps.onCalm();
   }
+}
+
+function isHeld(job: ClaimedJob, id: string, token: number | undefined): boolean {
+  return job.id === id && (token === undefined || job.token === token);
 }

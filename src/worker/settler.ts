@@ -76,6 +76,15 @@ export class Settler {
     }
   }
 
+  /** These were taken away, and no settle will name them; a claim of which nothing else is held is buried by the sweep. */
+  letGo(jobs: readonly ClaimedJob[]): void {
+    for (const { token } of jobs) {
+      const left = (this.#outstanding.get(token) ?? 0) - 1;
+      if (left > 0) this.#outstanding.set(token, left);
+      else this.#outstanding.delete(token);
+    }
+  }
+
   /** How many outcomes are not yet known to be written. */
   get pending(): number {
     return this.#gathered.length + this.#inFlight;

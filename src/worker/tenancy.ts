@@ -7,7 +7,8 @@
  * Invariants: `claimable` is given only while alive, so claiming pauses while renewals fail; a session is given
  * up before its lease can pass to another, by the monotonic clock and counted from before the last successful
  * renewal was sent (C6), so that no wall clock and no slow answer can make two holders; a lost session never
- * comes back. Not here: what happens to the jobs (worker.ts), the renewing itself (renewal.ts).
+ * comes back; being quiet belongs to the worker and not to one session, so a new one is opened as quiet as the last was.
+ * Not here: what happens to the jobs (worker.ts), the renewing itself (renewal.ts).
  */
 import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -17,7 +18,10 @@ import type { Renewal, SessionInfo, Store } from "../store.ts";
 import { troubleOf } from "./trouble.ts";
 
 export interface TenancyDeps {
-  readonly store: Pick<Store, "openSession" | "closeSession" | "renew" | "renewalTarget">;
+  readonly store: Pick<
+    Store,
+    "openSession" | "closeSession" | "renew" | "renewalTarget" | "quietWorkers" | "resumeWorkers"
+  >;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -31,10 +35,12 @@ export interface TenancyDeps {
   readonly onSecured: () => void;
   /** Everything held under it is lost. */
   readonly onLost: (session: number, why: string) => void;
-  readonly onCancels: (cancels: Renewal["cancels"]) => void;
+  readonly onWishes: (wishes: Renewal["wishes"]) => void;
   /** These are not held any more: settled, or taken away. */
   readonly onGone: (gone: Renewal["gone"]) => void;
   readonly onStopAsked: () => void;
+  /** It is to claim nothing for now (true), or to go on (false). */
+  readonly onQuiet: (quiet: boolean) => void;
   /** Renewals fail (true), or get through again (false). */
   readonly onDoubt: (doubtful: boolean) => void;
   /** No session can be opened, ever. */
@@ -57,6 +63,9 @@ export class Tenancy {
   /** False until a handler that blocks the event loop can no longer cost the lease. */
   #secured = false;
   #unsecured: Timer | undefined;
+  #quietAt: number | null = null;
+  /** When this process itself last changed that, by the monotonic clock: a renewal sent before it does not know. */
+  #quietSetAt = -Infinity;
   #expiry: Timer | undefined;
   readonly #ending = new AbortController();
 
@@ -74,13 +83,34 @@ export class Tenancy {
     return this.#doubtful || !this.#secured ? null : this.#session;
   }
 
+  /** Since when the worker is quiet, by the database's clock; null: it is not. */
+  get quietAt(): number | null {
+    return this.#quietAt;
+  }
+
+  /** Makes the worker quiet, or ends that: in the database first, so that a renewal cannot say otherwise. */
+  async setQuiet(quiet: boolean): Promise<void> {
+    const { clock } = this.#deps;
+    // A session may be lost meanwhile: the next one must be told too. One that is not open yet is told in `open`.
+    let told: number | null = null;
+    while (this.#session !== null && this.#session !== told) {
+      told = this.#session;
+      await this.#tellQuiet(told, quiet);
+    }
+    this.#quietSetAt = clock.monotonic();
+    this.#heardQuiet(quiet ? (this.#quietAt ?? clock.now()) : null);
+  }
+
   /** Opens a session, however long the database is away. Never rejects. */
   async open(): Promise<void> {
     const { store, clock, log, info, random } = this.#deps;
     while (!this.#ending.signal.aborted) {
       const openedAt = clock.monotonic();
       try {
-        const session = await store.openSession(info);
+        const { quietAt } = this;
+        const session = await store.openSession({ ...info, quietAt });
+        if ((quietAt === null) !== (this.quietAt === null))
+          await this.#tellQuiet(session, this.quietAt !== null);
         this.#opened(session, openedAt);
         return;
       } catch (error) {
@@ -161,9 +191,21 @@ export class Tenancy {
       this.#doubtful = false;
       this.#deps.onDoubt(false);
     }
-    if (renewal.cancels.length > 0) this.#deps.onCancels(renewal.cancels);
+    if (renewal.wishes.length > 0) this.#deps.onWishes(renewal.wishes);
     if (renewal.gone.length > 0) this.#deps.onGone(renewal.gone);
     if (renewal.stop) this.#deps.onStopAsked();
+    if ((this.#renewal?.renewedAt() ?? -Infinity) > this.#quietSetAt) this.#heardQuiet(renewal.quietAt);
+  }
+
+  #heardQuiet(quietAt: number | null): void {
+    const changed = (quietAt === null) !== (this.#quietAt === null);
+    this.#quietAt = quietAt;
+    if (changed) this.#deps.onQuiet(quietAt !== null);
+  }
+
+  async #tellQuiet(session: number, quiet: boolean): Promise<void> {
+    const { store } = this.#deps;
+    await (quiet ? store.quietWorkers([session]) : store.resumeWorkers([session]));
   }
 
   #failed(session: number, error: unknown): void {

@@ -8,6 +8,7 @@
  * Not here: when to read (worker/live-settings.ts), the arithmetic (policy/fair.ts).
  */
 import { shareOfTotal, splitByWeight } from "../policy/fair.ts";
+import { takesJobs } from "../serving.ts";
 import type { QueueSettings, Store, WorkerState } from "../store.ts";
 
 /** A queue of this worker. */
@@ -55,7 +56,7 @@ export async function rebalanceOnce(
 
 function sessionsOf(queue: string, workers: readonly WorkerState[]): number[] {
   return workers
-    .filter((worker) => worker.kind === "worker" && !worker.stopping && Object.hasOwn(worker.queues, queue))
+    .filter((worker) => takesJobs(worker) && Object.hasOwn(worker.queues, queue))
     .map(({ session }) => session);
 }
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { type Filled, fill } from "./data.ts";
-import { accessible, closeSites, type Site, site, useBrowser } from "./support.ts";
+import { accessible, closeSites, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -48,9 +48,71 @@ describe("one job", () => {
     await page.getByText("It was asked to stop.").waitFor();
   });
 
+  test("a run is paused and resumed, by the mouse and by one key, and terminated", async () => {
+    const run = defineJob({
+      name: "approval",
+      queue: "pausing",
+      run: async (_: null, ctx) => {
+        await ctx.step("ask", () => 1);
+        await ctx.waitFor("approved");
+      },
+    });
+    const worker = home.hf.work([run], { queues: { pausing: 1 } });
+    const { id } = await home.hf.enqueue(run, null);
+    await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
+    const page = await home.open(`/jobs/${id}`);
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.getByText("It is paused.").waitFor();
+    await page.getByText("It was paused (by user), and goes on when it is resumed.").waitFor();
+    await accessible(page);
+    await page.keyboard.press("p");
+    await page.getByText("It goes on.").waitFor();
+    await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
+    await page.getByRole("button", { name: "Terminate" }).click();
+    await page.getByRole("dialog").getByText("none of its steps is undone").waitFor();
+    await accessible(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Terminate" }).click();
+    await page.getByText("It has ended.").waitFor();
+    expect((await home.hf.jobs.get(id))?.state).toBe("cancelled");
+    await worker.stop();
+  });
+
+  test("a run that began with other code than the workers have says so", async () => {
+    const versioned = (version: number, queue: string) =>
+      defineJob({
+        name: "drifting",
+        version,
+        queue,
+        run: async (_: null, ctx) => {
+          await ctx.step("one", () => 1);
+          await ctx.waitFor("go");
+        },
+      });
+    const first = home.hf.work([versioned(3, "drift")], { queues: { drift: 1 } });
+    const { id } = await home.hf.enqueue(versioned(3, "drift"), null);
+    await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
+    const page = await home.open(`/jobs/${id}`);
+    await page.getByText("Code version").waitFor();
+    expect(await page.getByText(/workers (now )?have v/).count()).toBe(0);
+    await first.stop();
+    const newer = home.hf.work([versioned(5, "drift")], { queues: { drift: 1 } });
+    await newer.ready;
+    await page.reload();
+    await page.getByText("This run began with v3 of its code, and workers now have v5").waitFor();
+    await accessible(page);
+    await shot(page, "drift");
+    await newer.stop();
+    const older = home.hf.work([versioned(2, "drift")], { queues: { drift: 1 } });
+    await older.ready;
+    await page.reload();
+    await page.getByText("It needs v3 of its code, and workers have v2").waitFor();
+    await older.stop();
+  });
+
   test("a new job, and a copy of one with another input", async () => {
     const page = await home.open("/jobs");
     await page.getByRole("button", { name: "New job" }).click();
+    await page.getByRole("dialog").waitFor();
     await accessible(page);
     await page.getByLabel("Name").fill("plain");
     await page.getByLabel("Input (JSON)").fill("{ nonsense");
@@ -102,7 +164,7 @@ test("a thousand dead jobs: find the error, see what a retry would do, retry the
   expect(await big.hf.jobs.count({ state: "ready" })).toBe(1_000);
   await page.goto(`${big.url}/audit`);
   await page.getByText("jobs.retry").first().waitFor();
-  await page.getByText("started").first().waitFor();
+  await page.getByRole("cell", { name: "started", exact: true }).waitFor();
 });
 
 test("deleting all that match needs the word typed, and follows the filter", async () => {
@@ -126,7 +188,7 @@ test("deleting all that match needs the word typed, and follows the filter", asy
   expect(await some.hf.jobs.count()).toBe(10);
 });
 
-test("queues: pause, resume, settings; holds: set and clear; workers: stop", async () => {
+test("queues: pause, resume, settings; holds: set and clear; workers: quiet, resume, stop", async () => {
   const page = await home.open("/queues");
   await page.getByRole("button", { name: "Pause mail" }).click();
   await page.getByRole("button", { name: "Resume mail" }).waitFor();
@@ -156,6 +218,16 @@ test("queues: pause, resume, settings; holds: set and clear; workers: stop", asy
   await page.getByText("Nothing is held").waitFor();
 
   await page.goto(`${home.url}/workers`);
+  await page.getByRole("button", { name: "Quiet web-1" }).click();
+  await page.getByText("It takes no more jobs until it is resumed.").waitFor();
+  await page.getByRole("cell", { name: "quiet", exact: true }).waitFor();
+  await accessible(page);
+  expect((await home.hf.workers.list()).map(({ quietAt }) => quietAt === null)).toEqual([false]);
+  await page.getByRole("button", { name: "Resume web-1" }).click();
+  await page.getByRole("button", { name: "Quiet web-1" }).waitFor();
+  await expect
+    .poll(async () => (await home.hf.workers.list()).map(({ quietAt }) => quietAt), eventually)
+    .toEqual([null]);
   await page.getByRole("button", { name: "Stop web-1" }).click();
   filled.letGo();
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
@@ -167,11 +239,12 @@ test("live: what another client does is seen without a reload, and pausing stops
   const page = await other.open("/");
   await page.getByRole("button", { name: /^Live/ }).waitFor();
   await other.hf.enqueue(plain, 1);
-  await page.getByText("No worker is running, and 1 ready job wait.").waitFor();
+  await page.getByText("No worker is running, and 1 ready job waits.").waitFor();
   await page.goto(`${other.url}/jobs`);
   await page.getByRole("link", { name: "plain" }).waitFor();
   await other.hf.enqueue("second", 1);
-  await page.getByRole("link", { name: "second" }).waitFor();
+  await page.getByRole("button", { name: "1 new" }).click();
+  await page.getByRole("link", { name: "second", exact: true }).waitFor();
   await page.getByRole("button", { name: /^Live/ }).click();
   await page.getByRole("button", { name: /^Paused/ }).waitFor();
   await other.hf.enqueue("third", 1);
@@ -252,6 +325,34 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("q");
   await page.waitForTimeout(200);
   expect(page.url()).toContain("/jobs/");
+});
+
+test("the verdict's clauses lead to what they speak of, and what is bad is said on every screen", async () => {
+  const some = await site();
+  await some.hf.enqueue(plain, 1);
+  const page = await some.open("/");
+  await page.getByText("No worker is running, and 1 ready job waits.").waitFor();
+  await page.getByRole("link", { name: "1 ready", exact: true }).click();
+  await page.waitForURL(/jobs\?state=ready/);
+  await page.getByRole("link", { name: "No worker is running, and 1 ready job waits." }).click();
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "No worker", exact: true }).click();
+  await page.getByRole("heading", { name: "Workers", level: 1 }).waitFor();
+  await accessible(page);
+});
+
+test("settings: times as dates, and how often what is live is asked for", async () => {
+  const page = await home.open("/jobs");
+  await page.getByText(/ago$/).first().waitFor();
+  await page.keyboard.press("?");
+  await page.getByLabel("Times as dates, not as ages").check();
+  await page.getByLabel("Live updates").selectOption("60");
+  await accessible(page);
+  await page.getByRole("button", { name: "Close" }).click();
+  await expect.poll(() => page.getByText(/ago$/).count(), eventually).toBe(0);
+  await page.reload();
+  await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+  expect(await page.evaluate(() => localStorage.getItem("holdfast.refresh"))).toBe("60");
 });
 
 test("filters are in the address: a link shows what its sender saw, and back goes back", async () => {

@@ -384,6 +384,13 @@ describe("[K3] windows of time", () => {
     await page.locator(".bars .chosen").waitFor();
     await accessible(page);
     await shot(page, "strip-brushed");
+    // In a terminal it is the same window, to the millisecond.
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as command" }).click();
+    await page.getByText("Copied.").first().waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+      `holdfast jobs list --queue billing --where ended:${new Date(from!).toISOString()}..${new Date(to!).toISOString()}`,
+    );
     await strip.focus();
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
@@ -391,6 +398,21 @@ describe("[K3] windows of time", () => {
     await expect.poll(asked).not.toBe(`${from}..${to}`);
     const [first, last] = asked()!.split("..").map(Number);
     expect(last! - first!).toBe(MINUTE - 1);
+    // A longer time of the filter's own is shown whole, in fewer bars; also where there is nothing else to choose.
+    const since = spike - 20 * 60 * MINUTE;
+    await page.goto(`${home.url}/jobs?queue=billing&name=charge-card&since=${since}`);
+    await page
+      .getByText(/^Attempts ended in the last 2\d h, also of jobs that were created before/)
+      .waitFor();
+    const bars = page.getByRole("slider", { name: /^Attempts that ended, each bar \d+ min/ });
+    await bars.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await expect.poll(asked).not.toBeNull();
+    const [begin, end] = asked()!.split("..").map(Number);
+    expect(end! - begin!).toBeGreaterThan(10 * MINUTE);
+    await accessible(page);
+    await shot(page, "strip-long");
   });
 });
 

@@ -1,5 +1,5 @@
 // A database that looks like work: several queues, all states, failures in groups, a worker that is busy.
-import { Dead, defineJob, fixed, type Holdfast, type Worker } from "../../src/index.ts";
+import { Dead, defineJob, defineSignal, fixed, type Holdfast, type Worker } from "../../src/index.ts";
 
 /** Handlers that end as their input says, or run until they are let go. */
 export function jobsOf(hold: Promise<void>) {
@@ -130,6 +130,7 @@ export async function fillFeatures(hf: Holdfast): Promise<Features> {
   const order = defineJob({
     name: "fulfil-order",
     queue: "flows",
+    signals: [defineSignal({ name: "packed" })],
     retry: { attempts: 1 },
     run: async (input: { order: string; end?: string }, ctx) => {
       ctx.log.info({ order: input.order, cardToken: "tok_secret" }, "fulfilling");

@@ -34,10 +34,13 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   // Why is nothing happening to the videos? The first sentence says it, and so does the job.
   await page.getByText("No worker serves transcode-video in queue media.").waitFor();
   await page.getByRole("row", { name: /media/ }).getByText("no worker").waitFor();
-  await page.getByRole("link", { name: "media", exact: true }).click();
-  await page.getByText("No live worker has a handler for transcode-video.").waitFor();
-  await page.getByRole("link", { name: "transcode-video" }).click();
-  await page.getByRole("link", { name: "transcode-video" }).first().click();
+  await page
+    .getByRole("region", { name: "Queues that need a look" })
+    .getByRole("link", { name: "media", exact: true })
+    .click();
+  await page.getByText('No live worker of queue "media" has a handler for "transcode-video".').waitFor();
+  await page.getByRole("link", { name: "transcode-video", exact: true }).click();
+  await page.getByRole("link", { name: "transcode-video", exact: true }).first().click();
   await page
     .getByText(/No live worker.*transcode-video/)
     .first()
@@ -69,7 +72,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await menu.getByRole("link", { name: /^Queues/ }).click();
   await page.getByRole("link", { name: "mail", exact: true }).click();
   await page.getByRole("button", { name: "Pause mail" }).click();
-  await page.getByText("It is paused.").waitFor();
+  await page.getByText(/is paused since/).waitFor();
   await expect.poll(() => tile(page, "Ready"), { timeout: 30_000 }).toBeGreaterThan(10);
   await page.getByRole("button", { name: "Resume mail" }).click();
   await expect.poll(() => tile(page, "Ready"), { timeout: 30_000 }).toBeLessThan(5);

@@ -1,7 +1,7 @@
 // Every screen in a real browser: it shows what there is, light and dark, wide and narrow, with nothing serious for axe.
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Features, Filled } from "./data.ts";
-import { accessible, busySite, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+import { accessible, busySite, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -17,7 +17,16 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   [
     "overview",
     () => "/",
-    ["Ready", "Busiest queues", "Top failures", "Throughput", "card 4242 was declined"],
+    [
+      "Ready",
+      "Queues that need a look",
+      "Top failures",
+      "Throughput",
+      "card 4242 was declined",
+      "Slowest kinds",
+      "Lately done by hand",
+      "Died in 24 h",
+    ],
   ],
   ["jobs", () => "/jobs", ["Newest first", "fulfil-order", "Scheduled", "of "]],
   ["jobs, dead", () => "/jobs?state=dead", ["charge-card", "card 4242 was declined", "1 / 1"]],
@@ -42,8 +51,9 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   ["inspector, workflow that failed", () => `/jobs/${features.flow.dead}`, ["503 from the bank", "reserve"]],
   ["dead by error", () => "/errors", ["Grouped by", "card 4242 was declined", "Retry all"]],
   ["queues", () => "/queues", ["crawl", "billing", "paused", "held by session-expired"]],
-  ["queue", () => "/queues/reports", ["build-report", "It is paused.", "Settings"]],
-  ["schedules", () => "/schedules", ["0 9 * * 1", "Europe/London", "every 1 min"]],
+  ["queue", () => "/queues/reports", ["build-report", "is paused since", "Settings"]],
+  ["schedules", () => "/schedules", ["0 9 * * 1", "Mondays at 09:00, Europe/London", "Every minute"]],
+  ["schedule", () => "/schedules/digest", ["History", "Its first slot is", "in the time of Europe/London"]],
   ["workers", () => "/workers", ["web-1", "crawl 6"]],
   [
     "limits",
@@ -141,11 +151,50 @@ test("the token leaves the address at once, and without one there is a form", as
   await bare.goto(home.url);
   await bare.getByLabel("Token").fill("wrong-token-wrong-token");
   await bare.getByRole("button", { name: "Open" }).click();
-  await bare.getByLabel("Token").waitFor();
+  await bare.getByRole("alert").getByText("That token is not right").waitFor();
   await accessible(bare);
   await bare.getByLabel("Token").fill(`${home.url}/#token=browser-test-token-0123456789`);
   await bare.getByRole("button", { name: "Open" }).click();
   await bare.getByRole("heading", { name: "Overview" }).waitFor();
+});
+
+test("a wrong token is said, from the address too, and after too many one must wait", async () => {
+  const own = await site();
+  const page = await own.open("/", { token: "wrong-token-wrong-token", noisy: true });
+  await page.getByRole("alert").getByText("That token is not right").waitFor();
+  await page.route("**/api/v1/me", (route) => route.fulfill({ status: 429, json: {} }));
+  await page.getByLabel("Token").fill("wrong-token-wrong-again");
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("alert").getByText("Wait a minute").waitFor();
+});
+
+test("an address that no screen has says so, with a way home", async () => {
+  for (const path of ["/nonexistent", "/jobs/%E0%A4%A"]) {
+    const page = await home.open(path, { refused: true });
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    if (path === "/nonexistent") await accessible(page);
+    await page.getByRole("link", { name: "To the overview" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+  }
+});
+
+test("a change that the database does not answer says that it waits, until it is there", async () => {
+  const page = await home.open("/queues");
+  let answer = (): void => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/api/v1/queues/*/pause", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page
+    .getByRole("button", { name: /^Pause / })
+    .first()
+    .click();
+  const confirm = page.getByRole("dialog").getByRole("button", { name: "Pause" });
+  if (await confirm.isVisible()) await confirm.click();
+  await page.getByText("Still waiting for the database").waitFor();
+  answer();
+  await page.getByText("Still waiting for the database").waitFor({ state: "detached" });
 });
 
 test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
@@ -169,7 +218,7 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
   await page.getByRole("button", { name: "Edit sweep" }).click();
   await page.getByLabel("Every").fill("90s");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("every 1 min 30 s").waitFor();
+  await page.getByText("Every 90 seconds").waitFor();
   expect(await schedules.get("sweep")).toMatchObject({ every: 90_000, missed: "skip" });
   await page.getByRole("button", { name: "Run now sweep" }).click();
   await page.getByText("Facts").waitFor();
@@ -181,7 +230,7 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
   expect(await schedules.get("sweep")).toBeNull();
 });
 
-test("limits: reset a breaker, change and drain a budget, pause a lane", async () => {
+test("limits: reset a breaker, change and drain a budget, pause, reset and drop a lane", async () => {
   const { breakers, budgets, lanes, queues } = home.hf;
   await queues.pause("bank"); // or its jobs would open the breaker again at once
   const page = await home.open("/limits");
@@ -205,6 +254,19 @@ test("limits: reset a breaker, change and drain a budget, pause a lane", async (
     .click();
   await page.getByText("acme/eu is paused.").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: true }]);
+  await lanes.set("tenants", "acme/eu", { concurrency: 9 });
+  const inLanes = page.getByRole("region", { name: "Lanes", exact: true });
+  await shot(page, "limits-lanes");
+  await inLanes.getByRole("button", { name: "Reset acme/eu" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
+  await page.getByText("has the code's limits").waitFor();
+  expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([
+    { paused: true, concurrency: 2, tuned: false },
+  ]);
+  await inLanes.getByRole("button", { name: "Drop acme/eu" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
+  await page.getByText("What was set of acme/eu is removed.").waitFor();
+  expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: false, tuned: false }]);
 });
 
 test("a run that waits for a signal goes on when it is sent from its page", async () => {

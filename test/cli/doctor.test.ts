@@ -1,7 +1,7 @@
 // What the doctor makes of facts, as a table; and of real databases with something wrong.
 import { expect, test } from "vitest";
-import { type Check, diagnose, type Facts } from "../../src/cli/diagnosis.ts";
-import type { Inspection } from "../../src/store.ts";
+import { type Check, diagnose, type Facts } from "../../src/diagnosis.ts";
+import type { Inspection, WorkerState } from "../../src/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../client/support.ts";
 import { on, type Ran } from "./support.ts";
@@ -9,11 +9,18 @@ import { on, type Ran } from "./support.ts";
 const inspection: Inspection = {
   dialect: "postgres",
   version: "18.0",
+  versionFault: null,
   sizeBytes: 1_000_000,
+  freeBytes: null,
   walBytes: 1_000,
+  maxWalBytes: 1_000_000,
+  slot: null,
   deadRows: 10,
   liveRows: 100,
+  tables: [],
   oldestTransactionMs: 1_000,
+  oldestTransaction: null,
+  xminAge: null,
   connections: 10,
   maxConnections: 100,
   durable: true,
@@ -30,6 +37,7 @@ const well: Facts = {
   movedTo: null,
   clock: { skewMs: 3, roundTripMs: 2 },
   inspection,
+  refused: null,
   queues: [],
   workers: [],
   stuck: 0,
@@ -42,6 +50,7 @@ const queue = {
   draining: false,
   drainingAt: null,
   coolUntil: null,
+  atLeast: [],
   lagMs: 0,
   unserved: [] as string[],
   counts: { ready: 5, scheduled: 0, running: 0, waiting: 0 },
@@ -82,8 +91,14 @@ const cases: readonly (readonly [string, Partial<Facts>])[] = [
   ["indexes", { inspection: { ...inspection, invalidIndexes: ["ready_order"] } }],
   ["file system", { inspection: { ...inspection, dialect: "sqlite", networkFileSystem: "NFS" } }],
   ["WAL", { inspection: { ...inspection, dialect: "sqlite", walBytes: 1e9 } }],
+  ["WAL", { inspection: { ...inspection, walBytes: 1e9 } }],
+  ["WAL", { inspection: { ...inspection, walBytes: null, slot: { name: "s", active: false, bytes: 1e9 } } }],
+  ["WAL", { inspection: { ...inspection, slot: { name: "s", active: true, bytes: 1e10 } } }],
+  ["version", { inspection: { ...inspection, versionFault: "it loses data" } }],
+  ["version", { inspection: null, refused: "This server is Postgres 13; Holdfast needs 14 or newer." }],
   ["disk", { inspection: { ...inspection, diskFreeBytes: 1_000 } }],
-  ["bloat", { inspection: { ...inspection, deadRows: 1_000_000, liveRows: 10 } }],
+  ["bloat", { inspection: { ...inspection, tables: [{ name: "ready", dead: 1_000_000, live: 10 }] } }],
+  ["bloat", { inspection: { ...inspection, tables: [{ name: "step", dead: 300_000, live: 200_000 }] } }],
   ["transactions", { inspection: { ...inspection, oldestTransactionMs: 3_600_000 } }],
   ["connections", { inspection: { ...inspection, connections: 99 } }],
   ["clocks", { clock: { skewMs: -5_000, roundTripMs: 10 } }],
@@ -96,6 +111,55 @@ test.each(cases)("%s is found wrong, with a remedy", (name, facts) => {
   const found = checks.find((check) => check.name === name && check.verdict === "wrong") as Check;
   expect(found).toBeDefined();
   expect(found.remedy).not.toBeNull();
+});
+
+test("what is large and well: a slot that is read, a WAL within its settings, dead rows that vacuum will come to, free pages", () => {
+  for (const part of [
+    { slot: { name: "s", active: true, bytes: 1e9 } },
+    { walBytes: 2e9, maxWalBytes: 1e9 },
+    { tables: [{ name: "ready", dead: 300_000, live: 200_000 }] },
+    { dialect: "sqlite", sizeBytes: 1e9, freeBytes: 8e8 },
+  ] as const)
+    expect([part, wrongs({ ...well, inspection: { ...inspection, ...part } })]).toEqual([part, []]);
+  const free = { ...inspection, dialect: "sqlite", sizeBytes: 1e9, freeBytes: 8e8, deadRows: null } as const;
+  expect(diagnose({ ...well, inspection: free }).find(({ name }) => name === "bloat")).toMatchObject({
+    verdict: "note",
+  });
+});
+
+test("where only quiet workers would take a job it says to resume them, and not to deploy any", () => {
+  const quiet: WorkerState = {
+    session: 1,
+    id: "w1",
+    kind: "worker",
+    name: "night",
+    host: "h",
+    pid: 1,
+    runtime: null,
+    release: null,
+    versions: {},
+    version: "0",
+    queues: { mail: 1 },
+    names: ["hello"],
+    startedAt: new Date(0),
+    beatAt: new Date(0),
+    leaseUntil: new Date(0),
+    stopping: false,
+    quietAt: new Date(0),
+    jobs: [],
+  };
+  const facts = { ...well, workers: [quiet], queues: [{ ...queue, unserved: ["hello"] }] };
+  expect(wrongs(facts)).toEqual(["quiet"]);
+  const checks = diagnose(facts);
+  expect(checks.find(({ name }) => name === "workers")?.text).toBe("1 alive, 1 of them quiet");
+  expect(checks.find(({ name }) => name === "quiet")).toMatchObject({
+    text: "mail: hello wait, and their workers are quiet",
+    remedy: "Let them go on: holdfast workers resume night",
+  });
+  expect(wrongs({ ...facts, queues: [{ ...queue, unserved: ["hello", "other"] }] })).toEqual([
+    "quiet",
+    "unserved",
+  ]);
 });
 
 test("an unserved queue is wrong, a slow answer is no skew, and what could not be looked at is not wrong", () => {

@@ -1,10 +1,11 @@
 // `holdfast init` writes a project; with the package as users get it, that project runs.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../support/guard.ts";
 import { read, root } from "../support/repository.ts";
+import { onEveryStore } from "../support/stores.ts";
 import { cli, folder } from "./support.ts";
 
 const built = temporaryDirectory("built");
@@ -15,7 +16,17 @@ beforeAll(() => {
   run(bin("tsc"), ["-p", join(root, "tsconfig.build.json"), "--outDir", join(built, "dist")], root);
 }, 120_000);
 
-function run(command: string, args: readonly string[], cwd: string): string {
+function symlinkOnce(from: string, to: string): void {
+  mkdirSync(join(to, ".."), { recursive: true });
+  if (!existsSync(to)) symlinkSync(from, to);
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !/^(VITEST|NODE_OPTIONS|HOLDFAST_|DATABASE_URL|QUEUES)/.test(name),
@@ -23,7 +34,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
   );
   return execFileSync(command, [...args], {
     cwd,
-    env,
+    env: { ...env, ...more },
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
     timeout: 60_000,
@@ -33,8 +44,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
 test("the starter project compiles, enqueues, runs and is looked at, all with the built package", () => {
   const where = folder("starter");
   // What an install of the package brings along.
-  mkdirSync(join(built, "node_modules"), { recursive: true });
-  symlinkSync(join(root, "node_modules", "croner"), join(built, "node_modules", "croner"));
+  symlinkOnce(join(root, "node_modules", "croner"), join(built, "node_modules", "croner"));
   const main = join(built, "dist", "cli", "main.js");
   const holdfast = (args: readonly string[], cwd: string): string =>
     run(process.execPath, [main, ...args], cwd);
@@ -53,6 +63,39 @@ test("the starter project compiles, enqueues, runs and is looked at, all with th
   expect(stats.totals).toMatchObject({ done: 2, scheduled: 2 });
 });
 
+onEveryStore((target) => {
+  test("init --postgres: its project makes its database, enqueues and runs there", async () => {
+    if (target.dialect === "sqlite") return; // that is the test above
+    const store = await target.fresh();
+    const where = folder("starter-postgres");
+    const main = join(built, "dist", "cli", "main.js");
+    for (const name of ["croner", "pg"])
+      symlinkOnce(join(root, "node_modules", name), join(built, "node_modules", name));
+    const database = `hf_starter_${process.pid}_${target.name.replaceAll(/\W/g, "_")}`;
+    const url = new URL(store.url);
+    url.pathname = `/${database}`;
+    onTestFinished(
+      () => void store.query(`drop database if exists ${database} with (force)`).catch(() => {}),
+    );
+    const env = { HOLDFAST_URL: url.href };
+    const holdfast = (args: readonly string[], cwd: string): string =>
+      run(process.execPath, [main, ...args], cwd, env);
+    expect(holdfast(["init", "my-app", "--postgres"], where)).toContain("export HOLDFAST_URL=postgres://…");
+    const app = join(where, "my-app");
+    expect(JSON.parse(readFileSync(join(app, "package.json"), "utf8"))).toMatchObject({
+      dependencies: { pg: expect.stringMatching(/^\^8\./) as string },
+    });
+    mkdirSync(join(app, "node_modules"));
+    symlinkSync(built, join(app, "node_modules", "holdfast"));
+    expect(holdfast(["create"], app)).toContain("is ready");
+    expect(run(process.execPath, ["enqueue.ts"], app, env)).toMatch(/^enqueued /);
+    expect(holdfast(["work", "--once"], app)).toContain("Hello, Ada!");
+    const stats = JSON.parse(holdfast(["stats", "--json"], app)) as { totals: Record<string, number> };
+    expect(stats.totals).toMatchObject({ done: 1, scheduled: 1 });
+    await store.query(`drop database ${database} with (force)`);
+  });
+});
+
 test("the bin is a JavaScript file with a shebang", () => {
   const manifest = JSON.parse(read("package.json")) as { bin: { holdfast: string } };
   expect(manifest.bin.holdfast).toBe("dist/cli/main.js");
@@ -65,6 +108,9 @@ test("what is there already is kept, unless forced", async () => {
   const first = (await cli(["init", "--json"], { cwd: where })).json<{ written: string[]; kept: string[] }>();
   expect(first.kept).toEqual(["package.json"]);
   expect(first.written).toContain("holdfast.config.ts");
+  // Its package.json has neither our script nor the package.
+  const said = (await cli(["init"], { cwd: where })).out;
+  expect(said).toMatch(/Next:\n {2}npm install holdfast\n {2}npx holdfast work /);
   expect(readFileSync(join(where, "package.json"), "utf8")).toBe("{}");
   expect(
     (await cli(["init", "--json", "--force", "--postgres"], { cwd: where })).json<{ kept: string[] }>().kept,

@@ -1,9 +1,12 @@
 // Commands on jobs, queues, holds and workers, on every store.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineJob, type Holdfast, type Job } from "../../src/index.ts";
 import { onEveryStore, type FreshStore, type StoreTarget } from "../support/stores.ts";
 import { connect, fresh } from "../client/support.ts";
-import { cli, on } from "./support.ts";
+import { root } from "../support/repository.ts";
+import { cli, folder, on } from "./support.ts";
 
 const unkind = defineJob({
   name: "unkind",
@@ -79,6 +82,54 @@ onEveryStore((target) => {
       return;
     }
     expect(await store.query(`select 1 as one from ${store.table("ready")}`)).toEqual([]);
+  });
+
+  test("[K4] enqueue says where the job is, when it is due, and that nobody runs it there", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const alone = await holdfast(["enqueue", "hello", "1", "--delay", "1h", "--key", "k"]);
+    expect(alone.out).toMatch(/^enqueued [\w-]{36} in queue default, due in (1h|59m 59s|\S+)\n$/);
+    expect(alone.err).toBe("No worker is running: it waits until one does.\n");
+    const hello = defineJob({ name: "hello", queue: "mail", run: async (_n: number) => {} });
+    const worker = hf.work([hello], { queues: ["mail"] });
+    await worker.ready;
+    const elsewhere = await holdfast(["enqueue", "hello", "1", "--json"]);
+    expect(elsewhere.json()).toMatchObject({ status: "enqueued", queue: "default", served: false });
+    expect(elsewhere.err).toBe(
+      "No live worker serves queue default: it waits until one does. Served: mail.\n",
+    );
+    const other = await holdfast(["enqueue", "other", "--queue", "mail"]);
+    expect(other.err).toBe(
+      "No live worker of queue mail has a handler for other: it waits until one does.\n",
+    );
+    // A duplicate is where it was put first.
+    const twice = await holdfast(["enqueue", "hello", "1", "--queue", "mail", "--key", "k", "--json"]);
+    expect(twice.json()).toMatchObject({ status: "duplicate", queue: "default", served: false });
+    const served = await holdfast(["enqueue", "hello", "1", "--queue", "mail", "--json"]);
+    expect([served.err, served.json()["served"]]).toEqual(["", true]);
+    const far = await holdfast(["enqueue", "hello", "1", "--delay", "99999w"]);
+    expect(far.out).toMatch(/due in 36525d\n$/);
+
+    for (const text of ["tomorrow", "5m", "1", "mail 5", "2027-13-45", ""])
+      expect(await holdfast(["enqueue", "hello", "1", "--at", text])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(
+          `--at takes a date, such as 2026-01-31 or 2026-01-31T12:00Z; got ${JSON.stringify(text)}.`,
+        ) as string,
+      });
+
+    const cwd = folder("enqueue");
+    writeFileSync(
+      join(cwd, "holdfast.config.ts"),
+      `import { defineConfig, defineJob } from ${JSON.stringify(join(root, "src/index.ts"))};
+const hello = defineJob({ name: "hello", queue: "mail", unique: (n: number) => String(n), run: async (_n: number) => {} });
+export default defineConfig({ jobs: [hello] });
+`,
+    );
+    const defined = await holdfast(["enqueue", "hello", "7", "--delay", "1h", "--json"], { cwd });
+    expect(defined.json()).toMatchObject({ queue: "mail", served: true });
+    expect(await hf.jobs.get(String(defined.json()["id"]))).toMatchObject({ key: "7", state: "scheduled" });
+    await worker.stop();
   });
 
   test("[K4] enqueue, list, show, why: options, input from standard input, one JSON document", async () => {
@@ -299,7 +350,14 @@ onEveryStore((target) => {
     const listed = (await holdfast(["workers", "--json"])).json<{ name: string; jobs: string[] }[]>();
     expect(listed).toMatchObject([{ name: "night", jobs: [id], queues: { default: 2 } }]);
     expect((await holdfast(["workers", "drained"])).code).toBe(1);
-    expect((await holdfast(["workers", "stop", "nobody"])).code).toBe(1);
+    for (const verb of ["stop", "quiet", "resume"])
+      expect((await holdfast(["workers", verb, "nobody"])).code).toBe(1);
+    expect((await holdfast(["workers", "quiet", "night", "--json"])).json()).toEqual({ asked: 1 });
+    expect((await holdfast(["workers"])).out).toMatch(/ quiet$/m);
+    const told = await holdfast(["enqueue", "slow", "null", "--json"]);
+    expect(told.err).toContain("Its workers are quiet");
+    expect((await holdfast(["workers", "resume", "all"])).out).toContain("Asked 1.");
+    expect((await holdfast(["workers"])).out).not.toMatch(/ quiet$/m);
     expect((await holdfast(["workers", "stop", "night", "--wait", "300ms"])).code).toBe(1);
     release.resolve();
     const stopped = await holdfast(["workers", "stop", "all", "--wait", "20s", "--json"]);

@@ -178,6 +178,12 @@ onEveryStore((target) => {
     expect(back.code, back.err).toBe(0);
     await using again = await open(home, { logger: silentLogger });
     expect(await featuresOf(again, before.ids)).toEqual(before.state);
+    // Each move is on the trail of where it went, which the next one takes along.
+    expect((await trailOf(again)).map(({ action }) => action)).toEqual([
+      "database.move",
+      "database.move",
+      "queues.pause",
+    ]);
     expect(done.toSorted()).toEqual(["asleep", "waiting"]);
     const worker = again.work(definitions, { queues: { default: 5, tenants: 5 } });
     await worker.ready;
@@ -425,6 +431,10 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   const waiter = await hf.enqueue("waiter", null);
   const follower = await hf.enqueue("follower", null, { after: [waiter.id] });
   await hf.enqueue("bank", null, { queue: "bank" });
+  await hf.batch(
+    [1, 2].map((n) => ({ job: "later", input: n, delay: "1d" })),
+    { then: { job: "last", input: null }, onDead: "continue" },
+  );
   const ids: FeatureIds = { sleeper: sleeper.id, waiter: waiter.id, follower: follower.id };
   await expect
     .poll(async () => (await hf.jobs.get(ids.sleeper))?.waitsFor, { timeout: 20_000 })
@@ -442,6 +452,22 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   return { ids, state: await featuresOf(hf, ids) };
 }
 
+/** Newest first. */
+function trailOf(hf: Holdfast) {
+  return hf.internals.store.insight.audit({ limit: 10, before: null });
+}
+
+/** With the jobs of each. */
+async function batchesOf(hf: Holdfast) {
+  const { batches } = await hf.internals.store.insight.batches({}, { limit: 10, cursor: null });
+  return Promise.all(
+    batches.map(async (batch) => {
+      const { jobs } = await hf.jobs.list({ batch: batch.id });
+      return { ...batch, jobs: jobs.map(({ id }) => id).sort() };
+    }),
+  );
+}
+
 /** Everything that must be the same afterwards. */
 async function featuresOf(hf: Holdfast, ids: FeatureIds) {
   const schedules = await hf.schedules.list();
@@ -452,10 +478,11 @@ async function featuresOf(hf: Holdfast, ids: FeatureIds) {
     schedules,
     budget: { ...budget, tokens: Math.floor(budget?.tokens ?? -1) },
     lanes,
+    batches: await batchesOf(hf),
     breakers: await hf.breakers.list(),
     histories: await Promise.all(Object.values(ids).map((id) => hf.jobs.history(id))),
     why: await Promise.all(Object.values(ids).map(async (id) => (await hf.jobs.why(id)).text)),
     minutes,
-    audit: await hf.internals.store.insight.audit({ limit: 10, before: null }),
+    audit: (await trailOf(hf)).filter(({ action }) => action !== "database.move"),
   };
 }

@@ -1,4 +1,4 @@
-// Output that cannot harm a terminal, and secrets that do not leave.
+// Output that cannot harm a terminal (each command: every-command.test.ts), and secrets that do not leave.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,10 +7,7 @@ import { secretsOf } from "../../src/cli/target.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../client/support.ts";
 import { cli, folder, on } from "./support.ts";
-
-const evil = "a\u001b]0;owned\u0007b\u001b[31mred\u001b[0m\u009b2J\rc\u202eabc\u0000";
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-const dangerous = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+import { dangerous, evil } from "./tour.ts";
 
 test("no text with control characters reaches the terminal", () => {
   expect(harmless(evil)).not.toMatch(dangerous);
@@ -20,28 +17,6 @@ test("no text with control characters reaches the terminal", () => {
 });
 
 onEveryStore((target) => {
-  test("[K4] job data with escape sequences is harmless in every command that shows it", async () => {
-    const { hf, store } = await fresh(target);
-    const holdfast = on(store);
-    const { id } = await hf.enqueue("hello", { evil: `x${evil}` }, { context: `c${evil}`, delay: "1h" });
-    await hf.holds.set("stop", { reason: evil.replaceAll("\u0000", "") });
-    for (const argv of [
-      ["jobs"],
-      ["jobs", "show", id],
-      ["why", id],
-      ["holds"],
-      ["queues"],
-      ["top", "--once"],
-      ["jobs", "cancel", "--queue", "default", "--dry-run"],
-    ]) {
-      for (const extra of [[], ["--json"]]) {
-        const { code, out, err } = await holdfast([...argv, ...extra]);
-        expect(code, `${argv.join(" ")}: ${err}`).toBe(0);
-        expect(out + err, argv.join(" ")).not.toMatch(dangerous);
-      }
-    }
-  });
-
   test("colours come on a terminal alone, and not with NO_COLOR", async () => {
     const { hf, store } = await fresh(target);
     await hf.enqueue("hello", null);

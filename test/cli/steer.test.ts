@@ -10,7 +10,8 @@ import {
   type LanePage,
   type ScheduleState,
 } from "../../src/index.ts";
-import { fresh } from "../client/support.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { advancing, fresh } from "../client/support.ts";
 import { root } from "../support/repository.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type CliOptions, cli, folder, on, type Ran } from "./support.ts";
@@ -32,7 +33,12 @@ onEveryStore((target) => {
     const listed = await holdfast(["schedules", "list", "--json"]);
     expect(listed.json<ScheduleState[]>()).toEqual(JSON.parse(JSON.stringify(await hf.schedules.list())));
     const shown = (await holdfast(["schedules"])).out;
-    for (const text of ["nightly", "30 2 * * * Europe/Berlin", "report in reports", "no worker serves it"])
+    for (const text of [
+      "nightly",
+      "Every day at 02:30, Europe/Berlin",
+      "report in reports",
+      "no worker serves it",
+    ])
       expect(shown).toContain(text);
     expect((await holdfast(["schedules", "preview", "nightly", "-n", "3", "--json"])).json()).toEqual(
       (await hf.schedules.preview("nightly", 3)).map((at) => at.toISOString()),
@@ -72,7 +78,7 @@ onEveryStore((target) => {
       input: { of: "yesterday" },
     });
 
-    for (const verb of ["pause", "resume", "reset", "trigger", "preview"])
+    for (const verb of ["pause", "resume", "reset", "trigger", "preview", "runs"])
       expect(await holdfast(["schedules", verb, "nowhere"])).toMatchObject({
         code: 1,
         err: expect.stringContaining('There is no schedule "nowhere"') as string,
@@ -81,6 +87,45 @@ onEveryStore((target) => {
     expect((await holdfast(["schedules", "remove", "nightly", "--force"])).out).toBe("Removed.\n");
     expect((await holdfast(["schedules", "remove", "nightly", "--force"])).code).toBe(1);
     expect(await hf.schedules.list()).toEqual([]);
+  });
+
+  test("[K4] the runs of a schedule: how late, how long, how they ended", async () => {
+    const clock = new FakeClock(Date.UTC(2026, 5, 1, 12, 0, 30));
+    const { hf, store } = await fresh(target, { clock });
+    const holdfast = on(store);
+    const picky = defineJob({
+      name: "picky",
+      retry: { attempts: 1 },
+      run: async (_: null, ctx) => {
+        if (ctx.schedule!.at.getUTCHours() === 10) throw new Error("at ten");
+      },
+    });
+    await hf.schedules.put({ name: "hourly", cron: "0 * * * *", job: picky, input: null });
+    expect((await holdfast(["schedules", "runs", "hourly"])).out).toBe("hourly has made no job yet.\n");
+    await hf.schedules.backfill("hourly", { from: Date.UTC(2026, 5, 1, 10) });
+    const { id } = await hf.schedules.trigger("hourly");
+    const worker = hf.work([picky], { queues: { default: 1 }, lease: "20d", heartbeat: "9d" });
+    await worker.ready;
+    await advancing(clock, worker.idle());
+    await hf.jobs.delete(id);
+    const told = await hf.schedules.runs("hourly");
+    const words = (await holdfast(["schedules", "runs", "hourly"])).out
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(words[0]).toEqual(["slot", "by", "state", "late", "ran", "attempt", "job"]);
+    expect(words.slice(1, -1).map(([at, by, state, late]) => [at, by, state, late])).toEqual([
+      ["2026-06-01T12:00:30.000Z", "hand", "not kept", "–"],
+      ["2026-06-01T12:00:00.000Z", "backfill", "done", "–"],
+      ["2026-06-01T11:00:00.000Z", "backfill", "done", "–"],
+      ["2026-06-01T10:00:00.000Z", "backfill", "dead", "–"],
+    ]);
+    expect(words.slice(1, -1).map((line) => line.at(-1))).toEqual(told.map(({ jobId }) => jobId));
+    const two = await holdfast(["schedules", "runs", "hourly", "--limit", "2", "--json"]);
+    expect(two.json()).toEqual(JSON.parse(JSON.stringify(told.slice(0, 2))));
+    expect(await holdfast(["schedules", "runs", "hourly", "--limit", "501"])).toMatchObject({ code: 2 });
+    expect(await holdfast(["schedules", "runs"])).toMatchObject({ code: 2 });
+    expect((await holdfast(["completion", "bash"])).out).toMatch(/schedules.*\bruns\b/);
+    await advancing(clock, worker.stop());
   });
 
   test("[K4] budgets: set, drain, reset, remove", async () => {
@@ -124,6 +169,72 @@ onEveryStore((target) => {
       expect.stringContaining("Usage: holdfast queues drain <name>…"),
     ]);
     expect((await holdfast(["queues", "drain", "no good"])).code).toBe(2);
+  });
+
+  test("[K4] queues drain --wait ends when the queues stand still, with what is left when the time is up, and leaves the drain when broken off", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const go = Promise.withResolvers<void>();
+    const slow = defineJob({ name: "slow", queue: "slow", run: async (_n: number) => go.promise });
+    const worker = hf.work([slow], { queues: ["slow"] });
+    await worker.ready;
+    await hf.enqueue(slow, 1);
+    await expect.poll(async () => (await hf.queues.list())[0]?.counts.running, { timeout: 20_000 }).toBe(1);
+
+    const late = await holdfast(["queues", "drain", "slow", "empty", "--wait", "--timeout", "0s"]);
+    expect(late.code).toBe(1);
+    expect(late.out).toMatch(
+      /^Drained and paused: empty\.\nThe time is up; still draining: slow \(0 due, 1 running\)\. The drain stays: .* holdfast queues resume slow\n$/,
+    );
+    const ended = AbortSignal.abort();
+    const broken = await holdfast(["queues", "drain", "slow", "--wait"], { signal: ended });
+    expect([broken.code, broken.out]).toEqual([
+      1,
+      expect.stringMatching(/^Broken off; still draining: slow/),
+    ]);
+    expect((await hf.queues.list()).map(({ name, draining }) => [name, draining])).toEqual([
+      ["empty", false],
+      ["slow", true],
+    ]);
+
+    // A pause makes it stand still only when nothing of it runs any more.
+    await hf.queues.pause("slow");
+    const held = await holdfast(["queues", "drain", "slow", "--wait", "--timeout", "0s", "--json"]);
+    expect([held.code, held.json()]).toEqual([1, { draining: ["slow"], paused: [], resumed: [] }]);
+    await hf.queues.resume("slow");
+
+    let drawn = "";
+    const waiting = holdfast(["queues", "drain", "slow", "--wait", "--timeout", "1m"], {
+      tty: true,
+      onErr: (err) => {
+        drawn = err;
+      },
+    });
+    await expect.poll(() => drawn, { timeout: 20_000 }).toContain("draining slow (0 due, 1 running)");
+    go.resolve();
+    expect(await waiting).toMatchObject({ code: 0, out: "Drained and paused: slow.\n" });
+    await worker.stop();
+
+    // Nobody is there to run it, nor to notice that it is empty.
+    await hf.queues.resume("slow");
+    const { id } = await hf.enqueue(slow, 2);
+    let said = "";
+    const stuck = holdfast(["queues", "drain", "slow", "--wait"], { onErr: (err) => (said = err) });
+    await expect
+      .poll(() => said, { timeout: 20_000 })
+      .toBe("No live worker runs slow of slow: it cannot drain until one does.\n");
+    await hf.jobs.cancel(id);
+    expect((await stuck).code).toBe(0);
+    await hf.queues.resume("slow");
+    await hf.enqueue(slow, 3);
+    const resumed = holdfast(["queues", "drain", "slow", "--wait", "--json"]);
+    await expect.poll(async () => (await hf.queues.list())[1]?.draining, { timeout: 20_000 }).toBe(true);
+    await hf.queues.resume("slow");
+    const went = await resumed;
+    expect([went.code, went.json()]).toEqual([1, { draining: [], paused: [], resumed: ["slow"] }]);
+    expect(await hf.queues.drained("slow")).toBe(false);
+    await expect(hf.queues.drained("no good")).rejects.toMatchObject({ code: "BAD_NAME" });
+    expect((await holdfast(["queues", "drain", "slow", "--timeout", "1s"])).code).toBe(2);
   });
 
   test("[K4] lanes: set, pause, resume, list in pages; queues: total and breaker; why names the lane", async () => {

@@ -23,10 +23,13 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly stdin?: string;
+  readonly node?: string;
   readonly signal?: AbortSignal;
   readonly columns?: number;
   /** Hears everything that goes to standard output so far. */
   readonly onOut?: (out: string) => void;
+  /** The same for standard error. */
+  readonly onErr?: (err: string) => void;
 }
 
 let nowhere: string | undefined;
@@ -48,9 +51,13 @@ export async function cli(argv: readonly string[], options: CliOptions = {}): Pr
       out += text;
       options.onOut?.(out);
     }),
-    stderr: stream((text) => (err += text)),
+    stderr: stream((text) => {
+      err += text;
+      options.onErr?.(err);
+    }),
     env: options.env ?? {},
     cwd: options.cwd ?? nowhere,
+    node: options.node ?? process.version,
     interactive: options.tty ?? false,
     signal: options.signal ?? new AbortController().signal,
     ask: (question) => {

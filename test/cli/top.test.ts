@@ -18,6 +18,7 @@ const state: TopState = {
     draining: false,
     drainingAt: null,
     coolUntil: null,
+    atLeast: [],
     lagMs: i * 1_500,
     unserved: [],
     counts: { ready: i * 1_234, scheduled: 5, running: i * 7, waiting: 0 },
@@ -41,6 +42,9 @@ const state: TopState = {
       name: "night\u001b[2J",
       host: "host",
       pid: 42,
+      runtime: null,
+      release: null,
+      versions: {},
       version: "0.1.0",
       queues: { mail: 10 },
       names: ["send"],
@@ -48,6 +52,7 @@ const state: TopState = {
       beatAt: new Date(at.getTime() - 2_000),
       leaseUntil: at,
       stopping: false,
+      quietAt: null,
       jobs: ["a", "b"],
     },
   ],
@@ -122,6 +127,18 @@ onEveryStore((target) => {
     await many();
     expect((await on(store)(line)).err).toBe("");
   });
+});
+
+test("in a narrow terminal the columns that matter least go, and what is wrong stays in sight", () => {
+  const queues = state.queues.map((queue) => ({ ...queue, unserved: queue.name === "mail" ? ["send"] : [] }));
+  const minutes = state.minutes.map((minute) => ({ ...minute, dead: 3 }));
+  const text = frame({ ...state, queues, minutes }, plain, 60, 24);
+  expect(text).toContain("10 done, 3 dead in the last");
+  expect(text).toContain("no worker for send");
+  expect(text).toContain("paused 1m ago");
+  expect(text).toMatch(/^lag 1\.5s {3}workers 1$/m); // on a line of its own
+  expect(text).not.toMatch(/ limit | host /);
+  expect(frame({ ...state, queues, minutes }, plain, 160, 24)).toMatch(/ scheduled .* limit /);
 });
 
 test("in a narrow terminal no line is wider than it, whatever its colours", () => {

@@ -1,5 +1,6 @@
 // `holdfast work` as a real process: the config, the banner, the switches, the server, signals, and reload.
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { open, silentLogger } from "../../src/index.ts";
@@ -7,7 +8,7 @@ import { spawnNode, waitFor, type NodeProcess } from "../support/process.ts";
 import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect } from "../client/support.ts";
-import { folder, on } from "./support.ts";
+import { cli, folder, on } from "./support.ts";
 import { isCode } from "../../src/cli/watch.ts";
 
 const index = JSON.stringify(join(root, "src/index.ts"));
@@ -23,10 +24,11 @@ function writeConfig(path: string, store: FreshStore, extra = "", greeting = "he
   const options = JSON.stringify(store.options);
   writeFileSync(
     join(path, "holdfast.config.ts"),
-    `import { defineConfig, defineJob } from ${index};
+    `import { defineConfig, defineJob, defineSchedule } from ${index};
 const greet = defineJob({ name: "greet", run: async (input: { to: string }): Promise<string> => \`${greeting} \${input.to}\` });
+const leaky = defineJob({ name: "leaky", retry: { attempts: 1 }, run: async () => { throw new Error(\`cannot reach \${process.env.HOLDFAST_URL}\`); } });
 const slow = defineJob({ name: "slow", queue: "long", run: () => new Promise<string>((done) => setTimeout(() => done("slept"), 700)) });
-export default defineConfig({ url: ${JSON.stringify(store.url)}, open: ${options}, jobs: [greet, slow], ${extra} });
+export default defineConfig({ url: ${JSON.stringify(store.url)}, open: ${options}, jobs: [greet, slow, leaky], ${extra} });
 `,
   );
 }
@@ -36,23 +38,25 @@ function holdfast(cwd: string, args: readonly string[], env: Record<string, stri
 }
 
 onEveryStore((target) => {
-  test("[K8] it tells backend, version, kinds and queues when it starts, and a manifest sink that fails or hangs does not hold it up", async () => {
+  test("[K8] it tells backend, version, kinds, queues and schedules when it starts, and a manifest sink that fails does not hold it up", async () => {
     const store = await target.fresh();
     const cwd = project(
       store,
-      `manifest: (told) => { console.log(JSON.stringify({ type: "sink", told })); throw new Error("the sink is down"); },`,
+      `manifest: (told) => { console.log(JSON.stringify({ type: "sink", told })); throw new Error("the sink is down"); },
+       schedules: [defineSchedule({ name: "yearly", cron: "0 0 1 1 *", job: greet, input: { to: "all" } })],`,
     );
     await using worker = holdfast(cwd, ["work", "--json"]);
     const started = await worker.message("started", { deadlineMs: 30_000 });
     expect(started).toMatchObject({
       backend: store.dialect,
       version: expect.any(String) as string,
-      jobs: [{ name: "greet" }, { name: "slow", queue: "long" }],
-      schedules: [],
+      jobs: [{ name: "greet" }, { name: "slow", queue: "long" }, { name: "leaky" }],
+      schedules: ["yearly"],
     });
     expect(Object.keys(started["queues"] as object).sort()).toEqual(["default", "long"]);
     expect((await worker.message("sink"))["told"]).toMatchObject({
-      jobs: [{ name: "greet" }, { name: "slow" }],
+      jobs: [{ name: "greet" }, { name: "slow" }, { name: "leaky" }],
+      schedules: ["yearly"],
     });
     const hf = await connect(store);
     const { id } = await hf.enqueue("greet", { to: "Ada" });
@@ -60,6 +64,20 @@ onEveryStore((target) => {
     await waitFor(() => worker.output.includes("the manifest could not be told"), {
       what: "a warning about the sink",
     });
+    worker.kill("SIGTERM");
+    expect((await worker.exited).code).toBe(0);
+  });
+
+  test("[K8] a manifest sink that hangs holds neither the start nor the end up", async () => {
+    const store = await target.fresh();
+    const sink = `manifest: () => { console.log(JSON.stringify({ type: "sink" })); return new Promise(() => {}); },`;
+    await using worker = holdfast(project(store, sink), ["work", "--json"]);
+    await worker.message("started", { deadlineMs: 30_000 });
+    await worker.message("sink");
+    const hf = await connect(store);
+    expect(await hf.result((await hf.enqueue("greet", { to: "Ada" })).id, { timeout: "20s" })).toBe(
+      "hello Ada",
+    );
     worker.kill("SIGTERM");
     expect((await worker.exited).code).toBe(0);
   });
@@ -101,19 +119,83 @@ onEveryStore((target) => {
     idle.kill("SIGTERM");
     expect((await idle.exited).code).toBe(0);
 
-    await using silent = holdfast(cwd, ["work", "--json", "--once"], {
-      HOLDFAST_SERVER: "off",
-      HOLDFAST_SCHEDULES: "off",
-    });
+    await using silent = holdfast(cwd, ["work", "--json", "--once"], { HOLDFAST_SERVER: "off" });
     expect(await silent.message("started", { deadlineMs: 30_000 })).toMatchObject({
       server: null,
-      jobs: [{ name: "greet" }, { name: "slow" }],
+      jobs: [{ name: "greet" }, { name: "slow" }, { name: "leaky" }],
     });
     expect((await silent.exited).code).toBe(0);
 
     await using refused = holdfast(cwd, ["work", "--host", "0.0.0.0"]);
     expect((await refused.exited).code).toBe(2);
     expect(refused.output).toContain("HOLDFAST_TOKEN");
+  });
+
+  test("[K6] a process whose schedules are off fires none, not even one that the database has; the next fires it", async () => {
+    const store = await target.fresh();
+    const hf = await connect(store);
+    const cwd = project(
+      store,
+      `schedules: [defineSchedule({ name: "often", every: "1s", job: greet, input: { to: "all" } })],`,
+    );
+    const fired = async (): Promise<number> => (await hf.schedules.get("often"))?.counts.fired ?? -1;
+    await hf.schedules.put({ name: "often", every: "1s", job: "greet", input: { to: "all" } });
+    await using off = holdfast(cwd, ["work", "--json"], { HOLDFAST_SCHEDULES: "off" });
+    expect(await off.message("started", { deadlineMs: 30_000 })).toMatchObject({ schedules: [] });
+    const due = (await hf.schedules.get("often"))?.nextAt?.getTime() ?? 0;
+    await waitFor(async () => (await hf.databaseNow()) > due + 1_500, { what: "two slots to pass" });
+    // It works, and has looked at what there is to do since.
+    const { id } = await hf.enqueue("greet", { to: "Ada" });
+    expect(await hf.result(id, { timeout: "20s" })).toBe("hello Ada");
+    expect(await fired()).toBe(0);
+    off.kill("SIGTERM");
+    expect((await off.exited).code).toBe(0);
+    await using onAgain = holdfast(cwd, ["work", "--json"]);
+    expect(await onAgain.message("started", { deadlineMs: 30_000 })).toMatchObject({ schedules: ["often"] });
+    await waitFor(async () => (await fired()) > 0, { what: "the schedule to fire" });
+    onAgain.kill("SIGTERM");
+    await onAgain.exited;
+  });
+
+  test("[K1] the worker's server wants its token, answers to no foreign name, and takes GET alone", async () => {
+    const store = await target.fresh();
+    const cwd = project(store);
+    await on(store)(["migrate"]);
+    const end = new AbortController();
+    let out = "";
+    const running = cli(["work", "--json", "--no-jobs", "--port", "0"], {
+      cwd,
+      env: { HOLDFAST_TOKEN: "right" },
+      signal: end.signal,
+      onOut: (text) => void (out = text),
+    });
+    await waitFor(() => out.includes("started"), { what: "the server" });
+    const { server } = JSON.parse(out) as { server: string };
+    const ask = (headers: Record<string, string>, method = "GET", path = "/health"): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const sent = request(new URL(path, server), { method, headers }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode ?? 0);
+        });
+        sent.on("error", reject);
+        sent.end();
+      });
+    const right = { authorization: "Bearer right" };
+    for (const path of ["/health", "/ready", "/latency", "/metrics"]) {
+      expect([path, await ask({}, "GET", path)]).toEqual([path, 401]);
+      expect([path, await ask({ authorization: "Bearer wrong" }, "GET", path)]).toEqual([path, 401]);
+      expect([path, await ask({ authorization: "right" }, "GET", path)]).toEqual([path, 401]);
+      expect([path, await ask(right, "GET", path)]).toEqual([path, 200]);
+      expect([path, await ask(right, "HEAD", path)]).toEqual([path, 200]);
+      for (const method of ["POST", "PUT", "DELETE"])
+        expect([path, await ask(right, method, path)]).toEqual([path, 405]);
+      for (const host of ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
+        expect([host, await ask({ ...right, host }, "GET", path)]).toEqual([host, 403]);
+    }
+    expect(await ask({ ...right, host: "localhost:1234" })).toBe(200);
+    expect(await ask(right, "GET", "/nowhere")).toBe(404);
+    end.abort();
+    expect((await running).code).toBe(0);
   });
 
   test("--watch starts the worker again with the new code, without losing a job", async () => {
@@ -158,13 +240,35 @@ onEveryStore((target) => {
     const cwd = project(store);
     const url = new URL(store.url);
     url.password = "hunter2-secret";
-    await using worker = holdfast(cwd, ["work", "--once", "--log-level", "debug"], {
-      HOLDFAST_URL: url.href,
-    });
-    await worker.exited;
-    expect(worker.output).toContain("holdfast");
-    expect(worker.output).not.toContain("hunter2-secret");
+    const hf = await connect(store);
+    await hf.enqueue("leaky", null);
+    for (const format of [[], ["--json"]]) {
+      await using worker = holdfast(cwd, ["work", "--once", "--log-level", "debug", ...format], {
+        HOLDFAST_URL: url.href,
+      });
+      await worker.exited;
+      // The error of the job has the whole address in it.
+      expect(worker.output).toContain(`cannot reach postgres`);
+      expect(worker.output).not.toContain("hunter2-secret");
+      await hf.jobs.retry({ name: "leaky" });
+    }
+    url.port = "1";
+    await using nobody = holdfast(cwd, ["work", "--log-level", "debug"], { HOLDFAST_URL: url.href });
+    expect((await nobody.exited).code).toBe(1);
+    expect(nobody.output).toMatch(/ECONNREFUSED|cannot be reached|does not answer/);
+    expect(nobody.output).not.toContain("hunter2-secret");
   });
+});
+
+test("[K5] without config, flag and environment it is ./holdfast.db", async () => {
+  const cwd = folder("bare");
+  const plain = { HOLDFAST_URL: "", DATABASE_URL: "" };
+  await using made = spawnNode("src/cli/main.ts", ["migrate", "--json"], plain, cwd);
+  expect((await made.exited).code, made.output).toBe(0);
+  expect(existsSync(join(cwd, "holdfast.db"))).toBe(true);
+  await using status = spawnNode("src/cli/main.ts", ["status", "--json"], plain, cwd);
+  await status.exited;
+  expect(status.output).toContain(`"place":"sqlite:./holdfast.db","from":"the default"`);
 });
 
 test("the demo kills a worker and loses nothing", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { isJob } from "../../src/definition.ts";
-import { defineJob, exponential, fixed, presets } from "../../src/index.ts";
+import { defineJob, defineSignal, exponential, fixed, presets } from "../../src/index.ts";
 import { coded } from "./support.ts";
 
 describe("defineJob", () => {
@@ -92,6 +92,9 @@ describe("defineJob", () => {
     [{ name: "a", countCrashes: "never" }, "BAD_OPTION"],
     [{ name: "a", maxCrashes: 0 }, "BAD_OPTION"],
     [{ name: "a", keep: "no" }, "BAD_OPTION"],
+    [{ name: "a", signals: ["packed"] }, "BAD_OPTION"],
+    [{ name: "a", signals: { packed: z.string() } }, "BAD_OPTION"],
+    [{ name: "a", signals: [defineSignal({ name: "b" }), defineSignal({ name: "b" })] }, "BAD_OPTION"],
     ["a", "BAD_OPTION"],
   ] as const)("refuses %j with %s", ([options, code]) => {
     expect(() => defineJob(options as never)).toThrow(coded(code));

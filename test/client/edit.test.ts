@@ -1,7 +1,7 @@
 // hf.jobs.edit: another time, queue or priority, and what is passed over.
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast, type JobEdit } from "../../src/index.ts";
-import { judgeEdit, type StandingJob } from "../../src/policy/edit.ts";
+import { judgeEdit, judgeEnded, type StandingJob } from "../../src/policy/edit.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
@@ -51,8 +51,61 @@ describe("what may be edited", () => {
   });
 });
 
+test("of a job that has ended only where a dead one is may be changed", () => {
+  const nothing = { delayMs: null, runAt: null, queue: null, priority: null };
+  const dead = { dead: true, queue: "a", keyScope: null };
+  expect(judgeEnded(dead, { ...nothing, queue: "b" })).toBe("edited");
+  expect(judgeEnded(dead, { ...nothing, priority: 7 })).toBe("edited");
+  expect(judgeEnded(dead, { ...nothing, queue: "b", delayMs: 0 })).toBe("ended");
+  expect(judgeEnded(dead, { ...nothing, queue: "b", runAt: 5 })).toBe("ended");
+  expect(judgeEnded({ ...dead, dead: false }, { ...nothing, queue: "b" })).toBe("ended");
+  expect(judgeEnded({ ...dead, keyScope: "queue:a" }, { ...nothing, queue: "b" })).toBe("keyed");
+  expect(judgeEnded({ ...dead, keyScope: "queue:a" }, { ...nothing, queue: "a" })).toBe("edited");
+});
+
 onEveryStore((target) => {
   describe("hf.jobs.edit", () => {
+    test("[K1] dead jobs go to another queue and stay dead there; a retry runs them there", async () => {
+      const { hf } = await fresh(target);
+      const laned = defineJob({ name: "laned", lane: (n: number) => `lane-${n}`, run: async () => {} });
+      const unique = defineJob({
+        name: "unique",
+        unique: { key: () => "k", scope: "queue" },
+        run: async (_input: unknown) => {},
+      });
+      const dead = [await hf.enqueue(plain, 1), await hf.enqueue(laned, 2), await hf.enqueue(unique, 3)].map(
+        ({ id }) => id,
+      );
+      for (const lease of await hf.lease({ queues: ["default"], limit: 5, for: "1m" }))
+        await lease.dead("no");
+      const done = await hf.enqueue(plain, 4);
+      for (const lease of await hf.lease({ queues: ["default"], limit: 5, for: "1m" })) await lease.done();
+      const live = await hf.enqueue(plain, 5);
+      expect(await hf.jobs.edit(done.id, { queue: "aside" })).toBe("ended");
+      expect(await hf.jobs.edit(dead[0]!, { delay: "1h" })).toBe("ended");
+      expect(
+        await hf.jobs.edit({ queue: "default", state: "dead" }, { queue: "aside", priority: 7 }),
+      ).toMatchObject({
+        matched: 3,
+        edited: 2,
+        keyed: 1,
+      });
+      expect(await hf.jobs.count({ queue: "aside", state: "dead" })).toBe(2);
+      expect(await hf.jobs.get(dead[0]!)).toMatchObject({
+        state: "dead",
+        queue: "aside",
+        priority: 7,
+        error: "no",
+      });
+      expect(await hf.jobs.get(live.id)).toMatchObject({ state: "ready", queue: "default" });
+      // Nothing of them is claimed before they are retried; then in the new queue alone, in the lane of their key there.
+      expect(await order(hf, "aside")).toEqual([]);
+      expect(await hf.jobs.retry({ queue: "aside", state: "dead" })).toMatchObject({ retried: 2 });
+      expect(await order(hf, "default")).toEqual([5]);
+      expect(new Set(await order(hf, "aside"))).toEqual(new Set([1, 2]));
+      expect((await hf.lanes.list({ queue: "aside" })).lanes).toMatchObject([{ key: "lane-2", running: 1 }]);
+    });
+
     test("[K1] a job goes to another time, and back, by the database's clock", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });

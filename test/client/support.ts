@@ -12,7 +12,7 @@ export interface Client {
 
 /** A client on an empty store. */
 export async function fresh(target: StoreTarget, options: OpenOptions = {}): Promise<Client> {
-  const store = await target.fresh();
+  const store = await target.migrated();
   return { store, hf: await connect(store, options) };
 }
 

@@ -179,7 +179,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { tap } = await world.client();
     const session = await tap.store.openSession(sessionInfo());
-    expect(await tap.store.renew(session)).toMatchObject({ alive: true, stop: false, cancels: [] });
+    expect(await tap.store.renew(session)).toMatchObject({ alive: true, stop: false, wishes: [] });
     await tap.store.closeSession(session);
     expect(await tap.store.renew(session)).toMatchObject({ alive: false });
   });
@@ -424,6 +424,10 @@ onEveryStore((target) => {
       "its worker died (crash 4)",
       "killed its worker 5 times",
     ]);
+    // Not failures: each was held for its lease of a second, and found a second later.
+    for (const { lost, ranMs } of job.errors) expect([lost, ranMs]).toEqual([true, 1_000]);
+    const history = await hf.jobs.history(id);
+    expect(history?.attempts.map(({ lost }) => lost)).toEqual([true, true, true, true, true]);
   });
 
   test("[C8] with countCrashes attempt a crash uses up an attempt instead", async () => {

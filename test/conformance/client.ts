@@ -40,7 +40,7 @@ export type Faults = { [Verb in keyof Store]?: Store[Verb] };
 
 /** Opens a client on a new, empty store. */
 export async function client(target: StoreTarget, options: OpenOptions = {}): Promise<TestClient> {
-  return clientOn(await target.fresh(), options);
+  return clientOn(await target.migrated(), options);
 }
 
 export async function clientOn(fresh: FreshStore, options: OpenOptions = {}): Promise<TestClient> {

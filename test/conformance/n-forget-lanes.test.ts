@@ -1,5 +1,6 @@
 // A lane that nobody has used for a week is forgotten, and nothing that could still want it is lost for that.
 import { expect, test } from "vitest";
+import { laneCounts } from "../support/lane-counts.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, newWorld, quickJob, type World } from "../support/world.ts";
 
@@ -85,5 +86,79 @@ onEveryStore((target) => {
     await client.hf.jobs.retry(id);
     await world.until("it to run again", () => runs.length === 2);
     expect(await lanes(world)).toEqual(["l1"]);
+  });
+
+  test("[N5] a reset gives a lane the code's limits and an empty rate, and the count of what runs stays exact", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { hf } = client;
+    const { job } = quickJob(world, "quick", {
+      lane: of,
+      lanes: { concurrency: 3, rate: { limit: 4, per: "1h" } },
+    });
+    const worker = await client.work([job], { queues: { elsewhere: 1 } }); // so that its limits are known
+    await worker.stop();
+    for (let n = 0; n < 8; n += 1) await hf.enqueue(job, { n: 1 });
+    await hf.lanes.set("default", "l1", { concurrency: 2, weight: 5 });
+    await hf.lanes.set("default", "l1", { concurrency: 1 }, { for: "1h" });
+    await hf.lanes.set("default", "l1", { concurrency: 2 });
+    const take = () => hf.lease({ queues: ["default"], limit: 10, for: "20d" });
+    const [one, two, ...more] = await take();
+    expect(more).toEqual([]);
+    await one!.done();
+    await two!.done();
+    const held = await take();
+    expect(held).toHaveLength(2);
+    expect(await take()).toEqual([]); // the rate is used up
+    expect(await hf.lanes.reset("default", "l1")).toBe(true);
+    const [lane] = (await hf.lanes.list({ queue: "default" })).lanes;
+    expect(lane).toMatchObject({
+      concurrency: 3,
+      rate: { limit: 4, perMs: 3_600_000 },
+      weight: 1,
+      tuned: false,
+      running: 2,
+      rateOpensAt: null,
+    });
+    expect(await hf.overrides.list()).toEqual([]);
+    // Two run and count; the code allows three.
+    expect(await take()).toHaveLength(1);
+    expect(await laneCounts(world.fresh)).toEqual([3]);
+    for (const lease of held) await lease.done();
+    expect(await laneCounts(world.fresh)).toEqual([1]);
+    expect(await hf.lanes.reset("default", "nobody")).toBe(false);
+  });
+
+  test("[N5] a key that is dropped has nothing that was set, is forgotten after a day, and loses no job of a process that remembers it", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { hf } = client;
+    const { job, runs } = quickJob(world, "quick", { lane: of });
+    for (const n of [1, 2]) await hf.enqueue(job, { n }); // this process remembers both numbers
+    await hf.lanes.set("default", "l1", { concurrency: 1 });
+    await hf.lanes.pause("default", "l1");
+    expect(await hf.lanes.drop("default", "l1")).toBe(true);
+    expect((await hf.lanes.list({ queue: "default", key: "l1" })).lanes).toMatchObject([
+      { concurrency: null, paused: false, tuned: false, waiting: 1 },
+    ]);
+    await client.tap.raw.tidy();
+    expect(await lanes(world)).toEqual(["l1", "l2"]); // it has a job
+    await client.work([job], slots);
+    await world.until("them to be done", () => runs.length === 2);
+    await hf.lanes.drop("default", "l1");
+    await client.tap.raw.tidy();
+    expect(await lanes(world)).toEqual(["l1", "l2"]);
+    await hf.enqueue(job, { n: 1 });
+    await world.until("it to be done", () => runs.length === 3);
+    await world.until("its count to be taken back", async () => {
+      const [row] = (await world.rows("lane")).filter(({ key }) => key === "l1");
+      return Number(row?.["running"]) === 0 && (await laneCounts(world.fresh)).every((n) => n === 0);
+    });
+    await hf.lanes.drop("default", "l1");
+    await world.fresh.query(`update ${world.fresh.table("lane")} set used_at = used_at - ?`, [86_400_001]);
+    await client.tap.raw.tidy();
+    expect(await lanes(world)).toEqual(["l2"]);
+    expect(await leftovers(world)).toBe(0);
+    expect(await hf.lanes.drop("default", "l1")).toBe(false);
   });
 });

@@ -1,7 +1,8 @@
 // N9: why a job is not running, one test for each reason that limits, breakers and stops can give.
 import { expect, test } from "vitest";
 import { Release, Throttled } from "../../src/decision.ts";
-import type { Why } from "../../src/why.ts";
+import { readQueue } from "../../src/dashboard/queue-detail.ts";
+import type { Why, WhyReason } from "../../src/why.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
 
@@ -13,6 +14,23 @@ type Reason = {
 };
 
 const lane = (): string => "acme";
+
+/** Those that are not a single job's own. That of a key's breaker is: its jobs are put off one by one. */
+const ofQueues: ReadonlySet<WhyReason> = new Set([
+  "paused",
+  "hold",
+  "cool-down",
+  "unserved",
+  "workers-quiet",
+  "breaker-half-open",
+  "budget-empty",
+  "budget-unknown",
+  "lane-paused",
+  "lane-full",
+  "lane-rate",
+  "queue-full",
+  "queue-rate",
+]);
 
 const reasons: readonly Reason[] = [
   {
@@ -198,6 +216,16 @@ const reasons: readonly Reason[] = [
     text: /^No live worker of queue "default" has a handler for "misspelt"\.$/,
   },
   {
+    what: "a queue whose one worker is quiet",
+    set: async (world, client) => {
+      const worker = await client.work([quickJob(world).job], { queues: { default: 5 }, name: "night" });
+      await world.finish(worker.quiet());
+      return (await client.hf.enqueue("quick", { n: 1 })).id;
+    },
+    why: { reason: "workers-quiet" },
+    text: /^The one worker that serves it, night, is quiet since .*Z: it starts when that is resumed\.$/,
+  },
+  {
     what: "a breaker that is open",
     set: async (world, client) => {
       await failing(world, client, () => new Error("boom"), { breaker: { after: 1, cooldown: "1h" } });
@@ -251,8 +279,86 @@ onEveryStore((target) => {
       const answer = await client.hf.jobs.why(id);
       expect(answer).toMatchObject({ id, ...why });
       expect(answer.text).toMatch(text);
+      if (!ofQueues.has(answer.reason)) return;
+      // The queue's page says the same, in the same words: nothing else in it is ready.
+      const page = await readQueue(client.hf.internals.store, answer.queue!);
+      expect(page?.standstill).toContainEqual({
+        reason: answer.reason,
+        text: answer.text,
+        until: answer.until?.getTime() ?? null,
+      });
+      expect(page?.obstacles).toContain(answer.text);
     });
   }
+
+  test("[N9] a queue's page says of an open breaker what why says of its jobs", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    await failing(world, client, () => new Error("boom"), { breaker: { after: 1, cooldown: "1h" } });
+    await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
+    const { id } = await client.hf.enqueue("held", { n: 2 });
+    const { reason, text, until } = await client.hf.jobs.why(id);
+    const page = await readQueue(client.hf.internals.store, "default");
+    expect(page?.standstill).toEqual([{ reason, text, until: until!.getTime() }]);
+  });
+
+  test("[N9] a queue's page says when slots are taken, that nothing is due and when, and nothing where nothing is in the way", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { store } = client.hf.internals;
+    const page = async () => (await readQueue(store, "default"))!.standstill;
+    const { job, runs } = heldJob(world);
+    await client.work([job], { queues: { default: 1, other: 2 } });
+    const { id } = await client.hf.enqueue(job, { n: 1 }, { delay: "5m" });
+    await client.hf.enqueue(job, { n: 1 }, { delay: "6m" });
+    const due = (await client.hf.jobs.get(id))!.runAt!;
+    expect(await page()).toEqual([
+      {
+        reason: "nothing-due",
+        text: `Nothing in it is due: the next job is at ${due.toISOString()}.`,
+        until: due.getTime(),
+      },
+    ]);
+    await client.hf.enqueue(job, { n: 2 });
+    await world.until("it to run", () => runs.length === 1);
+    expect((await page()).map(({ reason }) => reason)).toEqual(["nothing-due"]);
+    await client.hf.enqueue(job, { n: 3 });
+    expect(await page()).toEqual([
+      { reason: "slots-taken", text: "All slots are taken: 1 of 1 run.", until: null },
+    ]);
+    // What the worker runs of another queue takes no slot of this one.
+    await client.hf.enqueue(job, { n: 4 }, { queue: "other" });
+    await world.until("the other to run", () => runs.length === 2);
+    expect((await readQueue(store, "default"))!.workersHere).toMatchObject([{ slots: 1, running: 1 }]);
+    expect((await readQueue(store, "other"))!.workersHere).toMatchObject([{ slots: 2, running: 1 }]);
+    expect((await readQueue(store, "other"))!.standstill).toEqual([]);
+    expect(await readQueue(store, "nowhere")).toBeNull();
+  });
+
+  test("[N9] a queue's page names lanes only where none of those with most jobs may start one", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { store } = client.hf.internals;
+    const { job } = heldJob(world, "held", { lane: ({ n }: { n: number }) => `tenant-${n}` });
+    for (const n of [1, 1, 2]) await client.hf.enqueue(job, { n });
+    await client.hf.lanes.pause("default", "tenant-1");
+    const page = async () => (await readQueue(store, "default"))!;
+    expect((await page()).lanes).toMatchObject([
+      { lane: "tenant-1", waiting: { count: 2, more: false }, paused: true },
+      { lane: "tenant-2", waiting: { count: 1, more: false }, paused: false },
+    ]);
+    const unserved = { reason: "unserved", text: "No worker is running.", until: null };
+    expect((await page()).standstill).toEqual([unserved]);
+    await client.hf.lanes.pause("default", "tenant-2");
+    expect((await page()).standstill).toEqual([
+      unserved,
+      {
+        reason: "lane-paused",
+        text: 'None of the 2 lanes with most jobs may start one: Lane "tenant-1" of queue "default" is paused, and so on.',
+        until: null,
+      },
+    ]);
+  });
 
   test("[N9] why says that a job is next when nothing but a slot is missing", async () => {
     const world = await newWorld(target);

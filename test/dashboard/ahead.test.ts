@@ -1,12 +1,21 @@
 // What schedules will do and did, and which jobs run unusually long.
 import { describe, expect, test } from "vitest";
-import type { Calendar, ScheduleRuns, Series, StuckList } from "../../src/dashboard/contract.ts";
+import type {
+  Calendar,
+  ScheduleHistory,
+  ScheduleRuns,
+  Series,
+  SlowKinds,
+  StuckList,
+} from "../../src/dashboard/contract.ts";
+import { schemas } from "../../src/dashboard/openapi.ts";
 import { readStuck } from "../../src/dashboard/stuck.ts";
 import { defineJob, defineSchedule } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { api } from "./support.ts";
+import { misfits } from "./misfits.ts";
+import { api, code } from "./support.ts";
 
 onEveryStore((target) => {
   describe("schedules over the API", () => {
@@ -46,6 +55,46 @@ onEveryStore((target) => {
       await hf.jobs.delete(id);
       const later = (await get<ScheduleRuns>("/schedules/runs")).body.runs["constructor"] ?? [];
       expect(later.at(-1)).toMatchObject({ id, state: null, ranMs: null });
+      await advancing(clock, worker.stop());
+    });
+
+    test("[K1] the runs of one schedule are told as the client tells them, newest first and bounded", async () => {
+      const clock = new FakeClock(Date.UTC(2026, 5, 1, 12, 0, 30));
+      const { hf, get, send } = await api(target, {}, { clock });
+      const tick = defineJob({
+        name: "tick",
+        retry: { attempts: 1 },
+        run: async (_: null, ctx) => {
+          if (ctx.schedule!.at.getUTCHours() === 10) throw new Error("at ten");
+        },
+      });
+      await hf.schedules.put({ name: "team:hourly", cron: "0 * * * *", job: tick, input: null });
+      const path = "/schedules/team%3Ahourly";
+      expect((await get<ScheduleHistory>(`${path}/runs`)).body).toEqual({ runs: [] });
+      await send("POST", `${path}/backfill`, { from: Date.UTC(2026, 5, 1, 9), to: Date.UTC(2026, 5, 1, 12) });
+      const { id } = (await send<{ id: string }>("POST", `${path}/trigger`)).body;
+      const worker = hf.work([tick], { queues: { default: 1 }, lease: "20d", heartbeat: "9d" });
+      await worker.ready;
+      await advancing(clock, worker.idle());
+      const { status, body } = await get<ScheduleHistory>(`${path}/runs`);
+      expect([status, misfits(schemas["ScheduleHistory"]!, body, "runs")]).toEqual([200, []]);
+      expect(
+        body.runs.map(({ at, by, state, lateMs }) => [new Date(at).getUTCHours(), by, state, lateMs]),
+      ).toEqual([
+        [12, "hand", "done", null],
+        [11, "backfill", "done", null],
+        [10, "backfill", "dead", null],
+        [9, "backfill", "done", null],
+      ]);
+      expect(body.runs[0]?.jobId).toBe(id);
+      const told = await hf.schedules.runs("team:hourly");
+      expect(body.runs.map(({ startedAt, endedAt, ranMs }) => [startedAt, endedAt, ranMs])).toEqual(
+        told.map(({ startedAt, endedAt, ranMs }) => [Number(startedAt), Number(endedAt), ranMs]),
+      );
+      expect((await get<ScheduleHistory>(`${path}/runs?limit=2`)).body.runs).toEqual(body.runs.slice(0, 2));
+      expect((await get(`${path}/runs?limit=501`)).status).toBe(400);
+      const none = await get("/schedules/nowhere/runs");
+      expect([none.status, code(none)]).toEqual([404, "SCHEDULE_NOT_FOUND"]);
       await advancing(clock, worker.stop());
     });
 
@@ -96,6 +145,8 @@ onEveryStore((target) => {
       await clock.advance("10s");
       await advancing(clock, worker.idle());
       await clock.advance("2m");
+      // Of an idle system too: nothing of it waits or runs.
+      expect((await get<SlowKinds>("/slowest")).body.kinds).toMatchObject([{ name: "known", count: 30 }]);
       const { id } = await hf.enqueue(known, { ms: -1 });
       await hf.enqueue(rare, { ms: -1 });
       while (worker.running < 2) {
@@ -107,6 +158,9 @@ onEveryStore((target) => {
       const { jobs } = (await get<StuckList>("/stuck")).body;
       expect(jobs.map((job) => [job.id, job.name])).toEqual([[id, "known"]]);
       expect(jobs[0]?.p95Ms).toBeGreaterThanOrEqual(1_900);
+      const { kinds } = (await get<SlowKinds>("/slowest")).body;
+      expect(kinds).toMatchObject([{ name: "known", count: 30 }]);
+      expect(kinds[0]?.p95Ms).toBe(jobs[0]?.p95Ms);
       hold.resolve();
       await advancing(clock, worker.stop());
     });

@@ -75,6 +75,40 @@ onEveryStore((target) => {
       });
     });
 
+    test("[K1] the dead jobs of one cause are moved to another queue: first how many and some, then with a line on the trail", async () => {
+      const { hf, get, send } = await api(target);
+      await hf.enqueueMany([1, 2, 3].map((n) => ({ job: plain, input: n })));
+      for (const lease of await hf.lease({ queues: ["default"], limit: 2, for: "1m" }))
+        await lease.dead("the bank said no");
+      const [group] = await hf.errors.list();
+      const ask = {
+        action: "edit",
+        change: { queue: "bank-dead" },
+        filter: { errorGroup: group!.group, state: ["dead"] },
+      };
+      const dry = await send<DryRun>("POST", "/jobs/bulk", { ...ask, dryRun: true });
+      expect(dry.body).toMatchObject({
+        matched: { count: 2, more: false },
+        outcomes: { edited: 2 },
+        samples: [{ queue: "default" }, { queue: "default" }],
+      });
+      const { body } = await send<Operation>("POST", "/jobs/bulk", ask);
+      expect(body).toMatchObject({ state: "done", matched: 2, outcomes: { edited: 2 } });
+      expect(await hf.jobs.count({ queue: "bank-dead", state: "dead" })).toBe(2);
+      expect((await hf.errors.list())[0]).toMatchObject({ group: group!.group, dead: 2 });
+      const trail = await get<{ entries: AuditLine[] }>("/audit");
+      expect(trail.body.entries[0]).toMatchObject({ action: "jobs.edit", outcome: "done" });
+      expect(trail.body.entries[0]!.details).toContain("bank-dead");
+      // Without a state an edit is of what has not started, as ever.
+      const rest = await send<DryRun>("POST", "/jobs/bulk", {
+        action: "edit",
+        change: { queue: "elsewhere" },
+        filter: { name: ["plain"] },
+        dryRun: true,
+      });
+      expect(rest.body.matched).toEqual({ count: 1, more: false });
+    });
+
     test("[K1] one job is edited, and a conflict says why not", async () => {
       const { hf, get, send } = await api(target);
       const { id } = await hf.enqueue(plain, 1);

@@ -1,7 +1,16 @@
 // Counts by state, queue and name that follow the filter, and stop at their cap.
 import { expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
-import type { FacetValue, JobFacets } from "../../src/dashboard/contract.ts";
+import type {
+  DryRun,
+  FacetValue,
+  JobCount,
+  JobFacets,
+  JobList,
+  Overview,
+} from "../../src/dashboard/contract.ts";
+import { facetsOf } from "../../src/sql/facets.ts";
+import { countBeside } from "../../ui/src/durations.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";
@@ -41,7 +50,76 @@ async function fill(hf: Holdfast): Promise<void> {
   }
 }
 
+test("[K2] a state that was looked for in vain and not to the end is not said to be empty", () => {
+  const capped = (count: number, more: boolean) => ({ count, more });
+  const cell = { state: "dead", queue: "mail", name: "mail", count: 2, more: false } as const;
+  const facets = facetsOf([cell], { queues: ["mail"] }, capped, new Set(["done"]));
+  expect([shown(facets.states), facets.cut]).toEqual([{ dead: "2", done: "0+" }, true]);
+  expect(shown(facetsOf([cell], {}, capped, new Set()).states)).toEqual({ dead: "2" });
+});
+
+test("[K2] what is said beside a list is never below what it shows", () => {
+  expect(countBeside({ count: 0, more: true }, 50)).toBe("50+");
+  expect(countBeside({ count: 2, more: false }, 3)).toBe("3");
+  expect(countBeside({ count: 10_000, more: true }, 50)).toBe("10k+");
+  expect(countBeside({ count: 0, more: true }, 0)).toBe("0+");
+});
+
 onEveryStore((target) => {
+  test("[K2] what waits for a signal or a job until a time is counted as waiting, as in lists", async () => {
+    const { hf, get, send } = await api(target);
+    const flow = defineJob({
+      name: "flow",
+      run: async (of: "signal" | "job" | "sleep", ctx) => {
+        if (of === "signal") await ctx.waitFor("approved", { key: ctx.id, timeout: "1h" });
+        else if (of === "job") await Promise.all([ctx.call(plain, 1), ctx.sleep("nap", "1h")]);
+        else await ctx.sleep("nap", "1h");
+      },
+    });
+    // More of them than are counted at once; some of another level.
+    await hf.enqueueMany(
+      Array.from({ length: 120 }, (_, n) => ({
+        job: flow,
+        input: "signal" as const,
+        priority: n < 5 ? 1 : 0,
+      })),
+    );
+    await hf.enqueueMany((["sleep", "sleep", "job"] as const).map((input) => ({ job: flow, input })));
+    const worker = hf.work([flow], { queues: { default: 20 } });
+    const listed = async () => (await hf.queues.list()).find(({ name }) => name === "default")?.counts;
+    await expect.poll(listed, { timeout: 20_000 }).toMatchObject({ waiting: 121, scheduled: 2, running: 0 });
+    await worker.stop();
+    const [bounded] = await hf.queues.list({ upTo: 10_000 });
+    expect([bounded!.counts, bounded!.atLeast]).toMatchObject([{ waiting: 121, scheduled: 2 }, []]);
+    const { body: counted } = await get<JobCount>("/jobs/count?state=waiting");
+    expect(counted.total).toEqual({ count: 121, more: false });
+    expect(counted.states).toMatchObject({ waiting: { count: 121 }, scheduled: { count: 2 } });
+    const { body: facets } = await get<JobFacets>("/jobs/facets");
+    expect(shown(facets.states)).toMatchObject({ waiting: "121", scheduled: "2" });
+    const { body: overview } = await get<Overview>("/overview");
+    expect(overview.totals).toMatchObject({ waiting: { count: 121 }, scheduled: { count: 2 } });
+    const { body: dry } = await send<DryRun>("POST", "/jobs/bulk", {
+      action: "cancel",
+      filter: { state: ["waiting"] },
+      dryRun: true,
+    });
+    expect([dry.matched, dry.samples.length]).toEqual([{ count: 121, more: false }, 5]);
+    // The next due first are the scheduled ones alone, though those that wait stand in the same line.
+    const due: JobList["jobs"][number][] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const { body }: { body: JobList } = await get(
+        `/jobs?state=scheduled&order=due&limit=10&cursor=${encodeURIComponent(cursor)}`,
+      );
+      due.push(...body.jobs);
+      cursor = body.cursor;
+    }
+    expect(due.map(({ state }) => state)).toEqual(["scheduled", "scheduled"]);
+    // With a bound below what there is, that of the other state is still a number that holds.
+    const [low] = await hf.queues.list({ upTo: 100 });
+    expect([low!.counts.waiting, low!.atLeast.includes("waiting")]).toEqual([100, true]);
+    expect(low!.counts.scheduled).toBeLessThanOrEqual(2);
+  });
+
   test("[K2] each facet counts under the other parts of the filter, and shows what else there is", async () => {
     const { hf } = await fresh(target);
     await fill(hf);
@@ -87,7 +165,11 @@ onEveryStore((target) => {
       queues: { mail: "10000+", default: "1" },
       names: { mail: "10000+", plain: "1" },
     });
-    expect(all(await insight.facets({ key: "nobody" })).states).toEqual({});
+    // Rows are looked at one by one for as long as there is time: of states that were not seen to the end it is not said that
+    // there is none.
+    const { states, queues, names, cut } = await insight.facets({ key: "nobody" });
+    expect(shown(states)).toEqual(cut ? { ready: "0+", scheduled: "0+", waiting: "0+" } : {});
+    expect([...queues, ...names]).toEqual([]);
   });
 
   test("[K2] over the API; who may not search may not count by search", async () => {

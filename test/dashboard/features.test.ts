@@ -1,6 +1,6 @@
 // Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
 import { describe, expect, test } from "vitest";
-import { flowOf, loadOf, seriesOf } from "../../src/dashboard/adapters.ts";
+import { flowOf, loadIn, loadOf, seriesOf } from "../../src/dashboard/adapters.ts";
 import type {
   AuditLine,
   BreakerLine,
@@ -10,6 +10,7 @@ import type {
   Overview,
   QueueDetail,
   ScheduleLine,
+  TimingPreview,
   Load,
   Series,
 } from "../../src/dashboard/contract.ts";
@@ -52,6 +53,42 @@ onEveryStore((target) => {
       expect((await get<{ at: number[] }>("/schedules/nightly/preview?n=3")).body.at).toEqual(
         (await hf.schedules.preview("nightly", 3)).map(Number),
       );
+
+      expect([nightly!.words, often!.words]).toEqual([
+        "Every day at 02:00, Europe/Berlin",
+        "Every 90 seconds",
+      ]);
+      expect(nightly!.obstacles).toEqual([]);
+      await hf.queues.pause("default");
+      await hf.holds.set("freeze", { reason: "a move" });
+      expect((await list())[0]!.obstacles).toEqual([
+        "queue default is paused",
+        "queue default is held by freeze",
+      ]);
+      await hf.queues.resume("default");
+      await hf.holds.clear("freeze");
+
+      const draft = async (query: string): Promise<TimingPreview> =>
+        (await get<TimingPreview>(`/schedules/preview?${query}`)).body;
+      const weekdays = await draft("cron=0+9+*+*+1-5&timezone=Europe/London&n=3");
+      expect(weekdays).toMatchObject({ words: "Weekdays at 09:00, Europe/London", error: null });
+      expect(weekdays.runs.map(({ local }) => local.slice(11))).toEqual(["09:00:00", "09:00:00", "09:00:00"]);
+      expect((await draft("every=10m")).runs).toHaveLength(5);
+      for (const [query, said] of [
+        ["cron=0+25+*+*+*", 'got "0 25 * * *"'],
+        ["cron=0+9+*+*+*&timezone=Mars/Base", "Mars/Base"],
+        ["every=soon", "every"],
+        ["every=1ms", "every must be from 1 second to 10 years"],
+        ["every=1h&timezone=UTC", "It has an interval"],
+        ["", "It needs either cron or every"],
+        [`cron=${"*".repeat(300)}`, "longer than 256"],
+      ] as const) {
+        const answer = await draft(query);
+        expect([query, answer.words, answer.runs]).toEqual([query, null, []]);
+        expect(answer.error).toContain(said);
+        expect(answer.error).not.toContain("draft");
+      }
+      expect((await get("/schedules/preview?cron=*&n=21")).status).toBe(400);
 
       expect((await send("PATCH", "/schedules/nightly", { cron: "0 4 * * *", missed: "all" })).status).toBe(
         200,
@@ -140,8 +177,21 @@ onEveryStore((target) => {
           burst: 20,
           tokens: expect.any(Number) as number,
           tuned: true,
+          at: expect.any(Number) as number,
+          waiting: null,
         },
       ]);
+      // Jobs of a kind that takes from it at each start wait for it; those that are not due do not.
+      const post = defineJob({ name: "post", queue: "chat", budget: "slack", run: async () => {} });
+      await hf.queues.pause("chat");
+      const poster = hf.work([post], { queues: ["chat"] });
+      await poster.ready;
+      await hf.enqueueMany([1, 2, 3].map((input) => ({ job: post, input })));
+      await hf.enqueue(post, 4, { delay: "1h" });
+      expect((await budgets())[0]!.waiting).toEqual({ count: 3, more: false });
+      await poster.stop();
+      await hf.queues.purge("chat");
+      await hf.queues.resume("chat");
       await send("POST", "/budgets/slack/drain");
       expect((await budgets())[0]!.tokens).toBeLessThan(1);
       expect((await send("POST", "/budgets/slack/reset")).status).toBe(200);
@@ -176,12 +226,14 @@ onEveryStore((target) => {
       const shown = (await get<QueueDetail>("/queues/bank")).body;
       expect(shown).toMatchObject({
         breakers: ["queue:bank"],
-        obstacles: ["The breaker queue:bank is open after failures in a row."],
+        standstill: [{ reason: "breaker-open", until: open!.openUntil }],
       });
-      expect((await get<Overview>("/overview")).body.verdict).toEqual({
-        level: "warn",
-        text: "The breaker queue:bank is open, and jobs of bank wait.",
-      });
+      const { level, text, parts } = (await get<Overview>("/overview")).body.verdict;
+      expect([level, text]).toEqual(["warn", "The breaker queue:bank is open, and jobs of bank wait."]);
+      expect(parts.filter(({ to }) => to !== null)).toEqual([
+        { text: "queue:bank", to: "/limits" },
+        { text: "bank", to: "/queues/bank" },
+      ]);
       expect(open).toMatchObject({ key: "queue:bank", failures: 1, probing: false });
       expect(open!.error).toContain("503");
       expect(open!.openUntil! - open!.openedAt!).toBe(3_600_000);
@@ -371,32 +423,58 @@ describe("shapes", () => {
       running: [1, null, 1, 1],
       slots: [4, null, 4, 4],
     });
+    // Of one queue: nought where it was seen to be empty, nothing where it may have been beyond the twenty that are kept.
+    const full = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`q${n}`, 5]));
+    const seen = [...points.slice(0, 2), point(4, 200, full)];
+    expect(loadIn("e", seen, 60_000, 300_000, 60_000)).toEqual({
+      stepMs: 60_000,
+      at: [60_000, 120_000, 180_000, 240_000],
+      queues: [{ name: "e", ready: [5, null, 8, null] }],
+      other: [95, null, 1, 200],
+      running: [null, null, null, null],
+      slots: [null, null, null, null],
+    });
+    expect(loadIn("z", seen, 60_000, 300_000, 60_000).queues[0]?.ready).toEqual([0, null, 0, null]);
     expect(loadOf([], 60_000, 120_000, 60_000)).toMatchObject({ queues: [], other: [null], slots: [null] });
   });
 
-  test("the graph follows time: steps side by side fan out and join, one after another are a chain", () => {
-    const step = (name: string, from: number, to: number | null): JobHistory["steps"][number] => ({
+  test("the graph follows what the run had seen: steps side by side fan out and join, one after another are a chain", () => {
+    const step = (
+      seq: number,
+      name: string,
+      given: number,
+      place: number | null,
+    ): JobHistory["steps"][number] => ({
+      seq,
+      given,
+      place,
       name,
       kind: "step",
-      state: to === null ? "open" : "done",
+      state: place === null ? "open" : "done",
+      attempt: 1,
       tries: 1,
       triedAt: [],
-      startedAt: new Date(from),
-      endedAt: to === null ? null : new Date(to),
+      // All in one millisecond: the clock says nothing of the order.
+      startedAt: new Date(5),
+      endedAt: place === null ? null : new Date(5),
       wakeAt: null,
       output: null,
       error: null,
       child: null,
     });
     const steps = [
-      step("a", 0, 5),
-      step("b", 5, 9),
-      step("c", 5, 12),
-      step("d", 12, 13),
-      step("e", 13, null),
+      step(0, "a", 0, 0),
+      step(1, "b", 1, 1),
+      step(2, "c", 1, 2),
+      step(3, "d", 3, 3),
+      step(4, "e", 4, null),
     ];
     const edgesOf = (state: "running" | "dead") =>
-      flowOf({ id: "job", name: "job", state }, { attempts: [], steps, signals: [], children: [] });
+      flowOf(
+        { id: "job", name: "job", state },
+        { attempts: [], steps, signals: [], children: [], stepCount: 5, stepCountMore: false, more: false },
+        500,
+      );
     const { graph, steps: shown } = edgesOf("running");
     const label = (id: string): string => graph.nodes.find((node) => node.id === id)!.label;
     expect(graph.edges.map(({ from, to }) => label(from) + label(to))).toEqual([

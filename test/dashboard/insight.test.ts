@@ -24,6 +24,9 @@ test("a filter is walked by the index that has its jobs, each job once", () => {
   expect(sources({ states: ["running"] })).toEqual(["Held: running"]);
   expect(sources({ states: ["dead"] })).toEqual(["Unhappy: dead"]);
   expect(sources({ retrying: true })).toEqual(["Troubled: scheduled ready"]);
+  expect(sources({ workflow: "x", states: ["dead", "ready"] })).toEqual(["Children: ready dead"]);
+  expect(sources({ workflow: "x", retrying: true })).toEqual(["Children: scheduled ready"]);
+  expect(sources({ workflow: "x", ended: { min: 1 } })).toEqual(["Children: done dead cancelled"]);
   expect(sources({ states: ["dead", "scheduled"], errorGroup: "x" })).toEqual([
     "Troubled: scheduled",
     "Unhappy: dead",
@@ -95,17 +98,25 @@ onEveryStore((target) => {
       expect(cursors.length).toBeLessThanOrEqual(6);
     });
 
-    test("[K2] with very many queues each is counted to a lower cap, and says that there are more", async () => {
+    test("[K2] a full queue among very many is counted on; where many are full, each is counted to a lower cap, and says so", async () => {
       const { hf } = await fresh(target);
-      const queues = Array.from({ length: 500 }, (_, n) => `queue-${n}`);
-      await hf.enqueueMany(queues.map((queue) => ({ job: plain, input: null, queue })));
-      await hf.enqueueMany(
-        Array.from({ length: 150 }, () => ({ job: plain, input: null, queue: "queue-7" })),
-      );
-      const { lines } = await hf.internals.store.insight.lines();
-      const of = (name: string) => lines.find(({ queue }) => queue === name)?.ready;
-      expect(of("queue-7")).toEqual({ count: 100, more: true });
-      expect(of("queue-8")).toEqual({ count: 1, more: false });
+      const { insight } = hf.internals.store;
+      const put = (queues: readonly number[], jobs: number): Promise<unknown> =>
+        hf.enqueueMany(
+          queues.flatMap((n) =>
+            Array.from({ length: jobs }, () => ({ job: plain, input: null, queue: `queue-${n}` })),
+          ),
+        );
+      const of = async (name: string) =>
+        (await insight.lines()).lines.find(({ queue }) => queue === name)?.ready;
+      const all = Array.from({ length: 500 }, (_, n) => n);
+      await put(all, 1);
+      await put([7], 150);
+      expect(await of("queue-7")).toEqual({ count: 151, more: false });
+      expect(await of("queue-8")).toEqual({ count: 1, more: false });
+      for (let n = 0; n < 300; n += 100) await put(all.slice(n, n + 100), 140);
+      expect(await of("queue-7")).toEqual({ count: 133, more: true });
+      expect(await of("queue-400")).toEqual({ count: 1, more: false });
     });
 
     test("time filters hold, and start the walk where the time is", async () => {

@@ -2,11 +2,13 @@
 // package as npm would install it.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { request } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { open, silentLogger } from "../../src/index.ts";
 import { forget, killAtExit, removeDirectory, temporaryDirectory } from "../support/guard.ts";
+import { waitFor } from "../support/wait.ts";
 import { TOKEN } from "./support.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -60,7 +62,7 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${port}`;
   server = spawn(process.execPath, [next, "start", "-H", "127.0.0.1", "-p", String(port)], {
     cwd: app,
-    env,
+    env: { ...env, DASHBOARD_HOST: new URL(origin).host },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const { pid } = server;
@@ -144,8 +146,34 @@ test("[K1] mounted in Next.js it reads, changes, streams and serves its page", a
     while (!text.includes("event: snapshot")) text += new TextDecoder().decode((await reader.read()).value);
     await hf.enqueue("plain", 3);
     while (!text.includes("event: change")) text += new TextDecoder().decode((await reader.read()).value);
+    const listening = async () => (await (await fetch(`${origin}/listening`)).json()) as number;
+    expect(await listening()).toBe(1);
     leave.abort();
+    await waitFor(async () => (await listening()) === 0, { what: "the stream to end on the server" });
   } finally {
     await hf.close();
   }
 });
+
+test("[K1] mounted in Next.js only its own host is answered, whatever else a page of another site resolves to", async () => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  for (const path of ["/api/v1/me", "/api/v1/health", "/api/v1/stream", ""]) {
+    const address = `${origin}/admin/jobs${path}`;
+    expect([path, await asHost(new URL(origin).host, address, headers)]).toEqual([path, 200]);
+    for (const host of ["evil.example", `${new URL(origin).host}.evil.example`])
+      for (const more of [{}, { "x-forwarded-host": new URL(origin).host }])
+        expect([path, host, await asHost(host, address, { ...headers, ...more })]).toEqual([path, host, 403]);
+  }
+});
+
+/** The status of a GET under any Host. */
+function asHost(host: string, address: string, headers: Record<string, string>): Promise<number> {
+  const { hostname, port, pathname } = new URL(address);
+  return new Promise((resolve, reject) => {
+    const sent = request({ hostname, port, path: pathname, headers: { ...headers, host } }, (response) => {
+      resolve(response.statusCode ?? 0);
+      sent.destroy();
+    });
+    sent.on("error", reject).end();
+  });
+}

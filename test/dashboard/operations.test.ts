@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import type { AuditLine, Operation } from "../../src/dashboard/contract.ts";
+import { on } from "../cli/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
 
@@ -46,6 +47,30 @@ onEveryStore((target) => {
         "stopped",
       ]);
       expect(await hf.jobs.count({ state: "ready" })).toBe(2);
+    });
+
+    test("[K1] the first that it could not be done to are kept with what stood in the way, and shown in a terminal", async () => {
+      const { hf, get, send, store } = await api(target);
+      const jobs = await hf.enqueueMany(Array.from({ length: 30 }, (_, n) => ({ job: plain, input: n })));
+      const ids = jobs.map(({ id }) => id);
+      await hf.jobs.cancel({ ids: ids.slice(0, 25) });
+      const { body } = await send<Operation>("POST", "/jobs/bulk", { action: "cancel", filter: { ids } });
+      expect(body).toMatchObject({ outcomes: { cancelled: 5, ended: 25 }, refused: 25 });
+      expect(body.refusals).toHaveLength(20);
+      for (const { id, outcome } of body.refusals) {
+        expect(outcome).toBe("ended");
+        expect(ids.slice(0, 25)).toContain(id);
+      }
+      expect(new Set(body.refusals.map(({ id }) => id)).size).toBe(20);
+      expect((await get<Operation>(`/operations/${body.id}`)).body.refusals).toEqual(body.refusals);
+      const shown = await on(store)(["operations", "show", body.id]);
+      expect(shown.out).toContain(`refused   ${body.refusals[0]!.id} ended`);
+      // What did work is no refusal, whatever it is called.
+      const one = await send<Operation>("POST", "/jobs/bulk", {
+        action: "delete",
+        filter: { ids: [ids[29]] },
+      });
+      expect(one.body).toMatchObject({ outcomes: { deleted: 1 }, refused: 0, refusals: [] });
     });
 
     test("[K1] who started it may pause and stop it, to go on with it needs the action's permission; four at once", async () => {

@@ -1,6 +1,7 @@
 // The page's pure parts: the search that people type, the layout of a workflow's graph, numbers as they are read.
 import { expect, test } from "vitest";
 import { layout, NODE } from "../../ui/src/graph.ts";
+import { measuredOver } from "../../ui/src/steps.ts";
 
 test("a graph goes from left to right, no two nodes on one place", () => {
   const nodes = ["a", "b", "c", "d", "alone"].map((id) => ({ id }));
@@ -42,15 +43,23 @@ test("a cycle and an edge to oneself harm nothing", () => {
   expect(at.size).toBe(2);
 });
 
-test("a thousand nodes, chained, fanned out or tangled, are placed in linear time", () => {
-  const nodes = Array.from({ length: 1_000 }, (_, i) => ({ id: String(i) }));
-  const chain = nodes.slice(1).map((_, i) => ({ from: String(i), to: String(i + 1) }));
-  const fan = nodes.slice(1).map(({ id }) => ({ from: "0", to: id }));
-  const tangle = nodes.flatMap((_, i) =>
-    [1, 7, 31].filter((by) => i + by < 1_000).map((by) => ({ from: String(i), to: String(i + by) })),
-  );
-  const started = performance.now();
-  for (const edges of [chain, fan, tangle]) expect(layout(nodes, edges).at.size).toBe(1_000);
-  // A few milliseconds each; dagre takes seven seconds for one of them.
-  expect(performance.now() - started).toBeLessThan(3_000);
+test("[K2] a chart of load ends with the newest minute that is measured, and a longer silence stays a gap", () => {
+  const of = (values: readonly (number | null)[], over = values.length): number =>
+    measuredOver([values, values], over);
+  expect(of([1, 2, 3])).toBe(3);
+  expect(of([1, 2, null])).toBe(2);
+  expect(of([1, null, null])).toBe(1);
+  expect(of([1, 2, null, null, null])).toBe(5);
+  expect(of([null, null])).toBe(2);
+  expect(of([])).toBe(0);
+  expect(of([1, 2, null], 2)).toBe(2);
+  expect(
+    measuredOver(
+      [
+        [1, null],
+        [1, 0],
+      ],
+      2,
+    ),
+  ).toBe(2);
 });

@@ -1,18 +1,15 @@
-// Attacks on the dashboard: each point of DESIGN.md §11, tried.
+// Attacks on the dashboard: each point of DESIGN.md §11, tried. Others: permissions, redaction, injection (each .test.ts).
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect as tcp } from "node:net";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
-import type { AuditLine, JobDetail, JobList } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/contract.ts";
 import { dashboard } from "../../src/dashboard/handler.ts";
-import { Redactor } from "../../src/dashboard/redact.ts";
 import { routes } from "../../src/dashboard/routes.ts";
-import { ROLES } from "../../src/dashboard/security.ts";
 import { serve } from "../../src/dashboard/serve.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { onEveryStore } from "../support/stores.ts";
-import { api, code, over, TOKEN } from "./support.ts";
+import { over, TOKEN } from "./support.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const opened: Holdfast[] = [];
@@ -46,7 +43,10 @@ describe("who is asking", () => {
   test("no route answers without a token, or with a wrong, cut, longer or otherwise wrong one", async () => {
     const hf = await memory();
     const { handler } = over(hf);
-    for (const { method, address } of filled) {
+    const open = filled.filter(({ probe }) => probe === true).map(({ path }) => path);
+    expect(open).toEqual(["/health", "/ready"]);
+    for (const { method, address, probe } of filled) {
+      if (probe === true) continue;
       const response = await handler(
         new Request(`http://localhost/api/v1${address}`, {
           method,
@@ -72,7 +72,7 @@ describe("who is asking", () => {
     expect((await handler(new Request(`http://localhost/api/v1/me?token=${TOKEN}`))).status).toBe(401);
   });
 
-  test("guessing ends with 429 for that address, the right token included, until the minute is over", async () => {
+  test("guessing ends with 429 for that address until the minute is over, and never shuts out the right token", async () => {
     const clock = new FakeClock();
     const hf = await memory({ clock });
     const { handler } = over(hf);
@@ -87,10 +87,12 @@ describe("who is asking", () => {
     for (let n = 0; n < 12; n += 1) answers.push(await ask(`wrong-${n}`, "10.0.0.1"));
     expect(answers.slice(0, 9)).toEqual(Array(9).fill(401));
     expect(answers.slice(9)).toEqual(Array(3).fill(429));
-    expect(await ask(TOKEN, "10.0.0.1")).toBe(429);
+    expect(await ask(TOKEN, "10.0.0.1")).toBe(200);
+    expect(await ask("wrong-again", "10.0.0.1")).toBe(429);
+    expect(await ask("wrong-elsewhere", "10.0.0.2")).toBe(401);
     expect(await ask(TOKEN, "10.0.0.2")).toBe(200);
     await clock.advance("61s");
-    expect(await ask(TOKEN, "10.0.0.1")).toBe(200);
+    expect(await ask("wrong-later", "10.0.0.1")).toBe(401);
   });
 
   test("where the address is not known, guessing shuts nobody out who has the right token", async () => {
@@ -209,19 +211,6 @@ describe("for whom a browser asks", () => {
     expect((await ask({ "sec-fetch-site": "same-origin" })).status).toBe(200);
   });
 
-  test("GET and HEAD change nothing: no action can be reached by them", async () => {
-    const hf = await memory();
-    const { get } = over(hf);
-    for (const { address, method } of writes) {
-      if (method === "POST" && (address === "/jobs" || address.endsWith("/jobs/bulk"))) continue;
-      const readable = routes.some(
-        (route) => route.method === "GET" && route.path.split("/").length === address.split("/").length,
-      );
-      const { status } = await get(address);
-      expect([404, 405, ...(readable ? [200] : [])], address).toContain(status);
-    }
-  });
-
   test("DNS rebinding: a foreign Host gets nothing, neither data nor page", async () => {
     const hf = await memory();
     const { handler } = over(hf, { hosts: ["127.0.0.1:8787", "localhost:8787"] });
@@ -289,18 +278,25 @@ describe("the server of its own", () => {
     const hf = await memory();
     const server = await serve(hf, { port: 0 });
     onTestFinished(() => server.close());
-    for (const line of [
-      "GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-      "GET //evil.example/ HTTP/1.1\r\nHost: x y\r\n\r\n",
-      "GET * HTTP/1.1\r\nHost: a\r\n\r\n",
-      "\0\0\0\r\n\r\n",
-    ]) {
+    for (const [line, status] of [
+      ["GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403],
+      [`GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`, 401],
+      ["GET //evil.example/ HTTP/1.1\r\nHost: x y\r\n\r\n", 403],
+      [`GET //evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`, 404],
+      ["GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+      ["GET / HTTP/1.1\r\n\r\n", 400],
+      ["GET / HTTP/1.0\r\n\r\n", 403],
+      ["TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 400],
+      ["\0\0\0\r\n\r\n", 400],
+    ] as const) {
       const socket = tcp(server.port, "127.0.0.1");
       socket.on("error", () => {});
       socket.end(line);
       const chunks: Buffer[] = [];
       for await (const chunk of socket) chunks.push(chunk as Buffer);
-      expect(Buffer.concat(chunks).toString()).toMatch(/^(HTTP\/1\.1 (400|403|404)|$)/);
+      const answer = Buffer.concat(chunks).toString();
+      expect(answer.slice(0, 12), JSON.stringify(line)).toBe(`HTTP/1.1 ${status}`);
+      expect(answer, JSON.stringify(line)).not.toContain("dashboard/");
     }
     expect((await fetch(`${server.url}api/v1/me`)).status).toBe(401);
   });
@@ -330,6 +326,41 @@ describe("what is asked", () => {
       new Request(`http://localhost${path}`, { headers: { authorization: `Bearer ${TOKEN}` } }),
     );
     expect(response.status).toBe(404);
+    // A browser gets the page that says so, and no file either.
+    const seen = await handler(
+      new Request(`http://localhost${path}`, {
+        headers: { authorization: `Bearer ${TOKEN}`, accept: "text/html,*/*;q=0.8" },
+      }),
+    );
+    expect(seen.status).toBe(404);
+    expect(await seen.text()).not.toMatch(/root:|"dependencies"/);
+  });
+
+  test("[K1] a browser that opens an address of no screen gets the page with 404; tools, the API and files stay JSON", async () => {
+    const hf = await memory();
+    const { handler } = over(hf);
+    const ask = async (path: string, accept: string): Promise<[number, string | undefined]> => {
+      const { status, headers } = await handler(
+        new Request(`http://localhost${path}`, {
+          headers: { authorization: `Bearer ${TOKEN}`, accept, "if-none-match": "*" },
+        }),
+      );
+      return [status, headers.get("content-type")?.split(";")[0]];
+    };
+    const browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    for (const path of ["/jobs/nonsense", "/errors/zzz", "/workers/none", "/nonexistent", "/jobs/%E0%A4%A"]) {
+      expect([path, ...(await ask(path, browser))]).toEqual([path, 404, "text/html"]);
+      expect([path, ...(await ask(path, "*/*"))]).toEqual([path, 404, "application/json"]);
+    }
+    for (const path of ["/api/v1/nothing", "/api/v2/me", "/assets/none.js"])
+      expect([path, ...(await ask(path, browser))]).toEqual([path, 404, "application/json"]);
+    // As the page's own links write it.
+    expect(await ask("/queues/tenant%3A7", browser)).toEqual([200, "text/html"]);
+    const signedIn = over(hf, { auth: () => null });
+    const refused = await signedIn.handler(
+      new Request("http://localhost/nonexistent", { headers: { accept: browser } }),
+    );
+    expect(refused.status).toBe(401);
   });
 
   test("a broken encoding is 400, and a base path keeps everything below itself", async () => {
@@ -386,244 +417,6 @@ describe("what is asked", () => {
     ])
       expect((await send("POST", "/jobs/bulk", body)).status).toBe(400);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
-  });
-
-  test("SQL in every filter finds nothing and harms nothing", async () => {
-    const hf = await memory();
-    await hf.enqueue(plain, "x");
-    const { get } = over(hf);
-    for (const evil of [
-      "' or 1=1 --",
-      "'; drop table holdfast_job; --",
-      "\\",
-      "%",
-      "_",
-      "\u0000",
-      "\ud800",
-    ]) {
-      for (const name of ["lane", "key", "search"]) {
-        const { status, body } = await get<JobList>(
-          `/jobs?${name}=${encodeURIComponent(evil.toWellFormed())}`,
-        );
-        expect([200, 400]).toContain(status);
-        if (status === 200) expect(body.jobs).toEqual([]);
-      }
-    }
-    expect(await hf.jobs.count()).toBe(1);
-  });
-});
-
-onEveryStore((target) => {
-  describe("what one may do", () => {
-    test("read-only is decided on the server: every change is 403, for an admin too", async () => {
-      const { hf, send, get } = await api(target, { readOnly: true });
-      const { id } = await hf.enqueue(plain, 1);
-      for (const { method, address } of writes) {
-        const answer = await send(method, address, {});
-        expect([answer.status, address]).toEqual([403, address]);
-        expect(code(answer)).toBe("READ_ONLY");
-      }
-      expect((await send("DELETE", `/jobs/${id}`)).status).toBe(403);
-      expect(await hf.jobs.get(id)).not.toBeNull();
-      expect((await get<{ readOnly: boolean }>("/me")).body.readOnly).toBe(true);
-      expect((await get<{ entries: unknown[] }>("/audit")).body.entries).toEqual([]);
-    });
-
-    test("a viewer can change nothing, and each action needs its own permission", async () => {
-      const { hf } = await api(target);
-      await hf.enqueue(plain, 1);
-      const viewer = over(hf, { auth: () => ({ name: "eve", role: "viewer" }) });
-      for (const { method, address } of writes) {
-        const body = address.endsWith("/bulk")
-          ? { action: "delete", filter: { state: ["ready"] } }
-          : undefined;
-        const answer = await viewer.send(method, address, body, { "x-holdfast": "1" });
-        expect([403, 404], address).toContain(answer.status);
-        if (answer.status === 404) expect(address).toContain("/operations/");
-        else expect(code(answer), address).toBe("FORBIDDEN");
-      }
-      expect((await viewer.get("/audit")).status).toBe(403);
-      expect((await viewer.get("/jobs?search=x")).status).toBe(403);
-      expect(await hf.jobs.count()).toBe(1);
-
-      for (const { method, address, permission } of writes) {
-        if (permission === null || permission === "view") continue;
-        const others = ROLES.admin.filter((one) => one !== permission);
-        const answer = await over(hf, { auth: () => ({ name: "eve", permissions: others }) }).send(
-          method,
-          address,
-          undefined,
-          { "x-holdfast": "1" },
-        );
-        expect([answer.status, address]).toEqual([403, address]);
-      }
-      for (const [action, permission] of [
-        ["retry", "jobs:retry"],
-        ["run-now", "jobs:run"],
-        ["cancel", "jobs:cancel"],
-        ["delete", "jobs:delete"],
-        ["edit", "jobs:edit"],
-      ] as const) {
-        const others = ROLES.admin.filter((one) => one !== permission);
-        const { send } = over(hf, { auth: () => ({ name: "eve", permissions: others }) });
-        for (const dryRun of [true, false])
-          expect(
-            (
-              await send(
-                "POST",
-                "/jobs/bulk",
-                { action, filter: { name: ["plain"] }, dryRun },
-                { "x-holdfast": "1" },
-              )
-            ).status,
-          ).toBe(403);
-      }
-      const unknown = over(hf, { auth: () => ({ name: "eve", role: "root" as never }) });
-      expect((await unknown.get("/jobs")).status).toBe(403);
-    });
-
-    test("authorize has the last word, for each action", async () => {
-      const { hf } = await api(target);
-      const { id } = await hf.enqueue(plain, 1);
-      const { send, get } = over(hf, {
-        authorize: (user, permission) => user.name === "token" && permission !== "jobs:delete",
-      });
-      expect((await get(`/jobs/${id}`)).status).toBe(200);
-      expect((await send("DELETE", `/jobs/${id}`)).status).toBe(403);
-      expect((await send("POST", `/jobs/${id}/cancel`)).status).toBe(200);
-    });
-
-    test("every action is on the audit trail with who did it, bulk actions at start and end", async () => {
-      const { hf } = await api(target);
-      const { id } = await hf.enqueue(plain, 1);
-      const { send, get } = over(hf, { auth: () => ({ name: "ann\u0000<b>" }) });
-      const header = { "x-holdfast": "1" };
-      await send("POST", `/jobs/${id}/cancel`, undefined, header);
-      await send("POST", `/jobs/${id}/cancel`, undefined, header);
-      await send("POST", "/jobs/bulk", { action: "retry", filter: { state: ["cancelled"] } }, header);
-      const { entries } = (await get<{ entries: AuditLine[] }>("/audit")).body;
-      expect(entries.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
-        "jobs.retry done",
-        "jobs.retry started",
-        "jobs.cancel ended",
-        "jobs.cancel cancelled",
-      ]);
-      expect(entries[0]).toMatchObject({ actor: "ann\uFFFD<b>" });
-      expect(JSON.parse(entries[0]!.details!)).toMatchObject({ matched: 1, retried: 1 });
-    });
-  });
-
-  describe("what is shown", () => {
-    const secrets = {
-      user: "ann",
-      password: "hunter2",
-      nested: [{ apiKey: "hunter2", "X-Auth-Token": "hunter2", deep: { client_secret: { a: "hunter2" } } }],
-      Authorization: "Bearer hunter2hunter2",
-      url: "postgres://ann:hunter2@db/app",
-      cookie: ["hunter2"],
-      note: "the token=hunter2 was refused",
-      ssn: "hunter2",
-    };
-
-    test("redaction takes secrets out of lists, details, errors, groups, bulk samples and the audit trail", async () => {
-      const { hf } = await api(target);
-      const { get, send } = over(hf, { redact: ["ssn"] });
-      const { id } = await hf.enqueue(plain, secrets, { context: "password: hunter2" });
-      const [lease] = await hf.lease({ limit: 1, for: "1m" });
-      const error = new Error(
-        "login failed: password=hunter2, Authorization: Bearer hunter2hunter2 for postgres://ann:hunter2@db",
-      );
-      await lease!.dead(error.message);
-      const { id: done } = await hf.enqueue(plain, 1);
-      const [second] = await hf.lease({ limit: 1, for: "1m" });
-      await second!.done(secrets);
-      const answers = [
-        await get(`/jobs/${id}`),
-        await get(`/jobs/${done}`),
-        await get("/jobs"),
-        await get("/errors"),
-        await send("POST", "/jobs/bulk", { action: "delete", filter: { name: ["plain"] }, dryRun: true }),
-        await get("/audit"),
-      ];
-      for (const answer of answers) {
-        expect(answer.status).toBe(200);
-        expect(JSON.stringify(answer.body)).not.toContain("hunter2");
-      }
-      expect(JSON.stringify(answers[0]!.body)).toContain("[redacted]");
-      expect((answers[0]!.body as JobDetail).input).toContain('"user": "ann"');
-    });
-
-    test("who may not see payloads sees none, nor texts that quote them, and cannot search them", async () => {
-      const { hf } = await api(target);
-      const { id } = await hf.enqueue(plain, { mail: "ann@example.org" }, { context: "for ann@example.org" });
-      const [lease] = await hf.lease({ limit: 1, for: "1m" });
-      await lease!.dead("no such user ann ann@example.org");
-      const { get } = over(hf, { auth: () => ({ name: "eve", permissions: ["view", "jobs:search"] }) });
-      for (const path of [`/jobs/${id}`, "/jobs", "/errors"]) {
-        const answer = await get(path);
-        expect(answer.status).toBe(200);
-        expect(JSON.stringify(answer.body)).not.toMatch(/\bann\b|example\.org/);
-      }
-      expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toMatch(
-        /^It is dead since .* after 1 attempt: …$/,
-      );
-      expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({ payloadHidden: true, input: null });
-      expect((await get("/jobs?search=ann")).status).toBe(403);
-    });
-
-    test("a fault inside is 500 with an id and no word of what it was; a database that is away is 503", async () => {
-      const logged: unknown[] = [];
-      const logger = { ...silentLogger, error: (details: unknown) => void logged.push(details) };
-      const { hf, get } = await api(target, {}, { logger });
-      const { insight } = hf.internals.store;
-      const real = insight.health.bind(insight);
-      insight.health = () => Promise.reject(new Error("ENOENT ~ann/.pgpass password hunter2"));
-      const answer = await get("/database");
-      expect(answer.status).toBe(500);
-      expect(JSON.stringify(answer.body)).not.toMatch(/hunter2|ENOENT|pgpass|at /);
-      expect(logged).toHaveLength(1);
-      insight.health = real;
-      await hf.close();
-      const away = await get("/database");
-      expect([500, 503]).toContain(away.status);
-      expect(JSON.stringify(away.body)).not.toContain("sqlite");
-    });
-  });
-});
-
-describe("redaction", () => {
-  const job = { name: "plain", queue: "default" };
-
-  test("keeps numbers exact, keys in order, and what is not JSON as text", () => {
-    const redactor = new Redactor(undefined);
-    expect(redactor.json('{"b":12345678901234567890,"a":1e400,"password":1.50}', job)).toBe(
-      '{"b":12345678901234567890,"a":1e400,"password":"[redacted]"}',
-    );
-    expect(redactor.json("token=abc not json", job)).toBe('"token=[redacted] not json"');
-  });
-
-  test("a function decides for every value; one that throws shows nothing", () => {
-    const byPath = new Redactor((value, { path }) => (path.join(".") === "card.number" ? "****" : value));
-    expect(byPath.json('{"card":{"number":"4111","year":30}}', job)).toBe(
-      '{"card":{"number":"****","year":30}}',
-    );
-    const broken = new Redactor(() => {
-      throw new Error("oops");
-    });
-    expect(broken.json('{"a":"visible"}', job)).not.toContain("visible");
-  });
-
-  test("false turns it off, and a wrong option is refused", () => {
-    expect(new Redactor(false).json('{"password":"x"}', job)).toBe('{"password":"x"}');
-    expect(() => new Redactor("password" as never)).toThrow(/redact/);
-  });
-
-  test("long hostile texts cost little", () => {
-    const redactor = new Redactor(undefined);
-    const started = performance.now();
-    for (const part of ["token", "password=", "bearer ", "a://", "token-", '"token":'])
-      redactor.text(part.repeat(Math.ceil(64_000 / part.length)));
-    expect(performance.now() - started).toBeLessThan(2_000);
   });
 });
 

@@ -11,6 +11,7 @@ import type {
   OverrideLine,
   QueueTrends,
   WorkerLine,
+  WorkerList,
 } from "../../src/dashboard/contract.ts";
 import { schemas } from "../../src/dashboard/openapi.ts";
 import { FakeClock } from "../../src/testing/index.ts";
@@ -241,7 +242,12 @@ onEveryStore((target) => {
       };
       await expect.poll(sampled, { timeout: 20_000 }).toBe(true);
       const { body: use } = await get<LimitUse>("/limits/use");
-      expect(use.queues[0]).toMatchObject({ name: "mail", concurrency: 10, running: leases.length });
+      expect(use.queues[0]).toMatchObject({
+        name: "mail",
+        concurrency: 10,
+        running: leases.length,
+        waiting: { count: 15 - leases.length, more: false },
+      });
       expect(use.queues[0]?.runningThen.filter((n) => n !== null)).toContain(leases.length);
       expect(use.budgets["slack"]?.filter((n) => n !== null)).toContain(50);
       expect(misfits(schemas["LimitUse"]!, use, "use")).toEqual([]);
@@ -276,6 +282,56 @@ onEveryStore((target) => {
       ]);
       await second.stop();
     });
+  });
+
+  test("[K1][F7] a worker tells what runs it and which jobs; failures of its last hour; and who died without a word", async () => {
+    const { hf, get } = await api(target);
+    const done = Promise.withResolvers<void>();
+    const slow = defineJob({ name: "slow", queue: "other", run: () => done.promise });
+    const worker = hf.work([slow], { queues: { other: 8 }, name: "first" });
+    const made = await hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
+    await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
+    const { store } = hf.internals;
+    await store.openSession({
+      kind: "worker",
+      workerId: "dead-1",
+      name: "dead",
+      host: "h",
+      pid: 7,
+      version: "0",
+      release: "build-9",
+      queues: {},
+      names: [],
+      leaseMs: 1,
+    });
+    const minute = Math.floor((await store.now()) / 60_000) * 60_000;
+    await store.putFailures(
+      [
+        {
+          group: "0123456789abcdef",
+          name: "slow",
+          firstAt: minute,
+          lastAt: minute,
+          sample: made[0]!.id,
+          message: '"no"',
+        },
+      ],
+      [{ at: minute, group: "0123456789abcdef", queue: "other", version: 1, worker: worker.id, n: 3 }],
+    );
+    const look = async (): Promise<WorkerList> => (await get<WorkerList>("/workers")).body;
+    await expect.poll(async () => (await look()).lost.length, { timeout: 20_000 }).toBe(1);
+    const answer = await look();
+    expect(misfits(schemas["WorkerList"]!, answer, "workers")).toEqual([]);
+    expect(answer.lost[0]).toMatchObject({ id: "dead-1", name: "dead", pid: 7, release: "build-9", held: 0 });
+    expect(answer.workers).toHaveLength(1);
+    const [line] = answer.workers;
+    expect(line).toMatchObject({ runtime: `node ${process.versions.node}`, running: 7, failed: 3 });
+    expect(line!.runs.map(({ name, queue }) => [name, queue])).toEqual(
+      Array.from({ length: 5 }, () => ["slow", "other"]),
+    );
+    expect(made.map(({ id }) => id)).toEqual(expect.arrayContaining(line!.runs.map(({ id }) => id)));
+    done.resolve();
+    await worker.stop();
   });
 
   describe("backfill", () => {

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { defineJob, StoreError } from "../../src/index.ts";
 import type { Overview } from "../../src/dashboard/contract.ts";
+import { applied, type Delta, type Fields } from "../../src/dashboard/delta.ts";
+import { ApiError } from "../../src/dashboard/http.ts";
 import { Stream } from "../../src/dashboard/stream.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { connect } from "../client/support.ts";
@@ -12,11 +14,18 @@ const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 
 interface Event {
   readonly event: string;
-  readonly data: { overview: Overview; message?: string };
+  readonly id: string | undefined;
+  readonly topic: string;
+  /** Of the topic, as it is known by now. */
+  readonly value: Fields;
+  readonly data: { readonly message?: string; readonly code?: string; readonly delta?: Delta };
 }
+
+const overviewOf = ({ value }: Event): Overview => value as unknown as Overview;
 
 /** Events of a response, one by one. */
 async function* events(response: Response): AsyncGenerator<Event, void> {
+  const known = new Map<string, Fields>();
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -26,7 +35,11 @@ async function* events(response: Response): AsyncGenerator<Event, void> {
       text = text.slice(end + 2);
       const event = /^event: (.*)$/m.exec(block)?.[1];
       const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (event !== undefined && data !== undefined) yield { event, data: JSON.parse(data) as Event["data"] };
+      if (event === undefined || data === undefined) continue;
+      const told = JSON.parse(data) as { topic: string; value?: Fields; delta?: Delta };
+      const value = told.value ?? applied(known.get(told.topic) ?? {}, told.delta ?? {});
+      known.set(told.topic, value);
+      yield { event, id: /^id: (.*)$/m.exec(block)?.[1], topic: told.topic, value, data: told };
     }
   }
 }
@@ -42,13 +55,13 @@ onEveryStore((target) => {
       expect(response.headers.get("content-type")).toContain("text/event-stream");
       const stream = events(response);
       const first = (await stream.next()).value as Event;
-      expect([first.event, first.data.overview.totals.ready.count]).toEqual(["snapshot", 1]);
+      expect([first.event, overviewOf(first).totals.ready.count]).toEqual(["snapshot", 1]);
       const other = await connect(store);
       const started = performance.now();
       await other.enqueue(plain, 2);
       let seen: Event;
       do seen = (await stream.next()).value as Event;
-      while (seen.data.overview.totals.ready.count < 2);
+      while (overviewOf(seen).totals.ready.count < 2);
       expect(seen.event).toBe("change");
       // The promise is 1 s; the machine that runs this may be busy with other tests.
       expect(performance.now() - started).toBeLessThan(5_000);
@@ -83,7 +96,7 @@ onEveryStore((target) => {
       expect(JSON.stringify(seen.data)).not.toContain("gone");
       insight.lines = real;
       while (seen.event !== "change") seen = (await stream.next()).value as Event;
-      expect(seen.data.overview.totals.running).toBe(0);
+      expect(overviewOf(seen).totals.running).toBe(0);
       await stream.return();
     });
   });
@@ -92,7 +105,7 @@ onEveryStore((target) => {
 describe("the sampler", () => {
   const overview = (ready: number): Overview => ({
     at: ready,
-    verdict: { level: "good", text: "" },
+    verdict: { level: "good", text: "", parts: [] },
     totals: {
       ready: { count: ready, more: false },
       scheduled: { count: 0, more: false },
@@ -102,8 +115,10 @@ describe("the sampler", () => {
       dead: { count: 0, more: false },
     },
     oldestMs: null,
+    perMinute: null,
     slots: 0,
     workers: 0,
+    quiet: 0,
     holds: 0,
     queues: [],
     queueCount: 0,
@@ -129,24 +144,10 @@ describe("the sampler", () => {
   test("[J6] who comes back with the id of its last event gets what it missed, and no snapshot", async () => {
     const { clock, state, stream } = sampler();
     const ids = (response: Response) => {
-      const reader = response.body!.getReader();
-      const decoder = new TextDecoder();
-      let text = "";
-      return async (): Promise<{ id: string | undefined; event: string | undefined; ready: number }> => {
-        for (;;) {
-          const end = text.indexOf("\n\n");
-          const block = end === -1 ? null : text.slice(0, end);
-          if (block !== null) text = text.slice(end + 2);
-          const data = block === null ? undefined : /^data: (.*)$/m.exec(block)?.[1];
-          if (block !== null && data !== undefined)
-            return {
-              id: /^id: (.*)$/m.exec(block)?.[1],
-              event: /^event: (.*)$/m.exec(block)?.[1],
-              ready: (JSON.parse(data) as Event["data"]).overview.totals.ready.count,
-            };
-          if (block === null)
-            text += decoder.decode((await reader.read()).value as Uint8Array, { stream: true });
-        }
+      const stream = events(response);
+      return async () => {
+        const event = (await stream.next()).value as Event;
+        return { id: event.id, event: event.event, delta: event.data.delta, value: event.value };
       };
     };
     const [first, second] = [new AbortController(), new AbortController()];
@@ -154,7 +155,7 @@ describe("the sampler", () => {
     await keeps();
     const next = ids(stream.open(first.signal));
     const snapshot = await next();
-    expect(snapshot).toMatchObject({ event: "snapshot", ready: 1 });
+    expect(snapshot).toMatchObject({ event: "snapshot", value: overview(1) });
     first.abort();
     // Points are a second apart by the database's clock, which is the count here.
     for (const ready of [1_001, 2_001, 3_001]) {
@@ -164,14 +165,19 @@ describe("the sampler", () => {
     const third = new AbortController();
     const again = ids(stream.open(third.signal, snapshot.id));
     const missed = [await again(), await again(), await again()];
-    expect(missed.map(({ event, ready }) => [event, ready])).toEqual([
-      ["change", 1_001],
-      ["change", 2_001],
-      ["change", 3_001],
-    ]);
-    expect(new Set([snapshot, ...missed].map(({ id }) => id)).size).toBe(4);
+    let value: Fields = snapshot.value;
+    for (const [i, { event, delta }] of missed.entries()) {
+      value = applied(value, delta!);
+      expect([event, value]).toEqual(["change", overview((i + 1) * 1_000 + 1)]);
+    }
     third.abort();
-    for (const unknown of ["", "other.3", `${snapshot.id!.split(".")[0]}.999`, "nonsense"]) {
+    for (const unknown of [
+      "",
+      "other.3",
+      `${snapshot.id!.split(".")[0]}.999`,
+      `${snapshot.id!.split(".")[0]}.1.other0`,
+      "nonsense",
+    ]) {
       const fresh = new AbortController();
       expect((await ids(stream.open(fresh.signal, unknown))()).event).toBe("snapshot");
       fresh.abort();
@@ -182,15 +188,15 @@ describe("the sampler", () => {
   test("[J6] who asks again and again is told when something has changed, and every 5 s", async () => {
     const { state, stream } = sampler();
     const { etag, overview: first } = await stream.poll(null);
-    expect(first?.totals.ready.count).toBe(1);
+    expect(first).toEqual(overview(1));
     expect(await stream.poll(etag)).toEqual({ overview: null, etag });
     state.ready = 2;
     const changed = await stream.poll(etag);
-    expect([changed.overview?.totals.ready.count, changed.etag === etag]).toEqual([2, false]);
+    expect([changed.overview, changed.etag === etag]).toEqual([overview(2), false]);
     expect((await stream.poll(changed.etag)).overview).toBeNull();
   });
 
-  test("one look a tick for all viewers, none without; a change is told, sameness only every 5 s", async () => {
+  test("one look a tick for all viewers, none without; a change is told, sameness is not", async () => {
     const { clock, state, stream } = sampler();
     const leave = new AbortController();
     const viewers = Array.from({ length: 5 }, () => events(stream.open(leave.signal)));
@@ -202,14 +208,12 @@ describe("the sampler", () => {
     await clock.advance("1s");
     for (const viewer of viewers) {
       let event = (await viewer.next()).value as Event;
-      while (event.data.overview.totals.ready.count !== 2) event = (await viewer.next()).value as Event;
+      while (overviewOf(event).totals.ready.count !== 2) event = (await viewer.next()).value as Event;
     }
     let told = false;
-    const next = viewers[0]!.next().then(() => (told = true));
-    await clock.advance("3s");
+    void viewers[0]!.next().then(() => (told = true));
+    await clock.advance("1m");
     expect(told).toBe(false);
-    await clock.advance("3s");
-    await next;
     leave.abort();
     expect(stream.viewers).toBe(0);
     expect(state.wake).toBeNull();
@@ -218,7 +222,136 @@ describe("the sampler", () => {
     expect(state.reads).toBe(idle);
   });
 
-  test("a storm of wake-ups is at most four looks a second", async () => {
+  /** A topic that is looked at by calling `of`, which may throw. */
+  const followed = (topic: string, key: string, of: () => object) => {
+    const reads = { count: 0 };
+    const read = async (): Promise<object> => {
+      reads.count += 1;
+      return of();
+    };
+    return { reads, followed: { topic, key, everyMs: 1_000, read } };
+  };
+
+  test("each topic in use is looked at once a tick however many follow it, and not at all when nobody does", async () => {
+    const { clock, state, stream } = sampler();
+    const queue = followed("queue:mail", "queue:mail", () => ({ name: "mail" }));
+    const job = followed("job:1", "job:1", () => ({ id: "1" }));
+    const [both, one] = [new AbortController(), new AbortController()];
+    const viewers = Array.from({ length: 20 }, (_, n) =>
+      events(
+        n % 2 === 0
+          ? stream.open(both.signal, null, [queue.followed, job.followed])
+          : stream.open(one.signal, null, [queue.followed]),
+      ),
+    );
+    for (const viewer of viewers) await viewer.next();
+    const reads = () => [queue.reads.count, job.reads.count, state.reads];
+    expect(reads()).toEqual([1, 1, 0]);
+    await clock.advance("5s");
+    expect(reads()).toEqual([6, 6, 0]);
+    both.abort();
+    await clock.advance("5s");
+    expect(reads()).toEqual([11, 6, 0]);
+    one.abort();
+    await clock.advance("1m");
+    expect(reads()).toEqual([11, 6, 0]);
+  });
+
+  test("who comes back with other topics is told that it knows what it knows, what it missed, and the whole of what is new", async () => {
+    const { stream } = sampler();
+    const value = { b: 1 };
+    const a = followed("a", "a", () => ({ a: 1 }));
+    const b = followed("b", "b", () => ({ ...value, same: "x" }));
+    const c = followed("c", "c", () => ({ c: 1 }));
+    const leave = new AbortController();
+    const first = events(stream.open(leave.signal, null, [a.followed, b.followed]));
+    await first.next();
+    const { id } = (await first.next()).value as Event;
+    leave.abort();
+    value.b = 2;
+    const again = new AbortController();
+    const second = events(stream.open(again.signal, id, [a.followed, b.followed, c.followed]));
+    const told: Event[] = [];
+    while (told.length < 3) told.push((await second.next()).value as Event);
+    expect(told.map(({ event, topic }) => `${event} ${topic}`).toSorted()).toEqual([
+      "change b",
+      "current a",
+      "snapshot c",
+    ]);
+    expect(told.find(({ topic }) => topic === "b")?.data.delta).toEqual({ set: { b: 2 } });
+    again.abort();
+  });
+
+  test("ages that grow by themselves are told every 5 s, as no change", async () => {
+    const { clock, stream } = sampler();
+    let oldestMs = 0;
+    const aged = followed("queues", "queues", () => ({
+      queues: [{ name: "mail", oldestMs: (oldestMs += 1_000) }],
+    }));
+    const leave = new AbortController();
+    const viewer = events(stream.open(leave.signal, null, [aged.followed]));
+    expect(((await viewer.next()).value as Event).event).toBe("snapshot");
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const { event } of viewer) seen.push(event);
+    })();
+    await clock.advance("21s");
+    expect(new Set(seen)).toEqual(new Set(["age"]));
+    expect(seen.length).toBeGreaterThanOrEqual(3);
+    expect(seen.length).toBeLessThanOrEqual(5);
+    stream.close();
+    await reading;
+  });
+
+  test("what is refused is told once with its code, and whole when it is there again", async () => {
+    const { clock, stream } = sampler();
+    let there = false;
+    const job = followed("job:1", "job:1", () => {
+      if (!there) throw new ApiError("NOT_FOUND", "No job has this id.");
+      return { id: "1" };
+    });
+    const viewer = events(stream.open(new AbortController().signal, null, [job.followed]));
+    const refused = (await viewer.next()).value as Event;
+    expect([refused.event, refused.data]).toEqual([
+      "refused",
+      { topic: "job:1", status: 404, code: "NOT_FOUND", message: "No job has this id." },
+    ]);
+    await clock.advance("3s");
+    there = true;
+    await clock.advance("1s");
+    const back = (await viewer.next()).value as Event;
+    expect([back.event, back.value]).toEqual(["snapshot", { id: "1" }]);
+    stream.close();
+  });
+
+  test("a stream that is silent sends a comment every 5 s, and ends after a quarter of an hour", async () => {
+    const { clock, stream } = sampler();
+    const response = stream.open(new AbortController().signal);
+    const text = response.text();
+    await clock.advance("14m");
+    expect(stream.viewers).toBe(1);
+    await clock.advance("2m");
+    expect(stream.viewers).toBe(0);
+    const comments = (await text).split("\n\n").filter((block) => block === ":").length;
+    expect(comments).toBeGreaterThanOrEqual((14 * 60) / 5);
+  });
+
+  test("topics of all viewers together are bounded, and what nobody follows makes room after a minute", async () => {
+    const { clock, stream } = sampler();
+    const many = (from: number, n: number) =>
+      Array.from({ length: n }, (_, i) => followed(`t${from + i}`, `t${from + i}`, () => ({})).followed);
+    const leave = new AbortController();
+    for (let from = 0; from < 450; from += 50) stream.open(leave.signal, null, many(from, 50));
+    expect(() => stream.open(leave.signal, null, many(450, 60))).toThrow(/At most 500 topics/);
+    leave.abort();
+    await clock.advance("2m");
+    const after = new AbortController();
+    stream.open(after.signal, null, many(450, 60));
+    expect(stream.viewers).toBe(1);
+    after.abort();
+  });
+
+  test("a storm of wake-ups is at most two looks a second", async () => {
     const { clock, state, stream } = sampler();
     const viewer = events(stream.open(new AbortController().signal));
     await viewer.next();
@@ -227,8 +360,8 @@ describe("the sampler", () => {
       state.wake?.();
       await clock.advance(10);
     }
-    expect(state.reads - before).toBeLessThanOrEqual(5);
-    expect(state.reads - before).toBeGreaterThanOrEqual(3);
+    expect(state.reads - before).toBeLessThanOrEqual(3);
+    expect(state.reads - before).toBeGreaterThanOrEqual(2);
     stream.close();
   });
 

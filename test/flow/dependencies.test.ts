@@ -74,6 +74,68 @@ onEveryStore((target) => {
     expect(ran.sort()).toEqual(["continue", "late-on", "wait"]);
   });
 
+  test("[N24] who waits until another is done is cancelled by the sweep when that one is gone, by a delete or with its retention", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const job = defineJob({
+      name: "node",
+      retry: { attempts: 1 },
+      run: (bad: boolean) => {
+        if (bad) throw new Error("bad");
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const pairs = await Promise.all(
+      [1, 2].map(async () => {
+        const first = await one.hf.enqueue(job, true);
+        return { first, then: await one.hf.enqueue(job, false, { after: [first.id], onDead: "wait" }) };
+      }),
+    );
+    const [deleted, forgotten] = pairs as [(typeof pairs)[0], (typeof pairs)[0]];
+    await world.until("both are dead", async () => (await one.hf.jobs.count({ state: "dead" })) === 2);
+    await one.tap.raw.sweepFlows();
+    for (const { then } of pairs) expect((await jobOf(one, then.id)).state).toBe("waiting");
+    expect((await one.hf.jobs.why(deleted.then.id)).text).toBe(
+      `It waits for 1 job: ${deleted.first.id} (dead: it goes on when that is retried and done).`,
+    );
+    await one.hf.jobs.delete(deleted.first.id);
+    for (const table of ["history", "job"])
+      await world.fresh.query(
+        `delete from ${world.fresh.table(table)} where ${
+          table === "job" ? "id = ?" : `${world.fresh.jobKey} = ${world.fresh.jobKeyOf("?")}`
+        }`,
+        [forgotten.first.id],
+      );
+    await one.tap.raw.sweepFlows();
+    for (const { first, then } of pairs)
+      expect(await jobOf(one, then.id)).toMatchObject({
+        state: "cancelled",
+        error: `job ${first.id}, which it waits for, is gone`,
+      });
+  });
+
+  test("[N24] a success that is not kept is still one for who waits, when its worker dies before they are told", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const quick = defineJob({ name: "quick", keep: false, run: () => 1 });
+    const next = defineJob({ name: "next", run: () => "next" });
+    const first = await one.hf.enqueue(quick, null);
+    const then = await one.hf.enqueue(next, null, { after: [first.id] });
+    const alone = await one.hf.enqueue(quick, null);
+    const [a, b] = await one.hf.lease({ limit: 2, for: "10s" });
+    // The settle alone, as if nothing came after it.
+    await world.fresh.query(`update ${world.fresh.table("dependency")} set on_job = ? where on_job = ?`, [
+      newId(),
+      first.id,
+    ]);
+    await a!.done(1);
+    await b!.done(1);
+    await world.fresh.query(`update ${world.fresh.table("dependency")} set on_job = ?`, [first.id]);
+    expect(await one.hf.jobs.get(alone.id)).toBeNull();
+    await one.tap.raw.sweepFlows();
+    expect((await jobOf(one, then.id)).state).toBe("ready");
+  });
+
   test("[N24] a DAG of 1,000 jobs runs in an order that keeps every edge", async () => {
     const world = await newWorld(target);
     const one = await world.client();
@@ -172,6 +234,11 @@ onEveryStore((target) => {
     await refused(one.hf.enqueue(job, 1, { after: [newId()] }), "AFTER_UNKNOWN");
     await refused(one.hf.enqueue(job, 1, { after: ["x"] }), "BAD_OPTION");
     await refused(one.hf.enqueue(job, 1, { after: "x" as never }), "BAD_OPTION");
+    const after = (value: unknown): Promise<unknown> => one.hf.enqueue(job, 1, { after: [value as string] });
+    const first = { status: "enqueued", id: a };
+    await expect(after(first)).rejects.toThrow("got an object. Pass its id: after: [job.id].");
+    await expect(after(Promise.resolve(first))).rejects.toThrow("It is a promise: await it");
+    await expect(after({})).rejects.toThrow(/got an object\.$/);
     await refused(one.hf.enqueue(job, 1, { after: [a], onDead: "explode" as never }), "BAD_OPTION");
     expect(await one.hf.jobs.count()).toBe(0);
     const done = await one.hf.enqueue(job, 1, { after: [] });

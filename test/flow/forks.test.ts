@@ -23,6 +23,7 @@ const record: StepRecord = {
   child: null,
   undo: false,
   fails: 0,
+  given: 0,
   output: null,
   error: null,
   label: null,

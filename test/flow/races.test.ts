@@ -94,6 +94,7 @@ onEveryStore((target) => {
       wakeInMs: null,
       undo: false,
       fails: 0,
+      given: 0,
       output: "1",
       error: null,
       label: null,
@@ -106,6 +107,7 @@ onEveryStore((target) => {
       place: 1,
       attempt: 1,
       fails: 0,
+      given: 0,
       topic: "go",
       timeoutMs: null,
     };
@@ -116,6 +118,7 @@ onEveryStore((target) => {
       seq: 2,
       attempt: 1,
       fails: 0,
+      given: 0,
       child: newJob("01a1e000-0000-7000-8000-000000000002"),
     };
     const move = {

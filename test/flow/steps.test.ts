@@ -43,6 +43,40 @@ onEveryStore((target) => {
     ]);
   });
 
+  test("[N11] each step says what the run had seen when it asked for it, also those that come after a sleep and another attempt", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const job = defineJob({
+      name: "seen",
+      retry: { attempts: 2, backoff: fixed("1s") },
+      run: async (_: null, ctx) => {
+        await ctx.step("list", () => 3);
+        await ctx.all(["x", "y", "z"].map((part) => ctx.step(`get-${part}`, () => part)));
+        await ctx.sleep("nap", "2s");
+        await ctx.step("pack", () => {
+          if (ctx.attempt === 1) throw new Error("not yet");
+        });
+        await ctx.all([ctx.sleep("rest", "1s"), ctx.step("tell", () => 1)]);
+        await ctx.step("end", () => 1);
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, null);
+    await world.until("done", async () => (await jobOf(one, id)).state === "done");
+    const history = await one.hf.jobs.history(id);
+    expect(history?.steps.map(({ name, given }) => `${given} ${name}`)).toEqual([
+      "0 list",
+      "1 get-x",
+      "1 get-y",
+      "1 get-z",
+      "4 nap",
+      "5 pack",
+      "6 rest",
+      "6 tell",
+      "8 end",
+    ]);
+  });
+
   test("[N11] a failure that the handler answered stays as it was when the job is tried again", async () => {
     const world = await newWorld(target);
     const one = await world.client();
@@ -142,6 +176,50 @@ onEveryStore((target) => {
       { name: "approved", key: "o1", state: "taken", data: { by: "Bob" } },
     ]);
     await expect(one.hf.signal(approved, { data: { by: 1 } as never })).rejects.toMatchObject({
+      code: "SIGNAL_INVALID",
+    });
+  });
+
+  test("[N11] a signal that a job declares is checked by its name too: where it is sent, if the definition is known there, and in the run", async () => {
+    const world = await newWorld(target);
+    const [web, one] = [await world.client(), await world.client()];
+    const packed = defineSignal({
+      name: "packed",
+      data: z.object({ boxes: z.int(), by: z.string().default("nobody") }),
+    });
+    const job = defineJob({
+      name: "pack",
+      signals: [packed],
+      retry: { attempts: 1 },
+      run: async (key: string, ctx) => ctx.waitFor("packed", { key }),
+    });
+    await one.work([job], { queues, ...lease });
+    const [good, bad] = [await one.hf.enqueue(job, "good"), await one.hf.enqueue(job, "bad")];
+    await expect(one.hf.signal("packed", { key: "good", data: { boxes: "2" } })).rejects.toMatchObject({
+      code: "SIGNAL_INVALID",
+      details: { issues: [{ path: ".boxes" }] },
+    });
+    expect(await world.rows("signal")).toEqual([]);
+    await one.hf.signal("packed", { key: "good", data: { boxes: 2 } });
+    // A process that does not know the job keeps it as it is: the run refuses it.
+    await web.hf.signal("packed", { key: "bad", data: { boxes: "2" } });
+    await world.until("done", async () => (await jobOf(one, good.id)).state === "done");
+    expect((await jobOf(one, good.id)).output).toEqual({ boxes: 2, by: "nobody" });
+    await world.until("dead", async () => (await jobOf(one, bad.id)).state === "dead");
+    const [error] = (await jobOf(one, bad.id)).errors;
+    expect(error?.message).toContain(
+      'data of signal "packed" does not fit its schema. data of signal "packed".boxes',
+    );
+
+    // Two kinds may wait for one name: it is for one of them.
+    const other = defineJob({
+      name: "other",
+      signals: [defineSignal({ name: "packed", data: z.object({ crate: z.string() }) })],
+      run: async (_input: unknown, ctx) => ctx.waitFor("packed", { key: "other" }),
+    });
+    await one.work([other], { queues: { others: 1 }, ...lease });
+    await one.hf.signal("packed", { key: "other", data: { crate: "c" } });
+    await expect(one.hf.signal("packed", { key: "other", data: {} })).rejects.toMatchObject({
       code: "SIGNAL_INVALID",
     });
   });

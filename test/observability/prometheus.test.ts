@@ -58,8 +58,37 @@ onEveryStore((target) => {
     expect(text).toMatch(/^holdfast_job_duration_seconds_count\{queue="default",kind="hello"\} 7$/m);
     expect(text).toMatch(/^holdfast_job_wait_seconds_sum\{queue="default",kind="hello"\} [\d.e-]+$/m);
     expect(Number(duration?.metrics[0]?.buckets?.["+Inf"])).toBe(7);
-    const gauges = [...families.values()].filter(({ type }) => type === "GAUGE").length;
-    expect(gauges).toBeGreaterThanOrEqual(10);
+    // By name: who draws them knows them by that.
+    const of = (wanted: string): string[] =>
+      [...families.values()]
+        .filter(({ type }) => type === wanted)
+        .map(({ name }) => name.replace(/^holdfast_/, ""))
+        .sort();
+    expect(of("GAUGE")).toEqual([
+      "event_log_buffered",
+      "holds",
+      "queue_cooling_seconds",
+      "queue_depth",
+      "queue_depth_capped",
+      "queue_oldest_ready_seconds",
+      "queue_paused",
+      "queue_unserved_kinds",
+      "slots",
+      "up",
+      "workers",
+      "workers_quiet",
+      "workers_stopping",
+    ]);
+    expect(of("COUNTER")).toEqual([
+      "commits_total",
+      "enqueued_total",
+      "event_log_dropped_total",
+      "jobs_total",
+      "leases_lost_total",
+      "retries_total",
+      "statements_total",
+    ]);
+    expect(of("HISTOGRAM")).toEqual(["job_duration_seconds", "job_wait_seconds"]);
   });
 
   test("[J4] a label keeps quotes, backslashes and newlines", async () => {
@@ -75,6 +104,7 @@ onEveryStore((target) => {
           draining: false,
           drainingAt: null,
           coolUntil: null,
+          atLeast: [],
           lagMs: 0,
           unserved: [],
           counts: { ready: 1, scheduled: 0, running: 0, waiting: 0 },

@@ -173,15 +173,44 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
     const worker = await work([quick], { queues: ["default"] });
-    await world.advance("3m");
+    for (let i = 0; i < 3; i += 1) {
+      await hf.enqueue(quick, null); // so that something is written in each minute
+      await world.advance("1m");
+    }
     const gauges = await hf.metrics.gauges();
-    const names = (source: string): string[] =>
-      gauges.filter((one) => one.source === source).map(({ name }) => name);
-    expect(names(worker.id)).toEqual(
-      expect.arrayContaining(["cpu", "rss", "loopDelayMs", "dbReadMs", "slots"]),
+    const named = (source: string): Map<string, number> =>
+      new Map(
+        gauges
+          .filter((one) => one.source === source)
+          .map(({ name, points }) => [name, points.at(-1)?.value ?? Number.NaN]),
+      );
+    const process = named(worker.id);
+    expect([...process.keys()].sort()).toEqual([
+      "cpu",
+      "dbReadMs",
+      "dbWriteMs",
+      "hostFreeBytes",
+      "hostLoad",
+      "loopDelayMs",
+      ...(target.dialect === "postgres" ? ["poolIdle", "poolUsed", "poolWaiting"] : []),
+      "rss",
+      "running",
+      "slots",
+    ]);
+    const database = named("database");
+    expect([...database.keys()].sort()).toEqual(
+      target.dialect === "sqlite"
+        ? ["diskFreeBytes", "sizeBytes", "walBytes"]
+        : ["connections", "deadRows", "liveRows", "oldestTransactionMs", "sizeBytes", "walBytes"],
     );
-    expect(names("database")).toEqual(expect.arrayContaining(["sizeBytes"]));
-    expect(gauges.find(({ name }) => name === "rss")?.points[0]?.value).toBeGreaterThan(1_000_000);
+    // Each a measurement, and not a nought that stands for none.
+    for (const [name, value] of [...process, ...database]) expect([name, value >= 0]).toEqual([name, true]);
+    for (const name of ["rss", "hostFreeBytes"])
+      expect([name, process.get(name)! > 1_000_000]).toEqual([name, true]);
+    for (const name of target.dialect === "sqlite"
+      ? ["diskFreeBytes", "sizeBytes", "walBytes"]
+      : ["connections", "sizeBytes", "walBytes"])
+      expect([name, database.get(name)! > 0]).toEqual([name, true]);
   });
 
   test("[J3] what waits in the fullest queues and the slots of all workers are kept by the minute, from what is asked anyway", async () => {

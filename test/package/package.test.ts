@@ -1,9 +1,9 @@
 // The package as a user gets it: packed, checked, installed into an empty project, and the README's first program
 // run from there. Built in a directory of its own, so that it neither trusts nor disturbs dist/.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { temporaryDirectory } from "../support/guard.ts";
 import { typescriptBlocks } from "../support/markdown.ts";
@@ -75,6 +75,19 @@ describe("the tarball", () => {
     expect(scripts.length).toBeGreaterThan(0);
     const bytes = scripts.map(([, path]) => gzipSync(readFileSync(join(page, path!))).length);
     expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(60 * 1_024);
+  });
+
+  test("has the page's scripts and styles packed beside them, and what is packed is what it was made of", () => {
+    const assets = join(project, "node_modules", "holdfast", "dist", "dashboard", "page", "assets");
+    const large = readdirSync(assets).filter(
+      (name) => /\.(?:js|css)$/.test(name) && statSync(join(assets, name)).size >= 1_024,
+    );
+    expect(large.length).toBeGreaterThan(5);
+    for (const name of large) {
+      const plain = readFileSync(join(assets, name));
+      expect(brotliDecompressSync(readFileSync(join(assets, `${name}.br`))).equals(plain), name).toBe(true);
+      expect(gunzipSync(readFileSync(join(assets, `${name}.gz`))).equals(plain), name).toBe(true);
+    }
   });
 
   test("brings no database, no test server and no install script", () => {

@@ -1,8 +1,30 @@
 // The words of a search, and what their values mean. Pure.
 import { describe, expect, test } from "vitest";
 import { bornWithin, wordFilter, wordTexts } from "../../src/policy/range.ts";
+import { checkTrace, traceIdIn } from "../../src/policy/trace.ts";
 import { parseSearch, SEARCH_WORDS, wordOf } from "../../src/policy/words.ts";
+import { instantOf, windowOf } from "../../src/policy/instant.ts";
 import { pathsIn, suggest, valueOf, wordAt } from "../../ui/src/completion.ts";
+import { readSearch } from "../../ui/src/job-filter.ts";
+
+test("a trace is named by its id or a traceparent, and what is neither is refused", () => {
+  const id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  for (const given of [id, id.toUpperCase(), ` ${id} `, `00-${id}-00f067aa0ba902b7-01`])
+    expect(checkTrace(given)).toBe(id);
+  for (const given of [
+    "",
+    id.slice(1),
+    `${id}0`,
+    `${id.slice(1)}g`,
+    `00-${id.slice(1)}-00f067aa0ba902b7-01`,
+    7,
+    null,
+  ])
+    expect(() => checkTrace(given)).toThrow(expect.objectContaining({ code: "BAD_OPTION" }));
+  expect(traceIdIn(`{"carrier":{"traceparent":"00-${id}-00f067aa0ba902b7-01"}}`)).toBe(id);
+  expect(traceIdIn("{}")).toBeNull();
+  expect(traceIdIn(null)).toBeNull();
+});
 
 describe("words", () => {
   test("words become parameters; text stays text, an id is an id, a group of errors is one", () => {
@@ -25,6 +47,19 @@ describe("words", () => {
       text: "https://example.org/x",
       unknown: [],
     });
+    const traceparent = `00-${"4B".repeat(16)}-${"0a".repeat(8)}-01`;
+    expect(parseSearch(`${traceparent} workflow:${id} trace:${"4b".repeat(16)} late`)).toEqual({
+      params: { trace: [traceparent.toLowerCase(), "4b".repeat(16)], workflow: [id] },
+      text: "late",
+      unknown: [],
+    });
+    // A trace's id alone is one; in quotes it is text, and so is what looks like a group of errors.
+    expect(parseSearch(`${"4B".repeat(16)} "${"4b".repeat(16)}" error:"0123456789abcdef"`)).toEqual({
+      params: { trace: ["4b".repeat(16)], error: ["0123456789abcdef"] },
+      text: "4b".repeat(16),
+      unknown: [],
+    });
+    expect(parseSearch("kind:send-mail name:other").params).toEqual({ name: ["send-mail", "other"] });
     // A path without a value, a value without a path, a word that is none.
     expect(parseSearch("payload:42 queue.x:1 wat:1 attempt:")).toEqual({
       params: {},
@@ -41,10 +76,89 @@ describe("words", () => {
       'error:"disk full"',
       "error:0123456789abcdef",
       "id:7",
+      "workflow:0199c1d8-7c00-7000-8000-000000000000",
+      "trace:4bf92f3577b34da6a3ce929d0e0e4736",
+      String.raw`worker:"a \"b\" \\ c"`,
+      'error:"0123456789abcdef"',
+      "ended:2026-01-31T12:00:00.000Z..2026-01-31T12:05:00.000Z",
     ]) {
       const [[param, values] = ["", []]] = Object.entries(parseSearch(typed).params);
       expect(wordOf(param, values[0] ?? "")).toBe(typed);
     }
+  });
+
+  test("instants and windows, and nothing that is neither is taken for now", () => {
+    const now = Date.parse("2026-01-31T12:00:00Z");
+    expect(["30s", "2m", "1h30m", "1w"].map((text) => now - (instantOf(text, now) ?? 0))).toEqual([
+      30_000, 120_000, 5_400_000, 604_800_000,
+    ]);
+    expect(instantOf("2026-01-31T11:00Z", now)).toBe(now - 3_600_000);
+    for (const wrong of ["", "5", "yesterday", "2 parsecs", "1x", "m", "2026-13-77", "mail 5", "-5m"])
+      expect(instantOf(wrong, now), wrong).toBeNull();
+    expect(windowOf("1h", now)).toBe(`>=${now - 3_600_000}`);
+    expect(windowOf("1h..2h", now)).toBe(`${now - 7_200_000}..${now - 3_600_000}`);
+    expect(windowOf("2026-01-31T11:00Z..5m", now)).toBe(`${now - 3_600_000}..${now - 300_000}`);
+    expect(windowOf("<=2026-01-31T11:00Z", now)).toBe(`<=${now - 3_600_000}`);
+    for (const kept of ["1..2", ">=5", "=7", "7"]) expect(windowOf(kept, now)).toBe(kept);
+    for (const wrong of ["", "soon", ">2h", "1h..then", "..", "1h.."])
+      expect(windowOf(wrong, now), wrong).toBeNull();
+  });
+
+  test("what is typed is read whole or refused, and says what was meant", () => {
+    const now = 10_000_000_000;
+    expect(readSearch("kind:send-mail since:30s ended:1h", now)).toEqual({
+      params: { name: "send-mail", since: String(now - 30_000), ended: `>=${now - 3_600_000}` },
+      parts: [],
+      perhaps: null,
+      problem: null,
+    });
+    for (const [typed, said] of [
+      ["state:dead since:30x", /^since: takes how long ago .* not 30x/],
+      ["until:tomorrow", /^until: takes/],
+      ["ended:>2h", /^ended: takes/],
+      ["id:7", /^id: takes an id, or 4 digits/],
+      ["queu:mail", /^There is no word queu:\. Did you mean queue:\?$/],
+      ["attmept:>3", /Did you mean attempt:/],
+      ["payload:42", /payload.user.id:42/],
+      ["wat:1", /^There is no word wat:\.$/],
+      ["age:>5q", /^age: takes a time such as .* not >5q/],
+      ["run:1h..", /^run: takes a time/],
+      ["attempt:>", /^attempt: takes a whole number .* not >\.$/],
+      ["attempt:3..x", /^attempt: takes/],
+      ["state:dead,bogus", /^state: takes scheduled, .* not bogus\.$/],
+    ] as const)
+      expect(readSearch(typed, now), typed).toMatchObject({
+        params: {},
+        problem: { message: expect.stringMatching(said) as string },
+      });
+    expect(readSearch("age:1h..2h run:>=1.5s attempt:=3 state:dead,done", now).params).toEqual({
+      age: "1h..2h",
+      run: ">=1.5s",
+      attempt: "=3",
+      state: "dead,done",
+    });
+    // What is no word can be looked for as text, as it stands.
+    const asText = readSearch('TypeError:x is "not" it', now).problem?.asText ?? "";
+    expect(readSearch(asText, now).params).toEqual({ search: 'TypeError:x is "not" it' });
+    expect(readSearch("since:x", now).problem?.asText).toBeNull();
+    expect(readSearch("0123456789AB state:dead", now)).toMatchObject({
+      params: { state: "dead" },
+      parts: ["0123456789ab"],
+    });
+    // Other lengths may be numbers or words: text, unless an id has it.
+    for (const part of ["0199c1d8", "0199c1d8-7c00", "89ab0123456789ab", "12345678"])
+      expect(readSearch(part, now), part).toMatchObject({
+        params: { search: part },
+        parts: [],
+        perhaps: part,
+      });
+    for (const word of ["cafe", "1234567", "0199c1d8 refused", '"0199c1d8"', "deadline"])
+      expect(readSearch(word, now), word).toMatchObject({ parts: [], perhaps: null });
+    expect(readSearch("id:cafe,0199c1d8", now)).toMatchObject({ parts: ["cafe", "0199c1d8"], params: {} });
+    expect(readSearch('"0123456789ab"', now)).toMatchObject({
+      params: { search: "0123456789ab" },
+      parts: [],
+    });
   });
 
   test("ranges of numbers and times", () => {

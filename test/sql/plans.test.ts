@@ -13,7 +13,8 @@ import { sqliteTables } from "../../src/sqlite/driver.ts";
 import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
-import { backlog, fillBacklog } from "./backlog.ts";
+import { backlog, beside, fillBacklog, fillBeside } from "./backlog.ts";
+import { type Node, nothingAsked, planOnSqlite, rowsRead, walk, wholeTables } from "./explain.ts";
 
 const hot = [
   "insertAlike",
@@ -28,38 +29,10 @@ const hot = [
   "end",
   "again",
   "renew",
+  "endDrains",
+  "strays",
 ] as const;
 const batch = 50;
-
-interface Node {
-  "Node Type": string;
-  "Relation Name"?: string;
-  "Index Name"?: string;
-  "Actual Rows": number;
-  "Actual Loops": number;
-  "Rows Removed by Filter"?: number;
-  "Rows Removed by Index Recheck"?: number;
-  Plans?: Node[];
-}
-
-function walk(node: Node): Node[] {
-  return [node, ...(node.Plans ?? []).flatMap(walk)];
-}
-
-/** Rows that were fetched from a table, whether they were wanted or not. Postgres 18 gives averages with fractions. */
-function rowsRead(nodes: readonly Node[], table: RegExp): number {
-  const scans = nodes.filter(
-    (node) => node["Node Type"].endsWith("Scan") && table.test(node["Relation Name"] ?? ""),
-  );
-  const read = scans.map(
-    (node) =>
-      (node["Actual Rows"] +
-        (node["Rows Removed by Filter"] ?? 0) +
-        (node["Rows Removed by Index Recheck"] ?? 0)) *
-      node["Actual Loops"],
-  );
-  return Math.ceil(read.reduce((sum, rows) => sum + rows, 0));
-}
 
 const scopeParams = (queues: readonly string[]): Params => ({
   queues: queues.map((queue) => ({ queue, group: queue, limit: batch })),
@@ -102,7 +75,19 @@ function onPostgresPlans(filled: Filled): void {
     beforeAll(async () => {
       ({ fresh, now, session } = filled);
       if (statistics === "analyzed") {
-        for (const table of ["line", "job", "ready", "history", "session", "claim"])
+        for (const table of [
+          "line",
+          "job",
+          "ready",
+          "history",
+          "session",
+          "claim",
+          "step",
+          "dependency",
+          "gauge",
+          "queue",
+          "slot",
+        ])
           await fresh.query(`analyze ${fresh.table(table)}`);
       }
       compiler = new Compiler(fresh.options.schema!);
@@ -282,6 +267,7 @@ function onPostgresPlans(filled: Filled): void {
           throttled: 0,
           begun: true,
           note: null,
+          cancellable: false,
         }));
         const again = await explain("again", { now, session, rows: back, spent });
         noWholeTable(again);
@@ -296,6 +282,9 @@ function onPostgresPlans(filled: Filled): void {
           queues: ["default"],
           names: null,
           group: null,
+          retrying: false,
+          workflow: null,
+          trace: null,
           deep: false,
           lane: null,
           key: null,
@@ -342,10 +331,22 @@ function onPostgresPlans(filled: Filled): void {
           expect(whole(nodes), name).toEqual([]);
           expect(rowsRead(nodes, /^(ready|history|job)/), name).toBe(0);
         }
+        const dead = await explain("lostWorkers", { now });
+        expect(whole(dead)).toEqual([]);
+        expect(rowsRead(dead, /^(ready|history|job)/)).toBe(0);
+        // By the claims of those who are gone: none here.
+        const overdue = await explain("overdueClaims", { now, grace: 35_000, most: 10_000 });
+        expect(whole(overdue)).toEqual([]);
+        expect(rowsRead(overdue, /^(ready|history|job)/)).toBe(0);
+        const orphans = await explain("orphans", { now, limit: 100 });
+        expect(whole(orphans)).toEqual([]);
+        expect(rowsRead(orphans, /^(ready|history|job)/)).toBe(0);
         // A few probes for each of the 1,003 levels; the large ones are counted to the cap and no further.
         const lines = await explain("tallyLines", { now, cap: 200, budget: 1_000_000 });
         expect(whole(lines)).toEqual([]);
         expect(rowsRead(lines, /^ready/)).toBeLessThanOrEqual(10_000);
+        // What waits until a time is not looked for among the 20,000 that are due later.
+        expect(lines.map((node) => node["Index Name"])).toContain("ready_until");
         const due = await explain("lineUp", {
           now,
           queues: ["default"],
@@ -357,6 +358,154 @@ function onPostgresPlans(filled: Filled): void {
         expect(whole(due)).toEqual([]);
         // Three levels, fifty rows of each at most, and the probes that found them.
         expect(rowsRead(due, /^ready/)).toBeLessThanOrEqual(200);
+        // Ids by their ends: so many entries of the index of ids, and no row's own page.
+        const ending = await explain("walkIds", {
+          end: "0123456789ab",
+          before: look.before,
+          scan: 1_000,
+        });
+        expect(whole(ending)).toEqual([]);
+        expect(rowsRead(ending, /^job/)).toBeLessThanOrEqual(1_000);
+        expect(
+          ending
+            .filter((node) => node["Relation Name"]?.startsWith("job") === true)
+            .map((node) => node["Node Type"]),
+        ).toEqual(expect.arrayContaining(["Index Only Scan"]));
+        // By their beginnings: as many entries as are asked for, also where every job begins so.
+        const begun = await explain("idsFrom", { first: look.from, last: look.before, limit: 21 });
+        expect(whole(begun)).toEqual([]);
+        expect(rowsRead(begun, /^job/)).toBeLessThanOrEqual(21 * 3);
+      }));
+
+    test("[G1] the newest runs of a schedule are read from the end of its slots, and their jobs by their keys", () =>
+      rolledBack(async () => {
+        const limit = 500;
+        const slots = await explain("newestSlots", { name: "often", limit });
+        expect(rowsRead(slots, /^slot/)).toBe(limit);
+        expect(slots.filter((node) => node["Node Type"].endsWith("Sort"))).toEqual([]);
+        const rows = await run("newestSlots", { name: "often", limit });
+        const jobs = await explain("slotJobs", { now, ids: rows.map((row) => String(row["job"])) });
+        const whole = jobs.filter(
+          (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history|step)/) > 0,
+        );
+        expect(whole.map((node) => node["Relation Name"])).toEqual([]);
+        for (const table of [/^history/, /^job/]) expect(rowsRead(jobs, table)).toBe(limit);
+        expect(rowsRead(jobs, /^ready/)).toBe(0);
+        expect(rowsRead(jobs, /^step/)).toBeLessThanOrEqual(limit); // one probe each
+      }));
+
+    test("[K2] the jobs of one run are found by the index of parents, and each by its id", () =>
+      rolledBack(async () => {
+        const run = "019b76da-0000-7000-8000-000000000000";
+        // 100 that wait and 20 that have ended.
+        await fresh.query(
+          `update ${fresh.table("job")} set parent_id = '${run}' where id in (select id from ${fresh.table("ready")} order by id limit 100)
+             or id in (select id from ${fresh.table("history")} order by id limit 20)`,
+        );
+        const asked = { ...nothingAsked, now, workflow: run, deep: true, error: "refused", trace: "%x%" };
+        for (const name of childLooks) {
+          const nodes = await explain(name, asked);
+          const parents = nodes.filter((node) => /parent_id/.test(node["Index Name"] ?? ""));
+          expect([name, parents.length > 0]).toEqual([name, true]);
+          const whole = nodes.filter(
+            (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+          );
+          expect([name, whole.map((node) => node["Relation Name"])]).toEqual([name, []]);
+          // Each child once by the index, and a few looks at where it is: its own row, ready, history.
+          expect(rowsRead(nodes, /^(ready|job|history)/), name).toBeLessThanOrEqual(120 * 6);
+        }
+      }));
+
+    test("[K2] the jobs of one batch are found by its members, and each by its id", () =>
+      rolledBack(async () => {
+        const batch = "019b76da-9000-7000-8000-000000000000";
+        await fresh.query(
+          `insert into ${fresh.table("member")} (batch, id)
+           (select '${batch}'::uuid, id from ${fresh.table("ready")} order by id limit 100) union all
+           (select '${batch}'::uuid, id from ${fresh.table("history")} order by id limit 20)`,
+        );
+        const asked = { ...nothingAsked, now, batch, deep: true, ids: null, most: 1_000 };
+        for (const name of memberLooks) {
+          const nodes = await explain(name, name === "tallyBatches" ? { ids: [batch], most: 1_000 } : asked);
+          expect([name, wholeTables(nodes, /^(ready|job|history)/)]).toEqual([name, []]);
+          expect(rowsRead(nodes, /^(ready|job|history)/), name).toBeLessThanOrEqual(120 * 6);
+        }
+      }));
+
+    test("[K2] a page of runs and of load reads what it shows, by keys", () =>
+      rolledBack(async () => {
+        const noScan = (nodes: readonly Node[], table: RegExp): void =>
+          expect(
+            nodes
+              .filter((node) => node["Node Type"] === "Seq Scan" && rowsRead([node], table) > 0)
+              .map((node) => node["Relation Name"]),
+          ).toEqual([]);
+        const walked = await explain("walkRuns", {
+          before: "ffffffff-ffff-ffff-ffff-ffffffffffff",
+          scan: 100,
+        });
+        noScan(walked, /^(step|ready|job|history)/);
+        expect(rowsRead(walked, /^step/)).toBeLessThanOrEqual(100 * beside.steps);
+        const ids = Array.from(
+          { length: 100 },
+          (_, n) => `019b76da-5000-7000-8000-${n.toString(16).padStart(12, "0")}`,
+        );
+        const steps = await explain("runSteps", { ids });
+        noScan(steps, /^(step|ready|job|history)/);
+        expect(rowsRead(steps, /^step/)).toBeLessThanOrEqual(2 * 100 * beside.steps);
+        const minutes = Array.from({ length: 60 }, (_, n) => now - (now % 60_000) - n * 60_000);
+        const load = await explain("load", { minutes, step: 60_000 });
+        noScan(load, /^gauge/);
+        expect(rowsRead(load, /^gauge/)).toBe(60 * beside.sources);
+        // By the name first: what else is measured in a minute is not read.
+        for (const minute of minutes)
+          await fresh.query(
+            `insert into ${fresh.table("gauge")} (minute, source, name, value) values (${minute}, 'database', 'sizeBytes', 1)`,
+          );
+        const gauges = await explain("gaugeSteps", { names: ["sizeBytes"], minutes, step: 60_000 });
+        noScan(gauges, /^gauge/);
+        expect(rowsRead(gauges, /^gauge/)).toBe(60);
+      }));
+
+    test("[K2] a page of a long run, what it is at, what was done to one thing, and the slots around one are read from their indexes", () =>
+      rolledBack(async () => {
+        await fillLong(fresh, now);
+        const page = await explain("stepsBefore", { id: longRun, before: 15_000, limit: 500 });
+        expect(rowsRead(page, /^step/)).toBe(500);
+        expect(page.filter((node) => node["Node Type"].endsWith("Sort"))).toEqual([]);
+        const first = await explain("stepsBefore", { id: longRun, before: 10, limit: 500 });
+        expect(rowsRead(first, /^step/)).toBeLessThanOrEqual(500);
+        expect(await run("stepsBefore", { id: longRun, before: 10, limit: 500 })).toHaveLength(10);
+        const open = await explain("openSteps", { id: longRun, limit: 1_000 });
+        expect(rowsRead(open, /^step/)).toBe(2);
+        const done = await explain("auditOf", { target: longRun, before: 2 ** 40, limit: 50 });
+        expect(rowsRead(done, /^audit/)).toBeLessThanOrEqual(50 + 50); // with the one that undoes each
+        expect(done.filter((node) => node["Node Type"].endsWith("Sort"))).toEqual([]);
+        const slots = await explain("slotsAround", { name: "often", at: now - 90 * 60_000 });
+        expect(rowsRead(slots, /^slot/)).toBe(2);
+      }));
+
+    test("[B8] the end of a drain, and ends that nobody was told, are found by probes, beside a backlog and jobs that wait", () =>
+      rolledBack(async () => {
+        const nodes = await explain("endDrains", { now });
+        noWholeTable(nodes);
+        // Three levels and one; what waits is looked up by its ids, once for each queue that could be paused.
+        expect(rowsRead(nodes, /^(job|history)/)).toBe(0);
+        expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(20);
+        await fresh.query(
+          `update ${fresh.table("ready")} set run_at = ${now} + 3600000 where line = (select id from ${fresh.table("line")} where queue = 'queue-7')`,
+        );
+        const ended = await explain("endDrains", { now });
+        noWholeTable(ended);
+        expect(rowsRead(ended, /^ready/)).toBeLessThanOrEqual(2 * beside.waiting + 20);
+        expect(await run("endDrains", { now })).toEqual([]);
+        expect(
+          await fresh.query(`select name from ${fresh.table("queue")} where paused_at is not null`),
+        ).toEqual([{ name: "queue-7" }]);
+        const strays = await explain("strays", { now, limit: 100 });
+        noWholeTable(strays);
+        expect(rowsRead(strays, /^(job|history)/)).toBe(0);
+        expect(rowsRead(strays, /^ready/)).toBeLessThanOrEqual(beside.waiting);
       }));
 
     test("[B8] an insert and a renewal read nothing of the backlog", () =>
@@ -382,6 +531,37 @@ function onPostgresPlans(filled: Filled): void {
         expect(rowsRead(renewed, /^session/)).toBe(1);
       }));
   });
+}
+
+const childLooks = [
+  "browseChildren",
+  "tallyChildren",
+  "listChildren",
+  "idsOfChildren",
+  "countChildren",
+] as const;
+
+const memberLooks = [
+  "browseMembers",
+  "tallyMembers",
+  "listMembers",
+  "idsOfMembers",
+  "countMembers",
+  "tallyBatches",
+] as const;
+
+const longRun = "019b76da-7000-7000-8000-000000000001";
+
+/** A run of 20,000 steps, two of them not over, and a trail of which a twentieth is about it. */
+async function fillLong(fresh: FreshStore, now: number): Promise<void> {
+  await fresh.query(
+    `insert into ${fresh.table("step")} (job, name, seq, place, kind, state, attempt, tries, fails, given, undo, started_at)
+     select '${longRun}', 's' || n, n, n, 'step', case when n < 2 then 'open' else 'done' end, 1, 1, 0, n, false, ${now} from generate_series(0, 19999) as g (n)`,
+  );
+  await fresh.query(
+    `insert into ${fresh.table("audit")} (at, actor, action, target, outcome)
+     select ${now}, 'ann', 'jobs.retry', case when n % 20 = 0 then '${longRun}' else 'other-' || n end, 'retried' from generate_series(0, 9999) as g (n)`,
+  );
 }
 
 function onSqlitePlans(filled: Filled): void {
@@ -429,6 +609,139 @@ function onSqlitePlans(filled: Filled): void {
       // Errors are looked at for a search alone, row by row.
       expect([name, looks.filter((detail) => !detail.includes("USING COVERING INDEX"))]).toEqual([name, []]);
     }
+    handle.close();
+  });
+
+  test("[G1] the newest runs of a schedule are read from the end of its slots, and their jobs by their keys", () => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const catalogue = sqliteStatements(sqliteTables("holdfast"));
+    const planOf = (name: StatementName): string[] =>
+      handle
+        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .all()
+        .map((step) => (step as unknown as Step).detail);
+    // Without a sort: what the limit leaves out is not read.
+    expect(planOf("newestSlots")).toEqual(["SEARCH holdfast_slot USING PRIMARY KEY (schedule=?)"]);
+    const looks = planOf("slotJobs").filter((detail) => /^(SCAN|SEARCH)/.test(detail));
+    expect(looks.filter((detail) => /^SCAN (?!o VIRTUAL TABLE)/.test(detail))).toEqual([]);
+    expect(looks.filter((detail) => /^SEARCH [rh] /.test(detail))).toEqual([
+      "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
+      "SEARCH h USING INTEGER PRIMARY KEY (rowid=?)",
+    ]);
+    expect(looks.filter((detail) => /^SEARCH j .*\(id=\?\)/.test(detail))).toHaveLength(2);
+    expect(looks.filter((detail) => /^SEARCH p .*\(job=\?\)/.test(detail))).toHaveLength(2);
+    handle.close();
+  });
+
+  test("[K2] the jobs of one run are found by the index of parents, and each by its number", () => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const catalogue = sqliteStatements(sqliteTables("holdfast"));
+    for (const name of childLooks) {
+      const plan = handle
+        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .all() as unknown as Step[];
+      const steps = plan.map(({ detail }) => detail);
+      expect([name, steps.some((step) => /USING (COVERING )?INDEX holdfast_job_parent/.test(step))]).toEqual([
+        name,
+        true,
+      ]);
+      const scans = steps.filter((step) =>
+        /^SCAN (r|h|j|c|p|e|holdfast_(ready|job|history))\b(?! VIRTUAL)/.test(step),
+      );
+      // `c` is what the index gave.
+      expect([name, scans.filter((step) => step !== "SCAN c")]).toEqual([name, []]);
+    }
+    handle.close();
+  });
+
+  test("[K2] the jobs of one batch are found by its members, and each by its number", () => {
+    for (const name of memberLooks) {
+      const steps = planOnSqlite(filled.fresh, name);
+      expect([
+        name,
+        steps.some((step) => /^SEARCH [cpm] USING (PRIMARY KEY|COVERING INDEX|INDEX)/.test(step)),
+      ]).toEqual([name, true]);
+      const scans = steps.filter((step) =>
+        /^SCAN (r|h|j|p|e|m|holdfast_(ready|job|history|member))\b(?! VIRTUAL)/.test(step),
+      );
+      expect([name, scans]).toEqual([name, []]);
+    }
+  });
+
+  test("[K2] a page of runs and of load reads what it shows, by keys", () => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const catalogue = sqliteStatements(sqliteTables("holdfast"));
+    for (const [name, looks] of [
+      ["walkRuns", 2],
+      ["runSteps", 2],
+      ["load", 1],
+    ] as const) {
+      const plan = handle
+        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .all() as unknown as Step[];
+      const details = plan.map(({ detail }) => detail);
+      const keyed =
+        /^SEARCH (s|g|holdfast_step|holdfast_gauge) USING (PRIMARY KEY|COVERING INDEX \w+|INDEX holdfast_step_(seq|open)) \((job|minute)[=<]/;
+      expect([name, details.filter((detail) => keyed.test(detail)).length]).toEqual([name, looks]);
+      const whole = details.filter(
+        (detail) => /^SCAN (\w+)/.test(detail) && !/^SCAN (\w+ VIRTUAL|r$|run$|\(subquery)/.test(detail),
+      );
+      expect([name, whole]).toEqual([name, []]);
+    }
+    const steps = handle
+      .prepare(`explain query plan ${parse(catalogue.gaugeSteps as string).pieces.join("?")}`)
+      .all() as unknown as Step[];
+    expect(steps.map(({ detail }) => detail).filter((detail) => /gauge|\bg\b/.test(detail))).toEqual([
+      "SEARCH g USING INDEX holdfast_gauge_name (name=? AND minute>? AND minute<?)",
+    ]);
+    handle.close();
+  });
+
+  test("[K2] ids by their ends and beginnings are looked for in the index of ids alone, in its order", () => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const { walkIds, idsFrom } = sqliteStatements(sqliteTables("holdfast"));
+    for (const statement of [walkIds, idsFrom]) {
+      const plan = handle
+        .prepare(`explain query plan ${parse(statement as string).pieces.join("?")}`)
+        .all() as unknown as Step[];
+      const details = plan.map(({ detail }) => detail);
+      const onJobs = details.filter((detail) => detail.includes("holdfast_job"));
+      expect(onJobs).toEqual([
+        expect.stringMatching(/^SEARCH holdfast_job USING COVERING INDEX .*\(id<\?\)$/),
+      ]);
+      expect(details.filter((detail) => detail.includes("TEMP B-TREE FOR ORDER"))).toEqual([]);
+    }
+    handle.close();
+  });
+
+  test("[K2] a page of a long run, what it is at, what was done to one thing, and the slots around one are read from their indexes", () => {
+    const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
+    const catalogue = sqliteStatements(sqliteTables("holdfast"));
+    const planOf = (name: StatementName): string[] =>
+      handle
+        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .all()
+        .map((step) => (step as unknown as Step).detail)
+        .filter((detail) => /^(SCAN|SEARCH|USE)/.test(detail));
+    expect(planOf("stepsBefore")).toEqual([
+      "SEARCH holdfast_step USING INDEX holdfast_step_seq (job=? AND seq<?)",
+    ]);
+    expect(planOf("openSteps").filter((detail) => detail.startsWith("SEARCH"))).toEqual([
+      "SEARCH holdfast_step USING COVERING INDEX holdfast_step_open (job=? AND state=?)",
+      "SEARCH s USING PRIMARY KEY (job=? AND name=?)",
+    ]);
+    expect(planOf("countSteps")).toEqual([
+      "SEARCH holdfast_step USING COVERING INDEX holdfast_step_seq (job=? AND seq<?)",
+      "SCAN one",
+    ]);
+    expect(planOf("auditOf")).toEqual([
+      "SEARCH a USING INDEX holdfast_audit_target (target=? AND id<?)",
+      "SEARCH u USING COVERING INDEX holdfast_audit_undoes (undoes=?)",
+    ]);
+    expect(planOf("slotsAround").filter((detail) => detail.startsWith("SEARCH"))).toEqual([
+      "SEARCH holdfast_slot USING PRIMARY KEY (schedule=? AND at<?)",
+      "SEARCH holdfast_slot USING PRIMARY KEY (schedule=? AND at>?)",
+    ]);
     handle.close();
   });
 
@@ -504,6 +817,7 @@ onEveryStore((target) => {
     if (target.dialect === "postgres")
       await fresh.query(`alter table ${fresh.table("ready")} set (autovacuum_enabled = off)`);
     await fillBacklog(fresh, clock.now());
+    await fillBeside(fresh, clock.now());
     Object.assign(filled, { fresh, now: clock.now(), session });
   });
 

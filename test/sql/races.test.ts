@@ -3,6 +3,7 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { Compiler } from "../../src/postgres/driver.ts";
+import { CANCEL, PAUSE } from "../../src/sql/wishes.ts";
 import { onPostgres } from "../support/stores.ts";
 import { newWorld, sessionInfo, type World } from "../support/world.ts";
 
@@ -65,4 +66,47 @@ onPostgres((target) => {
     expect(taken.rows).toEqual([]);
     expect(await world.fresh.query(`select id from ${keys}`)).toEqual([{ id: theirs }]);
   });
+
+  // Whoever gives a job back waits for the one who wishes something of it, and must see what that one has written.
+  for (const [what, wish, state] of [
+    ["a cancel", "cancel", "cancelled"],
+    ["a pause", "pause", "waiting"],
+  ] as const) {
+    test(`[E2] ${what} that was asked while a failure was on its way to the database is granted`, async () => {
+      const world = await newWorld(target);
+      const { hf, tap } = await world.client();
+      const { id } = await hf.enqueue("any", 1, { attempts: 3 });
+      const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "1m" });
+      const script = await asked(world, id, wish);
+      await behind(world, script, () => lease!.fail(new Error("late")));
+      expect(await tap.raw.burySessions()).toBe(0);
+      expect(await hf.jobs.get(id)).toMatchObject({ state });
+      expect(await world.rows("cancel")).toEqual([]);
+    });
+  }
+
+  test("[E2] a pause that was withdrawn while a failure was on its way to the database does not hold the job", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const { id } = await hf.enqueue("any", 1, { attempts: 3 });
+    const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "1m" });
+    expect(await hf.jobs.pause(id)).toBe("pause_requested");
+    const withdrawn = [
+      { sql: `update ${world.fresh.table("ready")} set wish = null where id = ?`, params: [id] },
+      { sql: `delete from ${world.fresh.table("cancel")} where id = ?`, params: [id] },
+    ];
+    await behind(world, withdrawn, () => lease!.fail(new Error("late")));
+    expect(await hf.jobs.get(id)).toMatchObject({ state: "scheduled", waitsFor: null });
+  });
 });
+
+/** What `askHolder` writes. */
+async function asked({ fresh }: World, id: string, wish: "pause" | "cancel") {
+  const ready = fresh.table("ready");
+  const [row] = await fresh.query(`select session, token from ${ready} where id = ?`, [id]);
+  const cancel = `insert into ${fresh.table("cancel")} (id, session, token, asked_at, pause, reason) values (?, ?, ?, 0, ?, 'because')`;
+  return [
+    { sql: `update ${ready} set wish = ? where id = ?`, params: [wish === "pause" ? PAUSE : CANCEL, id] },
+    { sql: cancel, params: [id, row!["session"], row!["token"], wish === "pause"] },
+  ];
+}

@@ -2,11 +2,14 @@
 // With DATABASE_URL set, that one server stands in for both.
 import type { TestProject } from "vitest/node";
 import { installedMajors, startPostgres } from "./postgres.ts";
+import { SCHEMA_POOL } from "./schema-pool.ts";
 
 export interface ProvidedServer {
   /** "postgres 14", or "postgres (DATABASE_URL)". */
   name: string;
   url: string;
+  /** Started here, and removed at the end: whatever is made in it goes with it. */
+  ours: boolean;
 }
 
 declare module "vitest" {
@@ -21,7 +24,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   delete process.env["DATABASE_URL"];
   delete process.env["HOLDFAST_URL"];
   if (given !== undefined && given !== "") {
-    project.provide("postgresServers", [{ name: "postgres (DATABASE_URL)", url: given }]);
+    project.provide("postgresServers", [{ name: "postgres (DATABASE_URL)", url: given, ours: false }]);
     return undefined;
   }
 
@@ -32,9 +35,10 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     );
   }
   const servers = await Promise.all(majors.map((major) => startPostgres(major)));
+  for (const server of servers) await server.run(SCHEMA_POOL);
   project.provide(
     "postgresServers",
-    servers.map((server) => ({ name: `postgres ${server.major}`, url: server.url() })),
+    servers.map((server) => ({ name: `postgres ${server.major}`, url: server.url(), ours: true })),
   );
   return async () => {
     await Promise.all(servers.map((server) => server.remove()));

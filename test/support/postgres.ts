@@ -136,6 +136,10 @@ export class PostgresServer {
     await this.remove();
   }
 
+  async run(sql: string): Promise<void> {
+    await once(this.url(), sql);
+  }
+
   async createDatabase(name: string): Promise<string> {
     await once(this.url(), `create database ${pg.escapeIdentifier(name)}`);
     return this.url(name);

@@ -12,9 +12,10 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import pg from "pg";
-import { afterAll, describe, inject } from "vitest";
+import { afterAll, describe, inject, onTestFinished } from "vitest";
 import { removeDirectory, temporaryDirectory } from "./guard.ts";
 import type { ProvidedServer } from "./postgres-servers.ts";
+import { takeSchema } from "./schema-pool.ts";
 
 export interface StoreTarget {
   /** "sqlite", "postgres 14", "postgres 18" or "postgres (DATABASE_URL)". */
@@ -22,6 +23,11 @@ export interface StoreTarget {
   readonly dialect: "sqlite" | "postgres";
   /** A new empty store; disposed of after the suite if the test does not. */
   fresh(): Promise<FreshStore>;
+  /**
+   * For a test that does not care how the tables came about: a store without a row that is migrated already, where that is
+   * cheaper (schema-pool.ts). Disposed of after the test.
+   */
+  migrated(): Promise<FreshStore>;
 }
 
 /** Where an empty store is, and a side door to it. Holdfast has not touched it yet. */
@@ -61,14 +67,15 @@ export function onPostgres(suite: (target: StoreTarget) => void): void {
 
 function everyStore(): StoreTarget[] {
   const all = inject("postgresServers");
-  // Faults have to do with processes and sockets, not with a server's version: the newest stands for all (vitest.config.ts).
+  // Faults have to do with processes and sockets, and what people see with neither version: the newest stands for both (vitest.config.ts).
   const servers = process.env["HOLDFAST_TEST_POSTGRES"] === "newest" ? all.slice(-1) : all;
   return [
-    { name: "sqlite", dialect: "sqlite", fresh: freshSqlite },
+    { name: "sqlite", dialect: "sqlite", fresh: freshSqlite, migrated: freshSqlite },
     ...servers.map((server) => ({
       name: server.name,
       dialect: "postgres" as const,
       fresh: () => freshPostgres(server),
+      migrated: () => (server.ours ? migratedPostgres(server) : freshPostgres(server)),
     })),
   ];
 }
@@ -84,7 +91,12 @@ function describeStore(target: StoreTarget, suite: (target: StoreTarget) => void
     afterAll(async () => {
       await Promise.all(open.splice(0).map((store) => store.dispose()));
     });
-    suite({ ...target, fresh });
+    const migrated = async (): Promise<FreshStore> => {
+      const store = await target.migrated();
+      onTestFinished(() => store.dispose());
+      return store;
+    };
+    suite({ ...target, fresh, migrated });
   });
 }
 
@@ -122,13 +134,7 @@ async function freshSqlite(): Promise<FreshStore> {
 
 async function freshPostgres(server: ProvidedServer): Promise<FreshStore> {
   const schema = `t_${randomBytes(6).toString("hex")}`;
-  let connecting: Promise<pg.Client> | undefined;
-  let disposed = false;
-  const client = (): Promise<pg.Client> => (connecting ??= connect(server.url));
-  const dispose = async (): Promise<void> => {
-    if (disposed) return;
-    disposed = true;
-    const side = await client();
+  return postgresStore(server.url, schema, async (side) => {
     try {
       // A suite that leaves a transaction open should hear of it, not hang.
       await side.query("set lock_timeout = '5s'");
@@ -137,13 +143,38 @@ async function freshPostgres(server: ProvidedServer): Promise<FreshStore> {
       throw new Error(`Could not drop schema ${schema}: does a test leave a transaction open?`, {
         cause: error,
       });
-    } finally {
-      await side.end();
     }
+  });
+}
+
+async function migratedPostgres(server: ProvidedServer): Promise<FreshStore> {
+  const { url, schema, give } = await takeSchema(server.url);
+  return postgresStore(url, schema, null, give);
+}
+
+function postgresStore(
+  url: string,
+  schema: string,
+  remove: ((side: pg.Client) => Promise<void>) | null,
+  give: () => Promise<void> = async () => {},
+): FreshStore {
+  let connecting: Promise<pg.Client> | undefined;
+  let disposed = false;
+  const client = (): Promise<pg.Client> => (connecting ??= connect(url));
+  const dispose = async (): Promise<void> => {
+    if (disposed) return;
+    disposed = true;
+    const side = remove === null ? await connecting : await client();
+    try {
+      if (side !== undefined) await remove?.(side);
+    } finally {
+      await side?.end();
+    }
+    await give();
   };
   return {
     dialect: "postgres",
-    url: server.url,
+    url,
     options: { schema },
     async query(sql, params = []) {
       const result = await (await client()).query<Record<string, unknown>>(numbered(sql, params), params);

@@ -3,10 +3,12 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { open, silentLogger } from "../../src/index.ts";
 import { temporaryDirectory } from "./guard.ts";
-import { installedMajors, startPostgres } from "./postgres.ts";
+import { installedMajors, type PostgresServer, startPostgres } from "./postgres.ts";
 import { spawnNode, waitFor } from "./process.ts";
+import { SCHEMA_POOL, type Taken, takeSchema } from "./schema-pool.ts";
 import { onEveryStore } from "./stores.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
@@ -46,6 +48,94 @@ describe.each(installedMajors())("a private Postgres %i", (major) => {
     ]);
     await server.remove();
     expect(existsSync(server.directory)).toBe(false);
+  });
+});
+
+describe.each(installedMajors())("schemas that are handed on, Postgres %i", (major) => {
+  let url = "";
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres(major);
+    await server.run(SCHEMA_POOL);
+    url = server.url();
+  });
+  afterAll(() => server.remove());
+  const alone = ({ schema }: Taken): Promise<unknown> =>
+    waitFor(
+      async () =>
+        (await query(url, `select 1 from pg_stat_activity where usename = '${schema}'`)).length === 0,
+      { what: "its connections to end" },
+    );
+
+  test("one that was used has no row, counts from the start, and has the days that it had", async () => {
+    const one = await takeSchema(url);
+    const tables = () =>
+      query(
+        url,
+        `select relname from pg_class where relnamespace = '${one.schema}'::regnamespace order by 1`,
+      );
+    const instance = () => query(url, `select value from "${one.schema}".meta where key = 'instance'`);
+    const [made, meta] = [await tables(), await instance()];
+    const hf = await open(one.url, { schema: one.schema, logger: silentLogger });
+    await hf.enqueue("mail", 1);
+    await hf.queues.pause("mail");
+    await hf.close();
+    const day =
+      "for values from ('00000000-0000-7000-8000-000000000000') to ('00000000-0000-7000-9000-000000000000')";
+    await query(one.url, `create table "${one.schema}".job_19700101 partition of "${one.schema}".job ${day}`);
+    expect(await tables()).not.toEqual(made);
+    await one.give();
+    await alone(one);
+    expect((await takeSchema(url)).schema).toBe(one.schema);
+    expect(await tables()).toEqual(made);
+    for (const table of ["job", "ready", "line", "queue"])
+      expect(await query(url, `select * from "${one.schema}".${table}`)).toEqual([]);
+    expect([meta.length, (await instance()).length]).toEqual([1, 1]);
+    expect(await instance()).not.toEqual(meta);
+    const line = `insert into "${one.schema}".line (queue, name) values ('a', 'b') returning id`;
+    expect(await query(url, line)).toEqual([{ id: 1 }]);
+  });
+
+  test("one that was changed, or has statistics, is made anew", async () => {
+    for (const change of [
+      "drop index ready_order",
+      "alter table job add column extra int",
+      "grant select on job to public",
+      "delete from migration",
+      "insert into line (queue, name) select 'q', 'n' || n from generate_series(1, 9) n; analyze line",
+      "drop table migration",
+    ]) {
+      const one = await takeSchema(url);
+      await query(url, `set search_path = "${one.schema}"; ${change}`);
+      await one.give();
+      await alone(one);
+      expect([
+        change,
+        await query(url, `select 1 from pg_namespace where nspname = '${one.schema}'`),
+      ]).toEqual([change, []]);
+    }
+  });
+
+  test("one to which somebody is connected is left alone, and so is one with rows that came late", async () => {
+    const one = await takeSchema(url);
+    const late = await connected(one.url);
+    await one.give();
+    const two = await takeSchema(url);
+    expect(two.schema).not.toBe(one.schema);
+    await late.query(`insert into "${one.schema}".line (queue, name) values ('a', 'b')`);
+    await late.end();
+    await alone(one);
+    expect((await takeSchema(url)).schema).not.toBe(one.schema);
+  });
+
+  // It waits for five seconds: once is enough.
+  if (major !== installedMajors().at(-1)) return;
+  test("one with an open transaction is not emptied, and says so", async () => {
+    const one = await takeSchema(url);
+    const holder = await connected(one.url);
+    await holder.query(`begin; insert into "${one.schema}".line (queue, name) values ('a', 'b')`);
+    await expect(one.give()).rejects.toThrow("does a test leave a transaction open?");
+    await holder.end();
   });
 });
 

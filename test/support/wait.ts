@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 export interface WaitOptions {
   /** What is awaited, for the error: "the second worker to take the job over". */
   what: string;
-  /** Default 15 s: generous, since only a failing test ever waits for it. */
+  /** Default 45 s: generous, since only a failing test ever waits for it. */
   deadlineMs?: number;
   everyMs?: number;
 }
@@ -13,7 +13,7 @@ export interface WaitOptions {
 /** Polls until `condition` gives something truthy, and returns that. A throw counts as "not yet". */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { what, deadlineMs = 15_000, everyMs = 20 }: WaitOptions,
+  { what, deadlineMs = 45_000, everyMs = 20 }: WaitOptions,
 ): Promise<NonNullable<T>> {
   const deadline = performance.now() + deadlineMs;
   for (;;) {

@@ -267,7 +267,7 @@ export class World {
 
 /** A new database and fake time; disposed of after the test. */
 export async function newWorld(target: StoreTarget): Promise<World> {
-  const world = new World(await target.fresh());
+  const world = new World(await target.migrated());
   onTestFinished(() => world.dispose());
   return world;
 }

@@ -6,7 +6,7 @@ import { importsOf, sourceFiles, type Import } from "../support/repository.ts";
 const layers: readonly (readonly string[])[] = [
   ["policy", "errors", "clock"],
   ["job", "decision", "transition"],
-  ["store", "insight", "queue-settings", "logger", "events"],
+  ["store", "insight", "queue-settings", "serving", "logger", "events"],
   ["sql"],
   ["sqlite", "postgres"],
   ["(client)"], // holdfast, attempt, lease, worker, maintenance, flow, and every unit not named here

@@ -1,11 +1,12 @@
 // Doing things: a button that acts on one thing (and asks first where it cannot be undone), and a form in a dialog.
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useId, useRef } from "preact/hooks";
 import type { Permission } from "../../src/dashboard/contract.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { may } from "./live.ts";
 import { attempt, confirm, DialogButtons, showDialog } from "./parts.tsx";
+import { t } from "./text.ts";
 
 interface ActOptions {
   /** What it says, such as "Pause". */
@@ -49,7 +50,8 @@ export function Act({
       <button
         type="button"
         class={`button ${looks.filter((one) => one !== "").join(" ")}`.trim()}
-        aria-label={`${verb} ${on}`.trim()}
+        aria-label={on === "" ? verb : t("{verb} {on}", { verb, on })}
+        data-verb={verb}
         title={title ?? (bare === true ? verb : undefined)}
         onClick={press}
       >
@@ -78,7 +80,7 @@ export function Do({
     if (ask === undefined) void attempt(done, run).then(then);
     else
       confirm({
-        title: `${button.verb} ${button.on}?`,
+        title: t("{verb} {on}?", { verb: button.verb, on: button.on }),
         text: ask,
         verb: button.verb,
         danger: button.danger === true,
@@ -90,6 +92,16 @@ export function Do({
 }
 
 // Forms
+
+/** What is wrong with one field; it is said beside it. */
+export class FieldError extends Error {
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
 
 /** What was put into a form, trimmed; an empty field is undefined. */
 export class Fields {
@@ -104,9 +116,20 @@ export class Fields {
     return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
   }
 
+  /**
+   * Digits, and a point at most. Never NaN: JSON would make it null, and null lifts a limit.
+   *
+   * @throws FieldError
+   */
   number(name: string): number | undefined {
     const text = this.text(name);
-    return text === undefined ? undefined : Number(text);
+    if (text === undefined) return undefined;
+    if (!/^-?\d{1,15}(\.\d+)?$/.test(text))
+      throw new FieldError(
+        name,
+        t("“{text}” is not a number: write it in digits alone, such as 1000.", { text }),
+      );
+    return Number(text);
   }
 
   /** @throws Error that says it is no JSON. */
@@ -114,7 +137,7 @@ export class Fields {
     try {
       return JSON.parse(this.text(name) ?? "null");
     } catch {
-      throw new Error(`The ${label} is not JSON.`);
+      throw new Error(t("The {label} is not JSON.", { label }));
     }
   }
 }
@@ -129,6 +152,9 @@ interface FormOptions {
   readonly then?: () => void;
 }
 
+/** What is wrong with which field of the form around. */
+const Wrong = createContext<{ readonly field: string; readonly text: string } | null>(null);
+
 /** Shows a form. `run` gives what to say when it went well. */
 export function openForm(options: FormOptions): void {
   showDialog(options.title, (close) => <Form {...options} close={close} />);
@@ -136,8 +162,13 @@ export function openForm(options: FormOptions): void {
 
 function Form({ title, verb, danger, body, run, then, close }: FormOptions & { close: () => void }) {
   const form = useRef<HTMLFormElement>(null);
-  const wrong = useSignal<string | null>(null);
+  const wrong = useSignal<{ readonly field: string | null; readonly text: string } | null>(null);
   const busy = useSignal(false);
+  const at = wrong.value;
+  const atField = at === null || at.field === null ? null : { field: at.field, text: at.text };
+  useEffect(() => {
+    if (atField !== null) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [at]);
   const submit = async (): Promise<void> => {
     if (busy.value) return;
     busy.value = true;
@@ -147,7 +178,10 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
       if (said === null) then?.();
       else await attempt(said, async () => then?.());
     } catch (error) {
-      wrong.value = error instanceof Error ? error.message : String(error);
+      wrong.value = {
+        field: error instanceof FieldError ? error.field : null,
+        text: error instanceof Error ? error.message : String(error),
+      };
     }
     busy.value = false;
   };
@@ -164,12 +198,12 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
         <h2>{title}</h2>
       </header>
       <div class="content">
-        {wrong.value !== null && (
+        {at !== null && atField === null && (
           <div class="banner bad" role="alert">
-            {wrong.value}
+            {at.text}
           </div>
         )}
-        {body}
+        <Wrong.Provider value={atField}>{body}</Wrong.Provider>
       </div>
       <DialogButtons verb={verb} danger={danger} close={close} />
     </form>
@@ -188,12 +222,30 @@ export function Field({
   defaultValue?: string | number;
   required?: boolean;
   inputMode?: "numeric" | "decimal";
+  onInput?: (event: { readonly currentTarget: HTMLInputElement }) => void;
 }) {
+  const id = useId();
+  const wrong = useContext(Wrong);
+  const bad = wrong?.field === input.name;
   return (
-    <label class="field">
-      <span>{label}</span>
-      <input {...input} class={`input ${looks}`.trim()} spellcheck={false} autocomplete="off" />
-    </label>
+    <div class="told-field">
+      <label class="field">
+        <span>{label}</span>
+        <input
+          {...input}
+          class={`input ${looks}`.trim()}
+          spellcheck={false}
+          autocomplete="off"
+          aria-invalid={bad}
+          {...(bad ? { "aria-describedby": id } : {})}
+        />
+      </label>
+      {bad && (
+        <span class="bad-text small" id={id} role="alert">
+          {wrong.text}
+        </span>
+      )}
+    </div>
   );
 }
 

@@ -2,7 +2,9 @@
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
 import type { ErrorBody } from "../../src/dashboard/contract.ts";
+import type { Params } from "./params.ts";
 import { page } from "./settings.ts";
+import { t } from "./text.ts";
 
 const tokenKey = "holdfast.token";
 
@@ -23,13 +25,24 @@ export const token = signal<string | null>(takeToken());
 /** The server did not know us: a token must be put in. */
 export const locked = signal(page.auth === "token" && token.value === null);
 
-export function unlock(value: string): void {
+/** Why the token that was put in does not open: said beside its field. */
+export const denied = signal<string | null>(null);
+
+/** One question with the token: wrong ones are counted, and a whole screen would use up all guesses at once. */
+export async function unlock(value: string): Promise<void> {
+  denied.value = null;
+  token.value = value;
+  try {
+    await call("/me");
+  } catch (error) {
+    if (denied.value === null) denied.value = error instanceof Error ? error.message : String(error);
+    return;
+  }
   try {
     sessionStorage.setItem(tokenKey, value);
   } catch {
     // For this page alone, then.
   }
-  token.value = value;
   locked.value = false;
 }
 
@@ -37,18 +50,18 @@ export class ApiFailure extends Error {
   readonly status: number;
   readonly code: string;
   readonly field: string | undefined;
+  readonly issues: NonNullable<ErrorBody["error"]["issues"]>;
 
   constructor(status: number, body: ErrorBody | null) {
-    super(body?.error.message ?? `The server answered ${status}.`);
+    super(body?.error.message ?? t("The server answered {status}.", { status }));
     this.status = status;
     this.code = body?.error.code ?? "UNKNOWN";
     this.field = body?.error.field;
+    this.issues = body?.error.issues ?? [];
   }
 }
 
-export type Params = Readonly<
-  Record<string, string | number | boolean | readonly string[] | null | undefined>
->;
+export type { Params };
 
 export function query(params: Params): string {
   const search = new URLSearchParams();
@@ -67,32 +80,67 @@ export async function call(
   init: {
     method?: string;
     body?: unknown;
+    /** A body that is JSON already. */
+    json?: string;
     signal?: AbortSignal;
     headers?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<Response> {
-  const response = await fetch(`${page.basePath}/api/v1${path}`, {
+  const body = init.json ?? (init.body === undefined ? undefined : JSON.stringify(init.body, exactly));
+  const asking = fetch(`${page.basePath}/api/v1${path}`, {
     method: init.method ?? "GET",
     headers: {
       ...(token.value === null ? {} : { authorization: `Bearer ${token.value}` }),
-      ...(init.body === undefined ? {} : { "content-type": "application/json" }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
       "x-holdfast": "1",
       ...init.headers,
     },
-    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+    ...(body === undefined ? {} : { body }),
     ...(init.signal === undefined ? {} : { signal: init.signal }),
     cache: "no-store",
     redirect: "manual",
   });
+  const response = await (init.method === undefined ? asking : noticed(asking));
   if (response.ok || response.status === 304) return response;
-  if (response.status === 401 && page.auth === "token") locked.value = true;
-  let body: ErrorBody | null = null;
-  try {
-    body = (await response.json()) as ErrorBody;
-  } catch {
-    body = null;
+  // Elsewhere 429 may tell of too many streams; here it is wrong tokens alone.
+  const guessed = response.status === 429 && path === "/me";
+  if (page.auth === "token" && (response.status === 401 || guessed)) {
+    locked.value = true;
+    if (guessed) denied.value = t("Too many wrong tokens. Wait a minute, then try again.");
+    else if (token.value !== null) denied.value ??= t("That token is not right.");
   }
-  throw new ApiFailure(response.status, body);
+  let told: ErrorBody | null = null;
+  try {
+    told = (await response.json()) as ErrorBody;
+  } catch {
+    told = null;
+  }
+  throw new ApiFailure(response.status, told);
+}
+
+/** How many changes have waited so long for the database that it must be said. */
+export const slow = signal(0);
+const slowMs = 1_000;
+
+async function noticed<T>(change: Promise<T>): Promise<T> {
+  let late = 0;
+  const timer = setTimeout(() => {
+    late = 1;
+    slow.value += 1;
+  }, slowMs);
+  try {
+    return await change;
+  } finally {
+    clearTimeout(timer);
+    slow.value -= late;
+  }
+}
+
+/** JSON has no NaN and would write null, which takes a limit away. */
+function exactly(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new Error(t("The {name} is not a number.", { name }));
+  return value;
 }
 
 export async function get<T>(path: string, params: Params = {}, signal?: AbortSignal): Promise<T> {

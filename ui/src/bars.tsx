@@ -1,6 +1,7 @@
 // Small bars: how often, hour by hour. The number of each is in a table for those who listen, or in its label.
 import { useSignal } from "@preact/signals";
 import { type Lead, useBrush } from "./brush.ts";
+import { t } from "./text.ts";
 
 interface BarsOptions {
   readonly of: readonly number[];
@@ -34,8 +35,16 @@ export function Bars({
   const most = whole ?? Math.max(1, ...of);
   const sum = of.reduce((total, n) => total + n, 0);
   const step = 10;
-  const peak =
-    sum === 0 || name === undefined ? "" : `, most ${Math.max(...of)} (${name(of.indexOf(Math.max(...of)))})`;
+  const highest = Math.max(...of);
+  const said =
+    sum === 0 || name === undefined
+      ? t("{label}: {sum} in all", { label, sum: String(sum) })
+      : t("{label}: {sum} in all, most {most} ({when})", {
+          label,
+          sum: String(sum),
+          most: String(highest),
+          when: name(of.indexOf(highest)),
+        });
   // What is not nothing can be seen.
   const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, Math.min(1, n / most) * height));
   const bar = (n: number, i: number, kind: string) => (
@@ -44,9 +53,7 @@ export function Bars({
   return (
     <svg
       class={`bars ${looks}`.trim()}
-      {...(silent
-        ? { "aria-hidden": true }
-        : { role: "img", "aria-label": `${label}: ${sum} in all${peak}` })}
+      {...(silent ? { "aria-hidden": true } : { role: "img", "aria-label": said })}
       viewBox={`0 0 ${of.length * step} ${height}`}
       preserveAspectRatio="none"
       height={height}
@@ -92,14 +99,19 @@ export function BrushedBars({ lead, chosen = null, ...bars }: BarsOptions & { re
       class="brushed"
       role="slider"
       tabIndex={0}
-      aria-label={`${bars.label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.`}
+      aria-label={t("{label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.", {
+        label: bars.label,
+      })}
       aria-valuemin={0}
       aria-valuemax={Math.max(0, of.length - 1)}
       aria-valuenow={Math.max(0, here)}
       aria-valuetext={
         anchor === null
           ? `${name(here)}: ${of[here] ?? 0}`
-          : `From ${name(Math.min(anchor, here))} to ${name(Math.max(anchor, here))}`
+          : t("From {anchor} to {anchor2}", {
+              anchor: name(Math.min(anchor, here)),
+              anchor2: name(Math.max(anchor, here)),
+            })
       }
       onKeyDown={keyDown}
       onBlur={leave}

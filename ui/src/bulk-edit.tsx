@@ -2,16 +2,18 @@
 import type { EditJson, QueueLine } from "../../src/dashboard/contract.ts";
 import { Field, type Fields, openForm } from "./actions.tsx";
 import { get, send } from "./api.ts";
-import { number } from "./format.ts";
+import { instant, number } from "./format.ts";
+import { clock } from "./settings.ts";
+import { t } from "./text.ts";
 import { useQuery } from "./use-query.ts";
 
-/** Asks for the change, and then goes on with it. `title` says of which jobs. */
-export function askEdit(title: string, then: (change: EditJson) => void): void {
+/** Asks for the change, and then goes on with it. `title` says of which jobs; `dead`: of dead ones alone, which have no time. */
+export function askEdit(title: string, dead: boolean, then: (change: EditJson) => void): void {
   let change: EditJson = {};
   openForm({
     title,
-    verb: "Look what that does",
-    body: <EditFields />,
+    verb: t("Look what that does"),
+    body: <EditFields dead={dead} />,
     run: async (fields) => {
       change = editOf(fields);
       return null;
@@ -21,38 +23,42 @@ export function askEdit(title: string, then: (change: EditJson) => void): void {
 }
 
 /** Edits one job. */
-export function editJob({ id, name }: { id: string; name: string }, then: () => void): void {
+export function editJob(
+  { id, name, state }: { id: string; name: string; state: string },
+  then: () => void,
+): void {
+  const dead = state === "dead";
   openForm({
-    title: `Edit ${name}`,
-    verb: "Change",
-    body: <EditFields />,
+    title: dead ? t("Move {name}", { name }) : t("Edit {name}", { name }),
+    verb: dead ? t("Move") : t("Change"),
+    body: <EditFields dead={dead} />,
     run: async (fields) => {
       await send("PATCH", `/jobs/${id}`, editOf(fields));
-      return "It is changed.";
+      return dead ? t("It is moved, and still dead.") : t("It is changed.");
     },
     then,
   });
 }
 
-function EditFields() {
+function EditFields({ dead }: { dead: boolean }) {
   const queues = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal));
   return (
     <>
-      <Field label="Run" name="when" placeholder="now, 2h, or 2026-02-01 08:00" />
+      {!dead && <Field label={t("Run")} name="when" placeholder={t("now, 2h, or 2026-02-01 08:00")} />}
       <div class="grid two">
         <label class="field">
-          <span>Queue</span>
+          <span>{t("Queue")}</span>
           <input
             type="text"
             class="input"
             name="queue"
-            placeholder="as it is"
+            placeholder={t("as it is")}
             list="edit-queues"
             spellcheck={false}
             autocomplete="off"
           />
         </label>
-        <Field label="Priority" name="priority" inputMode="numeric" placeholder="as it is" />
+        <Field label={t("Priority")} name="priority" inputMode="numeric" placeholder={t("as it is")} />
       </div>
       <datalist id="edit-queues">
         {queues.data?.queues.map(({ name }) => (
@@ -60,7 +66,13 @@ function EditFields() {
         ))}
       </datalist>
       <p class="muted small">
-        What is left empty stays as it is. Jobs that run or have ended are passed over.
+        {dead
+          ? t(
+              "What is left empty stays as it is. They stay dead; a retry runs them in the queue where they are then.",
+            )
+          : t(
+              "What is left empty stays as it is. Jobs that run are passed over; dead ones take a queue and a priority, and stay dead.",
+            )}
       </p>
     </>
   );
@@ -72,13 +84,13 @@ function editOf(fields: Fields): EditJson {
   const queue = fields.text("queue");
   const priority = fields.number("priority");
   if (priority !== undefined && !Number.isInteger(priority))
-    throw new Error("The priority is a whole number.");
+    throw new Error(t("The priority is a whole number."));
   const change: EditJson = {
     ...(when === undefined ? {} : whenOf(when)),
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
   };
-  if (Object.keys(change).length === 0) throw new Error("Nothing is to be changed: fill in at least one.");
+  if (Object.keys(change).length === 0) throw new Error(t("Nothing is to be changed: fill in at least one."));
   return change;
 }
 
@@ -86,27 +98,33 @@ function editOf(fields: Fields): EditJson {
 function whenOf(text: string): EditJson {
   if (text === "now") return { delay: 0 };
   if (/^(in )?\d+(\.\d+)?(ms|s|m|h|d|w)/.test(text)) return { delay: text.replace(/^in /, "") };
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) throw new Error(`“${text}” is no time: say now, 2h, or 2026-02-01 08:00.`);
+  // A date without a zone is of the clock that the page shows.
+  const zoned = /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
+  const date = text.replace(/^(\d{4}-\d\d-\d\d)[ T]/, "$1T").replace(/ UTC$/, "Z");
+  // A day alone is UTC's to Date.parse; here it is the midnight of that clock.
+  const full = /^\d{4}-\d\d-\d\d$/.test(date) ? `${date}T00:00` : date;
+  const at = Date.parse(clock.value === "utc" && !zoned && !full.endsWith("Z") ? `${full}Z` : full);
+  if (Number.isNaN(at))
+    throw new Error(t("“{text}” is no time: say now, 2h, or 2026-02-01 08:00.", { text }));
   return { at };
 }
 
 /** The change as a sentence. */
 export function editInWords({ delay, at, queue, priority }: EditJson): string {
   const parts: string[] = [];
-  if (delay !== undefined) parts.push(delay === 0 ? "run now" : `run in ${delay}`);
-  if (at !== undefined) parts.push(`run at ${new Date(at).toLocaleString("sv")}`);
-  if (queue !== undefined) parts.push(`into queue ${queue}`);
-  if (priority !== undefined) parts.push(`with priority ${number(priority)}`);
+  if (delay !== undefined) parts.push(delay === 0 ? t("run now") : t("run in {delay}", { delay }));
+  if (at !== undefined) parts.push(t("run at {at}", { at: instant(at) }));
+  if (queue !== undefined) parts.push(t("into queue {queue}", { queue }));
+  if (priority !== undefined) parts.push(t("with priority {priority}", { priority: number(priority) }));
   return parts.join(", ");
 }
 
 /** Why jobs are passed over, as the server counts them. */
 export const passedOver: Readonly<Record<string, string>> = {
-  running: "running",
-  ended: "ended",
-  waiting: "asleep or waiting",
-  past_deadline: "with an earlier deadline",
-  keyed: "unique within their queue",
-  not_found: "gone",
+  running: t("running"),
+  ended: t("ended"),
+  waiting: t("asleep or waiting"),
+  past_deadline: t("with an earlier deadline"),
+  keyed: t("unique within their queue"),
+  not_found: t("gone"),
 };

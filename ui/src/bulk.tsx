@@ -1,65 +1,57 @@
 // Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
 // rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
+import { type ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { BulkVerb, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/contract.ts";
 import { get, send } from "./api.ts";
-import { wordOf } from "../../src/policy/words.ts";
 import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";
-import { count, number, plural, shortId, windowText } from "./format.ts";
+import { count, number, shortId } from "./format.ts";
+import { inWords } from "./filter-words.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
 import { isUnderWay, OperationProgress, outcomesInWords, Steering } from "./operation-parts.tsx";
-import { verbs } from "./verbs.ts";
+import { verbOn, verbs } from "./verbs.ts";
 import { Diff } from "./diff-view.tsx";
 import { copy, Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
+import { rich } from "./rich.ts";
+import { t } from "./text.ts";
 
 export function mayDo(action: BulkVerb): boolean {
   return may(verbs[action].permission);
 }
 
-/** Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first. */
+/**
+ * Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first; `dead`: the jobs are
+ * known to be dead, whether the filter says so or not.
+ */
 export function startBulk(
   action: BulkVerb,
   filter: FilterJson,
   done: () => void,
   patch: object | null = null,
+  dead = filter.state?.length === 1 && filter.state[0] === "dead",
 ): void {
   if (!mayDo(action)) {
-    toast(`You may not ${verbs[action].verb.toLowerCase()} jobs here.`, "bad");
+    toast(t("You may not do this to jobs here: {verb}.", { verb: verbs[action].verb }), "bad");
     return;
   }
+  const verb = verbOn(action, dead);
   const show = (change: EditJson | null): void =>
-    showDialog(`${verbs[action].verb} jobs`, (close) => (
-      <Bulk action={action} filter={filter} change={change} patch={patch} close={close} done={done} />
+    showDialog(t("{verb} jobs", { verb }), (close) => (
+      <Bulk {...{ action, verb, filter, change, patch, close, done }} />
     ));
-  if (action === "edit") askEdit(`Edit ${inWords(filter)}`, show);
+  if (action === "edit") askEdit(`${verb} ${inWords(filter)}`, dead, show);
   else show(null);
 }
 
-/** The filter as a sentence. */
-export function inWords(filter: FilterJson): string {
-  const parts: string[] = [];
-  if (filter.ids !== undefined) return plural(filter.ids.length, "chosen job");
-  if (filter.retrying === true) parts.push("retrying");
-  if (filter.state !== undefined) parts.push(filter.state.join(" or "));
-  parts.push("jobs");
-  if (filter.name !== undefined) parts.push(`named ${filter.name.join(" or ")}`);
-  if (filter.queue !== undefined) parts.push(`in queue ${filter.queue.join(" or ")}`);
-  if (filter.lane !== undefined) parts.push(`in lane ${filter.lane}`);
-  if (filter.key !== undefined) parts.push(`with key ${filter.key}`);
-  if (filter.errorGroup !== undefined) parts.push(`with error ${filter.errorGroup.slice(0, 8)}`);
-  if (filter.search !== undefined) parts.push(`that contain “${filter.search}”`);
-  for (const param of ["attempt", "age", "run", "worker", "error"] as const)
-    if (filter[param] !== undefined) parts.push(wordOf(param, filter[param]));
-  for (const value of filter.payload ?? []) parts.push(wordOf("payload", value));
-  if (filter.ended !== undefined) parts.push(`that ended ${windowText(filter.ended)}`);
-  return parts.join(" ");
-}
+/** What nothing brings back: jobs that are gone, and runs that end where they are, with nothing undone. */
+const irreversible: readonly BulkVerb[] = ["delete", "purge", "terminate"];
 
 function Bulk({
   action,
+  verb,
   filter,
   change,
   patch,
@@ -67,6 +59,7 @@ function Bulk({
   done,
 }: {
   action: BulkVerb;
+  verb: string;
   filter: FilterJson;
   change: EditJson | null;
   patch: object | null;
@@ -80,7 +73,7 @@ function Bulk({
   const perSecond = useSignal("");
   const wrong = useSignal<string | null>(null);
   const closed = useRef(false);
-  const { verb, danger } = verbs[action];
+  const { danger } = verbs[action];
   const edit = { ...(change === null ? {} : { change }), ...(patch === null ? {} : { patch }) };
 
   const look = (): void => {
@@ -103,7 +96,7 @@ function Bulk({
     }
     if (closed.current) return;
     toast(
-      current.matched === 0 ? "No job matched any more." : `${verb}: ${outcomesInWords(current)}.`,
+      current.matched === 0 ? t("No job matched any more.") : `${verb}: ${outcomesInWords(current)}.`,
       current.state === "failed" ? "bad" : "good",
     );
     close();
@@ -112,8 +105,7 @@ function Bulk({
 
   const matched = dry.value?.matched;
   const typed =
-    matched !== undefined &&
-    (action === "delete" || action === "purge" || matched.more || matched.count > 1_000)
+    matched !== undefined && (irreversible.includes(action) || matched.more || matched.count > 1_000)
       ? action
       : null;
   const start = (): void => {
@@ -124,7 +116,7 @@ function Bulk({
     }
     const rate = rateOf(perSecond.value);
     if (rate === "wrong") {
-      wrong.value = "A rate is a whole number of jobs a second, or empty.";
+      wrong.value = t("A rate is a whole number of jobs a second, or empty.");
       return;
     }
     error.value = null;
@@ -136,6 +128,18 @@ function Bulk({
     })
       .then(follow)
       .catch((failure: unknown) => (error.value = failure as Error));
+  };
+
+  const what = (): ComponentChildren => {
+    const said = { verb, jobs: <b>{inWords(filter)}</b> };
+    if (change !== null)
+      return rich("{verb} every one of: {jobs}, to {change}.", {
+        ...said,
+        change: <b>{editInWords(change)}</b>,
+      });
+    return patch === null
+      ? rich("{verb} every one of: {jobs}.", said)
+      : rich("{verb} every one of: {jobs}, with another input.", said);
   };
 
   return (
@@ -150,7 +154,9 @@ function Bulk({
         <h2>
           {matched === undefined || running.value !== null
             ? `${verb}…`
-            : `${verb} ${count(matched)} ${matched.count === 1 && !matched.more ? "job" : "jobs"}?`}
+            : matched.more
+              ? t("{verb} {count} jobs?", { verb, count: count(matched) })
+              : t("{verb} {count, plural, one {# job} other {# jobs}}?", { verb, count: matched.count })}
         </h2>
       </header>
       <div class="content">
@@ -160,30 +166,22 @@ function Bulk({
             {wrong.value}
           </div>
         )}
-        <p>
-          {verb} every one of: <b>{inWords(filter)}</b>
-          {change !== null && (
-            <>
-              , to <b>{editInWords(change)}</b>
-            </>
-          )}
-          {patch !== null && ", with another input"}.
-        </p>
+        <p>{what()}</p>
         {dry.value !== null && <PassedOver dry={dry.value} />}
         {running.value !== null ? (
           <>
             <OperationProgress operation={running.value} />
-            <p class="muted small">The server does it: this window can be closed.</p>
+            <p class="muted small">{t("The server does it: this window can be closed.")}</p>
           </>
         ) : dry.value === null ? (
-          <p class="muted">Looking what that would be…</p>
+          <p class="muted">{t("Looking what that would be…")}</p>
         ) : (
           <>
             {dry.value.patched !== null ? (
               <Patched samples={dry.value.patched} />
             ) : (
               <>
-                <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
+                <h3>{dry.value.samples.length === 0 ? t("Nothing matches now.") : t("For example")}</h3>
                 {dry.value.samples.length > 0 && (
                   <ul class="samples">
                     {dry.value.samples.map((job) => (
@@ -200,13 +198,13 @@ function Bulk({
             )}
             {action !== "edit" && (matched?.count ?? 0) > 1 && (
               <label class="field rate">
-                <span>At most</span>
+                <span>{t("At most")}</span>
                 <input
                   class="input"
                   inputMode="numeric"
                   autocomplete="off"
-                  placeholder="as fast as it goes"
-                  aria-label="At most so many jobs a second"
+                  placeholder={t("as fast as it goes")}
+                  aria-label={t("At most so many jobs a second")}
                   value={perSecond.value}
                   aria-invalid={wrong.value !== null}
                   onInput={(event) => {
@@ -214,14 +212,12 @@ function Bulk({
                     wrong.value = null;
                   }}
                 />
-                <span>a second</span>
+                <span>{t("a second")}</span>
               </label>
             )}
             {typed !== null && (
               <label class="field">
-                <span>
-                  Type <b class="mono">{typed}</b> to confirm
-                </span>
+                <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
                 <input ref={input} class="input" autocomplete="off" spellcheck={false} />
               </label>
             )}
@@ -232,7 +228,7 @@ function Bulk({
         {running.value === null ? (
           <>
             <button type="button" class="button" onClick={close}>
-              Not now
+              {t("Not now")}
             </button>
             <button
               type="submit"
@@ -252,7 +248,7 @@ function Bulk({
                 done();
               }}
             >
-              Close
+              {t("Close")}
             </button>
             <Steering operation={running.value} then={(next) => (running.value = next)} />
           </>
@@ -260,10 +256,10 @@ function Bulk({
         <button
           type="button"
           class="button quiet aside"
-          title="The same in a terminal"
+          title={t("The same in a terminal")}
           onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
         >
-          <Icon name="copy" size={13} /> Copy as command
+          <Icon name="copy" size={13} /> {t("Copy as command")}
         </button>
       </footer>
     </form>
@@ -277,18 +273,24 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
     <>
       {misfits > 0 && (
         <div class="banner warn" role="status">
-          The patch does not fit {number(misfits)} of these {number(samples.length)}: they stay dead, as they
-          are.
+          {t("The patch does not fit {misfits} of these {samples}: they stay dead, as they are.", {
+            misfits: number(misfits),
+            samples: number(samples.length),
+          })}
         </div>
       )}
-      {samples.length === 0 && <h3>Nothing matches now.</h3>}
+      {samples.length === 0 && <h3>{t("Nothing matches now.")}</h3>}
       {samples.map(({ id, before, after }) => (
         <figure key={id} class="patched">
           <figcaption class="mono muted">{shortId(id)}</figcaption>
           {after === null ? (
-            <p class="muted">The patch does not fit.</p>
+            <p class="muted">{t("The patch does not fit.")}</p>
           ) : (
-            <Diff before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
+            <Diff
+              before={before}
+              after={after}
+              label={t("Input of {id}, before and after", { id: shortId(id) })}
+            />
           )}
         </figure>
       ))}
@@ -311,9 +313,16 @@ function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
   return (
     <div class="banner warn" role="status">
       <span>
-        {all ? "" : `Of the newest ${number(judged)}, `}
-        {number(outcomes?.["edited"] ?? 0)} will change; passed over:{" "}
-        {left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.
+        {all
+          ? t("{outcomes} will change; passed over: {left}.", {
+              outcomes: number(outcomes?.["edited"] ?? 0),
+              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
+            })
+          : t("Of the newest {judged}, {outcomes} will change; passed over: {left}.", {
+              judged: number(judged),
+              outcomes: number(outcomes?.["edited"] ?? 0),
+              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
+            })}
       </span>
     </div>
   );

@@ -1,12 +1,15 @@
 // A line chart by uPlot, drawn anew when the theme changes and fed without being made anew. A sentence says the same to who
-// cannot see it. Where points lead somewhere, a click or Enter goes there, and a stretch that is dragged over (or chosen with
+// cannot see it. Charts of a page share their cursor: what one is pointed at, all tell of that moment. Where points lead somewhere, a click or Enter goes there, and a stretch that is dragged over (or chosen with
 // Shift and the arrows) is handed on: to who listens it is a slider over the minutes.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
-import { clock, contrast, theme } from "./settings.ts";
+import { number, clockTime, clockSecond, minuteOf } from "./format.ts";
+import type { Mark } from "./lazy-chart.tsx";
+import { contrast, theme } from "./settings.ts";
+import { t } from "./text.ts";
 
 export interface Line {
   readonly name: string;
@@ -22,6 +25,13 @@ const colours = {
 
 /** Of a chart as a table. */
 const mostRows = 500;
+/** A longer time has its dates: an hour and a minute alone would be of any day. */
+const datedMs = 12 * 3_600_000;
+/** Sizes are told by powers of two, and so are the lines across. */
+const binary = Array.from({ length: 50 }, (_, n) => 2 ** n);
+
+/** Of jobs there is no half. */
+const whole = Array.from({ length: 16 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat();
 
 /** With more contrast: darker on white, lighter on black. */
 const strong = {
@@ -40,6 +50,7 @@ export function Chart({
   lines,
   empty,
   marks = [],
+  sizes = false,
   lead,
 }: {
   title: string;
@@ -48,7 +59,9 @@ export function Chart({
   /** Said where nothing was measured: a flat line explains nothing. */
   empty?: string;
   /** Instants with a word, such as deploys: lines across, and a sentence below. */
-  marks?: readonly { readonly at: number; readonly text: string }[];
+  marks?: readonly Mark[];
+  /** Bytes. */
+  sizes?: boolean;
   lead?: Lead;
 }) {
   const host = useRef<HTMLDivElement>(null);
@@ -58,6 +71,11 @@ export function Chart({
   const leads = useRef(lead);
   leads.current = lead;
   const tabled = useSignal(false);
+  const pointed = useSignal<number | null>(null);
+  const dated = (at.at(-1) ?? 0) - (at[0] ?? 0) > datedMs;
+  const spokenTime = useRef(timeOf);
+  spokenTime.current = dated ? dateOf : timeOf;
+  const whenOf = spokenTime.current;
   const active = lead !== undefined;
   const dark = isDark();
   const high = contrast.value;
@@ -75,9 +93,16 @@ export function Chart({
         width: element.clientWidth,
         height: 180,
         legend: { show: false },
-        cursor: { y: false, points: { size: 6 }, drag: { x: active, y: false, setScale: false } },
+        cursor: {
+          y: false,
+          points: { size: 6 },
+          drag: { x: active, y: false, setScale: false },
+          // Where, and nothing else: a stretch is chosen in one.
+          sync: { key: "page", filters: { pub: (type) => type === "mousemove", sub: () => true } },
+        },
         padding: [8, 20, 0, 0],
         hooks: {
+          setCursor: [(drawn) => (pointed.value = drawn.cursor.idx ?? null)],
           draw: [(drawn) => drawMarks(drawn, marked.current, axis)],
           setSelect: [
             (drawn) => {
@@ -101,7 +126,8 @@ export function Chart({
             font: "11px system-ui",
             size: 26,
             space: 90,
-            values: (_plot, ticks) => ticks.map(timeOf),
+            values: (_plot, ticks) =>
+              ticks.map((tick) => (spokenTime.current === dateOf ? dateOf(tick).slice(5) : timeOf(tick))),
           },
           {
             stroke: axis,
@@ -109,6 +135,7 @@ export function Chart({
             ticks: { show: false },
             font: "11px system-ui",
             size: 62,
+            ...(sizes ? { incrs: binary } : shown === number ? { incrs: whole } : {}),
             values: (_plot, ticks) => ticks.map((tick) => shown(tick)),
           },
         ],
@@ -168,8 +195,10 @@ export function Chart({
     drawn.setSelect({ left: width === 0 ? 0 : left(chosen?.low ?? 0), top: 0, width, height }, false);
   });
   const spoken = (index: number): string =>
-    `${timeOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
+    `${whenOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
   const chosen = index ?? at.length - 1;
+  // What is pointed at, here or in another chart of the page; else now.
+  const told = Math.min(pointed.value ?? at.length - 1, at.length - 1);
 
   const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
   return (
@@ -178,9 +207,10 @@ export function Chart({
         {lines.map(({ name, values, shown }, i) => (
           <span key={name}>
             <i class={`swatch-${i}`} />
-            {name} <b>{shownOf(values.at(-1), shown)}</b>
+            {name} <b>{shownOf(values[told], shown)}</b>
           </span>
         ))}
+        {told < at.length - 1 && <span class="when">{whenOf((at[told] ?? 0) / 1_000)}</span>}
       </div>
       {active ? (
         <div
@@ -188,20 +218,27 @@ export function Chart({
           ref={host}
           role="slider"
           tabIndex={0}
-          aria-label={`${title}. Arrows go through time, Shift chooses a stretch, Enter opens it.`}
+          aria-label={t("{title}. Arrows go through time, Shift chooses a stretch, Enter opens it.", {
+            title,
+          })}
           aria-valuemin={0}
           aria-valuemax={Math.max(0, at.length - 1)}
           aria-valuenow={Math.max(0, chosen)}
           aria-valuetext={
             anchor === null
-              ? `${index === null ? "Now, " : ""}${spoken(chosen)}`
-              : `From ${timeOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000)} to ${timeOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000)}`
+              ? index === null
+                ? t("Now, {what}", { what: spoken(chosen) })
+                : spoken(chosen)
+              : t("From {anchor} to {anchor2}", {
+                  anchor: whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000),
+                  anchor2: whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000),
+                })
           }
           onKeyDown={keyDown}
           onBlur={leave}
         />
       ) : (
-        <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
+        <div class="plot" ref={host} role="img" aria-label={t("{title}. Now: {last}.", { title, last })} />
       )}
       {index !== null && (
         <p class="point small" aria-hidden="true">
@@ -210,33 +247,47 @@ export function Chart({
       )}
       {marks.length > 0 && (
         <p class="marks small muted">
-          Deployed: {marks.map(({ at: ms, text }) => `${text} at ${timeOf(ms / 1_000)}`).join(", ")}
+          {t("Deployed: {marks}", {
+            marks: marks
+              .map(({ at: ms, text }) => t("{text} at {ms}", { text, ms: whenOf(ms / 1_000) }))
+              .join(", "),
+          })}
         </p>
       )}
       {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
         <p class="nothing muted small">{empty}</p>
       )}
       <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
-        <summary>View as table</summary>
-        {tabled.value && <Figures title={title} at={at} lines={lines} />}
+        <summary>{t("View as table")}</summary>
+        {tabled.value && <Figures title={title} at={at} lines={lines} whenOf={whenOf} />}
       </details>
     </div>
   );
 }
 
 /** The same as rows, the newest first; minutes in which nothing was measured are left out. */
-function Figures({ title, at, lines }: { title: string; at: readonly number[]; lines: readonly Line[] }) {
+function Figures({
+  title,
+  at,
+  lines,
+  whenOf,
+}: {
+  title: string;
+  at: readonly number[];
+  lines: readonly Line[];
+  whenOf: (seconds: number) => string;
+}) {
   const known = at
     .map((_, i) => i)
     .filter((i) => lines.some(({ values }) => (values[i] ?? null) !== null))
     .slice(-mostRows)
     .toReversed();
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={`${title} as a table`}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={t("{title} as a table", { title })}>
       <table>
         <thead>
           <tr>
-            <th scope="col">Time</th>
+            <th scope="col">{t("Time")}</th>
             {lines.map(({ name }) => (
               <th key={name} scope="col" class="num">
                 {name}
@@ -247,7 +298,7 @@ function Figures({ title, at, lines }: { title: string; at: readonly number[]; l
         <tbody>
           {known.map((i) => (
             <tr key={at[i]}>
-              <th scope="row">{timeOf((at[i] ?? 0) / 1_000)}</th>
+              <th scope="row">{whenOf((at[i] ?? 0) / 1_000)}</th>
               {lines.map(({ name, values, shown }) => (
                 <td key={name} class="num">
                   {shownOf(values[i], shown)}
@@ -261,13 +312,12 @@ function Figures({ title, at, lines }: { title: string; at: readonly number[]; l
   );
 }
 
-function drawMarks(plot: uPlot, marks: readonly { at: number; text: string }[], colour: string): void {
+function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.strokeStyle = colour;
   ctx.fillStyle = colour;
   ctx.font = `${11 * devicePixelRatio}px system-ui`;
-  ctx.textAlign = "left";
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
   for (const { at, text } of marks) {
     const x = plot.valToPos(at / 1_000, "x", true);
@@ -276,7 +326,12 @@ function drawMarks(plot: uPlot, marks: readonly { at: number; text: string }[], 
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(text.slice(0, 16), x + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
+    const word = text.slice(0, 16);
+    const gap = 4 * devicePixelRatio;
+    // Near the end there is no room on the right of it.
+    const fits = x + gap + ctx.measureText(word).width <= bbox.left + bbox.width;
+    ctx.textAlign = fits ? "left" : "right";
+    ctx.fillText(word, fits ? x + gap : x - gap, bbox.top + 11 * devicePixelRatio);
   }
   ctx.restore();
 }
@@ -295,11 +350,11 @@ function nearest(plot: uPlot, index: number): number | null {
 }
 
 function timeOf(seconds: number): string {
-  const at = new Date(seconds * 1_000);
-  return (clock.value === "utc" ? at.toISOString().slice(11, 19) : at.toTimeString().slice(0, 8)).replace(
-    /:00$/,
-    "",
-  );
+  return seconds % 60 === 0 ? clockTime(seconds * 1_000) : clockSecond(seconds * 1_000);
+}
+
+function dateOf(seconds: number): string {
+  return minuteOf(seconds * 1_000);
 }
 
 function shownOf(value: number | null | undefined, shown: (value: number) => string): string {

@@ -1,8 +1,9 @@
 // Two texts, and what differs: by colour, by sign, and for who listens by a word.
 import { diffLines } from "./diff.ts";
+import { t } from "./text.ts";
 
 const signs = { same: " ", gone: "−", new: "+" } as const;
-const words = { same: "", gone: "before: ", new: "after: " } as const;
+const words = { same: "", gone: `${t("before:")} `, new: `${t("after:")} ` } as const;
 
 export function Diff({ before, after, label }: { before: string; after: string; label: string }) {
   return (

@@ -5,7 +5,9 @@ import { send } from "./api.ts";
 import { startBulk } from "./bulk.tsx";
 import { may } from "./live.ts";
 import { attempt, toast } from "./parts.tsx";
+import { rich } from "./rich.ts";
 import { go } from "./router.ts";
+import { t } from "./text.ts";
 
 /** Its dead jobs. */
 export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
@@ -30,7 +32,7 @@ export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
 export function tryOne(group: ErrorGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
-  void attempt("One of them runs again: see what becomes of it.", () =>
+  void attempt(t("One of them runs again: see what becomes of it."), () =>
     send("POST", `/jobs/${sample}/retry`),
   ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
 }
@@ -44,12 +46,12 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
   openForm({
-    title: "Retry with another input",
-    verb: "Look what that does",
+    title: t("Retry with another input"),
+    verb: t("Look what that does"),
     body: (
       <>
         <label class="field">
-          <span>Patch (JSON)</span>
+          <span>{t("Patch (JSON)")}</span>
           <textarea
             class="input mono"
             name="patch"
@@ -60,20 +62,26 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
           />
         </label>
         <p class="muted small">
-          An object is merged into each input, and null takes a key away. A list is a JSON Patch:{" "}
-          <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code>. Unique keys and lanes
-          stay what they were.
+          {rich(
+            "An object is merged into each input, and null takes a key away. A list is a JSON Patch: {code}. Unique keys and lanes stay what they were.",
+            { code: <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code> },
+          )}
         </p>
       </>
     ),
     run: async (fields) => {
-      const given = fields.json("patch", "patch");
-      if (typeof given !== "object" || given === null) throw new Error("A patch is an object or a list.");
+      const given = fields.json("patch", t("patch"));
+      if (typeof given !== "object" || given === null) throw new Error(t("A patch is an object or a list."));
       patch = given;
       return null;
     },
     then: () => startBulk("retry", deadOf(group), again, patch),
   });
+}
+
+/** Into another queue, where they stay dead. */
+export function moveAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("edit", deadOf(group), again);
 }
 
 export function deleteAll(group: ErrorGroup, again: () => void): void {
@@ -82,27 +90,28 @@ export function deleteAll(group: ErrorGroup, again: () => void): void {
 
 function mayDecide(): boolean {
   if (may("errors:triage")) return true;
-  toast("You may not decide about errors here.", "bad");
+  toast(t("You may not decide about errors here."), "bad");
   return false;
 }
 
 export function resolve(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: "Resolve this error",
-    verb: "Resolve",
+    title: t("Resolve this error"),
+    verb: t("Resolve"),
     body: (
       <>
         <p class="muted">
-          If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay:
-          retry or delete them.
+          {t(
+            "If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay: retry or delete them.",
+          )}
         </p>
         <NoteFields group={group} />
       </>
     ),
     run: async (fields) => {
       await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
-      return "It is resolved.";
+      return t("It is resolved.");
     },
     then: again,
   });
@@ -111,17 +120,17 @@ export function resolve(group: ErrorGroup, again: () => void): void {
 export function ignore(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: "Ignore this error",
-    verb: "Ignore",
+    title: t("Ignore this error"),
+    verb: t("Ignore"),
     body: (
       <>
         <div class="grid two">
-          <Field label="For" name="for" placeholder="good, or 12h, 7d" />
+          <Field label={t("For")} name="for" placeholder={t("good, or 12h, 7d")} />
           <Field
-            label="Until it fails so often more"
+            label={t("Until it fails so often more")}
             name="count"
             inputMode="numeric"
-            placeholder="no matter"
+            placeholder={t("no matter")}
           />
         </div>
         <NoteFields group={group} />
@@ -133,7 +142,7 @@ export function ignore(group: ErrorGroup, again: () => void): void {
         for: fields.text("for"),
         count: fields.number("count"),
       });
-      return "It is ignored.";
+      return t("It is ignored.");
     },
     then: again,
   });
@@ -141,18 +150,18 @@ export function ignore(group: ErrorGroup, again: () => void): void {
 
 export function reopen(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
-  void attempt("It is open again.", () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+  void attempt(t("It is open again."), () => send("POST", `/errors/${group.group}/reopen`)).then(again);
 }
 
 export function note(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: "Note",
-    verb: "Keep",
+    title: t("Note"),
+    verb: t("Keep"),
     body: <NoteFields group={group} />,
     run: async (fields) => {
       await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
-      return "It is noted.";
+      return t("It is noted.");
     },
     then: again,
   });
@@ -170,15 +179,15 @@ function NoteFields({ group }: { group: ErrorGroup }) {
   return (
     <>
       <label class="field">
-        <span>Note</span>
+        <span>{t("Note")}</span>
         <textarea
           class="input short"
           name="note"
           defaultValue={group.note ?? ""}
-          placeholder="For whoever looks next"
+          placeholder={t("For whoever looks next")}
         />
       </label>
-      <Field label="Link" name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
+      <Field label={t("Link")} name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
     </>
   );
 }

@@ -1,47 +1,19 @@
 // Numbers, times and sizes as people read them. Nothing here is negative: clocks of two machines may differ.
-import type { CappedCount } from "../../src/dashboard/contract.ts";
+import { amount } from "./durations.ts";
 import { clock } from "./settings.ts";
+import { language, t, usual } from "./text.ts";
 
-const whole = new Intl.NumberFormat("en");
-
-export function number(n: number): string {
-  return whole.format(n);
-}
-
-export function count({ count: n, more }: CappedCount): string {
-  return more ? `${n >= 1_000 ? `${Math.floor(n / 1_000)}k` : number(n)}+` : number(n);
-}
-
-export function duration(ms: number | null): string {
-  if (ms === null) return "—";
-  const value = Math.max(0, ms);
-  if (value < 1) return value === 0 ? "0 ms" : "< 1 ms";
-  if (value < 1_000) return `${Math.round(value)} ms`;
-  if (value < 60_000) return `${(value / 1_000).toFixed(value < 10_000 ? 1 : 0)} s`;
-  if (value < 3_600_000) return parts(value, 60_000, "min", 1_000, "s");
-  if (value < 86_400_000) return parts(value, 3_600_000, "h", 60_000, "min");
-  return parts(value, 86_400_000, "d", 3_600_000, "h");
-}
-
-/** "1 min 05 s", and "1 min" where nothing is left over. */
-function parts(ms: number, large: number, largeName: string, small: number, smallName: string): string {
-  const rest = Math.floor((ms % large) / small);
-  return `${Math.floor(ms / large)} ${largeName}${rest === 0 ? "" : ` ${pad(rest)} ${smallName}`}`;
-}
-
-/** "50 per min", "1,000 per 10 s". */
-export function rate({ limit, perMs }: { limit: number; perMs: number }): string {
-  const unit = perMs % 1_000 === 0 && perMs < 60_000 ? `${perMs / 1_000} s` : duration(perMs);
-  return `${number(limit)} per ${unit.replace(/^1 (?=\S+$)/, "")}`;
-}
-
-/** What somebody wrote as a rate: "100 per 1m". @throws Error that says how. */
-export function rateOf(text: string | undefined): { limit: number; per: string } | null {
-  if (text === undefined) return null;
-  const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*(\w+)$/.exec(text) ?? [];
-  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
-  return { limit: Number(limit), per };
-}
+export {
+  amount,
+  count,
+  countBeside,
+  duration,
+  number,
+  rate,
+  rateOf,
+  rateWords,
+  written,
+} from "./durations.ts";
 
 function pad(n: number): string {
   return String(n).padStart(2, "0");
@@ -50,46 +22,96 @@ function pad(n: number): string {
 export function ago(at: number | null, now: number): string {
   if (at === null) return "—";
   const ms = now - at;
-  const text = short(Math.abs(ms));
-  if (Math.abs(ms) < 1_000) return "now";
-  return ms >= 0 ? `${text} ago` : `in ${text}`;
+  if (Math.abs(ms) < 1_000) return t("now");
+  const [unit, length] = unitOf(Math.abs(ms));
+  const n = Math.floor(Math.abs(ms) / length);
+  if (!usual) return relative.format(ms >= 0 ? -n : n, unit);
+  return ms >= 0 ? t("{n} ago", { n: amount(n, unit) }) : t("in {n}", { n: amount(n, unit) });
 }
 
-function short(ms: number): string {
-  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min`;
-  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h`;
-  return `${Math.floor(ms / 86_400_000)} d`;
+const relative = new Intl.RelativeTimeFormat(language, { style: "short" });
+
+function unitOf(ms: number): readonly [unit: "second" | "minute" | "hour" | "day", length: number] {
+  if (ms < 60_000) return ["second", 1_000];
+  if (ms < 3_600_000) return ["minute", 60_000];
+  return ms < 86_400_000 ? ["hour", 3_600_000] : ["day", 86_400_000];
 }
 
 export function instant(at: number | null): string {
   if (at === null) return "—";
+  if (usual) return `${plain(at)}${clock.value === "utc" ? " UTC" : ""}`;
+  return dates("medium", "medium", clock.value === "utc" ? "short" : undefined).format(at);
+}
+
+/** As logs have it, in the zone that was chosen: "2026-01-31 12:00:00". */
+function plain(at: number): string {
   const date = new Date(at);
-  if (clock.value === "utc") return `${date.toISOString().replace("T", " ").slice(0, 19)} UTC`;
+  if (clock.value === "utc") return date.toISOString().replace("T", " ").slice(0, 19);
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+type Length = "short" | "medium" | undefined;
+const known = new Map<string, Intl.DateTimeFormat>();
+
+/** As the language has it. Made once each: making one costs more than using it a hundred times. */
+function dates(day: Length, time: Length, zone?: "short"): Intl.DateTimeFormat {
+  const key = `${clock.value} ${day} ${time} ${zone}`;
+  let found = known.get(key);
+  if (found === undefined) {
+    const in_ = clock.value === "utc" ? { timeZone: "UTC" } : {};
+    const style =
+      zone === undefined
+        ? {
+            ...(day === undefined ? {} : { dateStyle: day }),
+            ...(time === undefined ? {} : { timeStyle: time }),
+          }
+        : ({
+            year: "numeric",
+            month: "short",
+            day: "numeric",
+            hour: "2-digit",
+            minute: "2-digit",
+            second: "2-digit",
+            timeZoneName: zone,
+          } as const);
+    known.set(key, (found = new Intl.DateTimeFormat(language, { ...in_, ...style })));
+  }
+  return found;
+}
+
+/** A sentence of the server's with its instant as the page shows instants. The first: what comes after may be quoted. */
+export function atPageTime(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/, (at) => instant(Date.parse(at)));
 }
 
 /** Hour and minute. */
 export function clockTime(at: number): string {
-  return instant(at).slice(11, 16);
+  return usual ? plain(at).slice(11, 16) : dates(undefined, "short").format(at);
+}
+
+/** Hour, minute and second. */
+export function clockSecond(at: number): string {
+  return usual ? plain(at).slice(11, 19) : dates(undefined, "medium").format(at);
+}
+
+/** The day, hour and minute. */
+export function minuteOf(at: number | null): string {
+  if (at === null) return "—";
+  return usual ? plain(at).slice(0, 16) : dates("short", "short").format(at);
 }
 
 export function bytes(n: number | null): string {
   if (n === null) return "—";
-  if (n < 1_024) return `${n} B`;
-  const units = ["kB", "MB", "GB", "TB"];
+  if (n < 1_024) return amount(n, "byte");
+  const units = ["kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
   let value = n;
-  let unit = "B";
+  let unit: (typeof units)[number] = "kilobyte";
   for (const next of units) {
     if (value < 1_024) break;
     value /= 1_024;
     unit = next;
   }
-  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
-}
-
-export function plural(n: number, noun: string): string {
-  return `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
+  return amount(value, unit, { behind: value < 10 ? 1 : 0 });
 }
 
 /** The tail of an id: what differs. */
@@ -97,11 +119,30 @@ export function shortId(id: string): string {
   return id.slice(-12);
 }
 
-/** "2026-01-31 12:00 to 12:05", of `from..to`. */
+/** "2026-01-31 12:00 to 12:05", of `from..to`; "from 2026-01-31 12:00 on", of `>=from`. */
 export function windowText(range: string): string {
   const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(range) ?? [];
-  if (from === undefined || to === undefined) return range;
-  const [begin, end] = [instant(Number(from)), instant(Number(to) + 1)];
+  if (from === undefined || to === undefined) {
+    const [, sign = "", at] = /^(>=|<=|>|<|=)?(\d+)$/.exec(range) ?? [];
+    if (at === undefined) return range;
+    return boundWords(sign, instant(Number(at)));
+  }
+  if (!usual) return dates("short", "medium").formatRange(Number(from), Number(to) + 1);
+  const [begin, end] = [plain(Number(from)), plain(Number(to) + 1)];
+  const zone = clock.value === "utc" ? " UTC" : "";
+  const whole = [begin, end].every((one) => one.slice(16, 19) === ":00");
+  const until = whole ? 16 : 19;
   const sameDay = begin.slice(0, 10) === end.slice(0, 10);
-  return `${begin.slice(0, 16)} to ${sameDay ? end.slice(11, 16) : end.slice(0, 16)}`;
+  return t("{begin} to {end}{zone}", {
+    begin: begin.slice(0, until),
+    end: end.slice(sameDay ? 11 : 0, until),
+    zone,
+  });
+}
+
+function boundWords(sign: string, at: string): string {
+  if (sign === ">=") return t("at or after {at}", { at });
+  if (sign === ">") return t("after {at}", { at });
+  if (sign === "<=") return t("at or before {at}", { at });
+  return sign === "<" ? t("before {at}", { at }) : t("at {at}", { at });
 }

@@ -37,7 +37,7 @@ export function withExpected(graph: Graph, expected: ExpectedSteps | null): Ghos
     else if (over[i] === true) drawn.push(before);
     else {
       const id = `step ${name}`;
-      nodes.push({ id, label: name, kind, state: null, jobId: null, ghost: true });
+      nodes.push({ id, label: name, kind, state: null, jobId: null, seq: null, ghost: true });
       for (const from of before.length === 0 ? [root.id] : before) edges.push({ from, to: id });
       drawn.push([id]);
     }

@@ -1,9 +1,12 @@
 // What a graph is made of, as SVG: nodes, fan-outs with a bar of their states, frames. Everything that can be pressed is
 // beside the others and in none of them, so that each has its own place in the order of the keyboard.
+import { stateWord, stepWord } from "./state-words.ts";
 import { number } from "./format.ts";
 import { countsOf, type Fan, stateOf, worstOf } from "./graph-fans.ts";
 import { type Box, type DrawnFan, type DrawnNode, FAN, framePad } from "./graph-picture.ts";
-import { go } from "./router.ts";
+import { iconPath } from "./icons.tsx";
+import { stateIcon } from "./parts.tsx";
+import { t } from "./text.ts";
 
 /** An element's id must not have spaces. */
 export function elementId(id: string): string {
@@ -30,46 +33,51 @@ function onKeys(own: Readonly<Record<string, () => void>>, along: (key: string) 
 export function Node({
   drawn,
   run,
+  press,
+  chosen,
   toggle,
   along,
 }: {
   drawn: DrawnNode;
   run: "closed" | "opening" | "open" | null;
+  /** Opens its job, or its step; null: there is nothing to open. */
+  press: (() => void) | null;
+  chosen: boolean;
   toggle: () => void;
   along: (key: string) => void;
 }) {
   const { id, node, x, y, width, height } = drawn;
   const state = stateOf(node);
-  const open = (): void => {
-    if (node.jobId !== null) go(`/jobs/${node.jobId}`);
-  };
-  const words = node.ghost ? `${node.kind}, expected from an earlier run` : state;
+  const open = press ?? (() => {});
+  const words = node.ghost
+    ? t("{kind}, expected from an earlier run", { kind: stepWord(node.kind) })
+    : stateWord(state);
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];
   return (
     <>
       <g
         id={elementId(id)}
-        class={`node ${state}`}
+        class={`node ${state} ${chosen ? "chosen" : ""}`}
         transform={`translate(${x} ${y})`}
         tabindex={0}
-        role={node.jobId === null ? "img" : "link"}
-        // A link is called what it shows; a title, where that is not all of it.
-        aria-label={node.jobId === null ? `${label}: ${words}` : undefined}
+        role={node.jobId !== null ? "link" : press === null ? "img" : "button"}
+        // What can be opened is called what it shows; a title, where that is not all of it.
+        aria-label={node.jobId === null && press === null ? `${label}: ${words}` : undefined}
         onClick={open}
         onKeyDown={onKeys({ Enter: open, ...(run === null ? {} : { " ": toggle }) }, along)}
       >
         {shown !== label && (
           <title>
-            {label} {node.kind} · {state}
+            {label} {stepWord(node.kind)} · {stateWord(state)}
           </title>
         )}
         <rect width={width} height={height} rx="8" />
-        <circle class="mark" cx="16" cy="16" r="4.5" />
+        <Mark state={state} x={9} y={9} />
         <text x="28" y="20">
           {shown}
         </text>
         <text class="kind" x="28" y="35">
-          {node.kind} · {state}
+          {stepWord(node.kind)} · {stateWord(state)}
         </text>
       </g>
       {run !== null && (
@@ -80,7 +88,7 @@ export function Node({
           role="button"
           aria-expanded={run !== "closed"}
           aria-busy={run === "opening"}
-          aria-label={`Steps of ${node.label}`}
+          aria-label={t("Steps of {label}", { label: node.label })}
           onClick={toggle}
           onKeyDown={onKeys({ Enter: toggle, " ": toggle }, along)}
         >
@@ -90,6 +98,11 @@ export function Node({
       )}
     </>
   );
+}
+
+/** A state is told by its sign and its word, and by colour besides. */
+function Mark({ state, x, y }: { state: string; x: number; y: number }) {
+  return <path class="mark" transform={`translate(${x} ${y}) scale(0.86)`} d={iconPath(stateIcon(state))} />;
 }
 
 /** A fan-out: one node, or the head of the frame in which its members are. */
@@ -126,7 +139,7 @@ export function FanNode({
       )}
       <rect class="behind" x="5" y="5" width={width - 5} height={height - 5} rx="8" />
       <rect width={width - 5} height={height - 5} rx="8" />
-      <circle class="mark" cx="16" cy="15" r="4.5" />
+      <Mark state={worstOf(fan.members)} x={9} y={8} />
       <text x="28" y="19">
         {label} × {count}
       </text>
@@ -142,7 +155,7 @@ export function FanNode({
 /** How its members are, in words. */
 function wordsOf({ members }: Fan): string {
   return countsOf(members)
-    .map(({ state, count }) => `${number(count)} ${state}`)
+    .map(({ state, count }) => `${number(count)} ${stateWord(state)}`)
     .join(", ");
 }
 

@@ -61,7 +61,7 @@ function OneRun({
   const history = useQuery(
     `flow inside ${job}`,
     (signal) => get<FlowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),
-    { live: !ended.value },
+    ended.value ? {} : { sign: `run:${job}` },
   );
   const graph = history.data?.graph;
   const isOver = over.includes(graph?.nodes[0]?.state);

@@ -1,5 +1,6 @@
 // Layered layout of a directed graph: layers by longest path, order within a layer by the middle of the neighbours, swept a
-// few times. Linear in nodes and edges for each sweep: 1,000 nodes take a few milliseconds (dagre took 7 s). Pure.
+// few times. Linear in nodes and edges for each sweep: 1,000 nodes take a few milliseconds (dagre took 7 s). What is long goes on
+// in a next line, as text does: a chain of 60 in one line would be a thread. Pure.
 /** A node is as large as NODE where it does not say so. */
 export interface LayoutNode {
   readonly id: string;
@@ -13,34 +14,51 @@ export interface LayoutEdge {
 export interface Layout {
   readonly width: number;
   readonly height: number;
-  readonly at: ReadonlyMap<string, { readonly x: number; readonly y: number; readonly layer: number }>;
+  /** `line`: which of the lines it stands in. */
+  readonly at: ReadonlyMap<
+    string,
+    { readonly x: number; readonly y: number; readonly layer: number; readonly line: number }
+  >;
+  /** Where, across them, the lines begin. */
+  readonly lines: readonly number[];
 }
 
 /** Where time goes in the picture. */
 export type Direction = "right" | "down";
 
-/** `along`: between layers; `across`: within one. */
-export const NODE = { width: 168, height: 44, along: 56, across: 18 } as const;
+/** `along`: between layers; `across`: within one; `line`: between lines. */
+export const NODE = { width: 168, height: 44, along: 56, across: 18, line: 36 } as const;
 const sweeps = 6;
 
-/** `column`: a layer with more nodes than this goes on in the next columns of the same layer. */
+/**
+ * `column`: a layer with more nodes than this goes on in the next columns of the same layer. `room`: how long a line may be; a graph of
+ * many layers goes on in the next line.
+ */
 export interface LayoutOptions {
   readonly column?: number;
   readonly along?: number;
+  readonly room?: number;
 }
+
+/** Fewer layers than this stay in one line, which is read at a glance or scrolled once. */
+const manyLayers = 8;
+/** More lines than this are too many to scroll through: then they are longer than the room. */
+const mostLines = 24;
+/** Beside the lines, for the edges from the end of one to the beginning of the next. */
+export const TURN = 24;
 
 export function layout(
   nodes: readonly LayoutNode[],
   edges: readonly LayoutEdge[],
   direction: Direction = "right",
-  { column = 24, along = NODE.along }: LayoutOptions = {},
+  { column = 24, along = NODE.along, room = Infinity }: LayoutOptions = {},
 ): Layout {
   const { out, into } = neighboursOf(nodes, edges);
   const layerOf = layersOf(out, into);
   const layers: number[][] = [];
   for (const [node, layer] of layerOf.entries()) (layers[layer] ??= []).push(node);
   order(layers, layerOf, out, into);
-  return place(nodes, layers, direction, column, along);
+  return place(nodes, layers, direction, { column, along, room });
 }
 
 /** By number: an edge to a node that is not there, or to itself, is passed over. */
@@ -129,8 +147,7 @@ function place(
   nodes: readonly LayoutNode[],
   layers: readonly number[][],
   direction: Direction,
-  most: number,
-  gap: number,
+  { column: most, along: gap, room }: Required<LayoutOptions>,
 ): Layout {
   const right = direction === "right";
   const size = (node: number): { along: number; across: number } => {
@@ -139,30 +156,79 @@ function place(
   };
   const columns = layers.flatMap((layer, depth) => {
     const rows = Math.ceil(layer.length / Math.max(1, Math.ceil(layer.length / most)));
-    const parts: { depth: number; nodes: number[]; across: number }[] = [];
+    const parts: Column[] = [];
     for (let from = 0; from < layer.length; from += rows) {
       const part = layer.slice(from, from + rows);
       const across = part.reduce((sum, node) => sum + size(node).across + NODE.across, -NODE.across);
-      parts.push({ depth, nodes: part, across });
+      parts.push({ depth, nodes: part, across, along: Math.max(...part.map((node) => size(node).along)) });
     }
     return parts;
   });
-  const widest = columns.reduce((found, { across }) => Math.max(found, across), 0);
-  const at = new Map<string, { x: number; y: number; layer: number }>();
-  let column = 0;
-  for (const { depth, nodes: part, across } of columns) {
-    let row = (widest - across) / 2;
-    let thickest = 0;
-    for (const node of part) {
-      at.set(
-        nodes[node]?.id ?? "",
-        right ? { x: column, y: row, layer: depth } : { x: row, y: column, layer: depth },
-      );
-      row += size(node).across + NODE.across;
-      thickest = Math.max(thickest, size(node).along);
+  const lines = linesOf(columns, gap, layers.length < manyLayers ? Infinity : room);
+  const pad = lines.length > 1 ? TURN : 0;
+  const at = new Map<string, { x: number; y: number; layer: number; line: number }>();
+  const starts: number[] = [];
+  let [top, longest] = [0, 0];
+  for (const [line, part] of lines.entries()) {
+    const widest = part.reduce((found, { across }) => Math.max(found, across), 0);
+    starts.push(top);
+    let column = pad;
+    for (const { depth, nodes: those, across, along } of part) {
+      let row = top + (widest - across) / 2;
+      for (const node of those) {
+        at.set(nodes[node]?.id ?? "", {
+          ...(right ? { x: column, y: row } : { x: row, y: column }),
+          layer: depth,
+          line,
+        });
+        row += size(node).across + NODE.across;
+      }
+      column += along + gap;
     }
-    column += thickest + gap;
+    longest = Math.max(longest, column - gap + pad);
+    top += widest + NODE.line;
   }
-  const length = Math.max(0, column - gap);
-  return right ? { at, width: length, height: widest } : { at, width: widest, height: length };
+  const [length, breadth] = [Math.max(0, longest), Math.max(0, top - NODE.line)];
+  return {
+    at,
+    lines: starts,
+    ...(right ? { width: length, height: breadth } : { width: breadth, height: length }),
+  };
+}
+
+interface Column {
+  readonly depth: number;
+  readonly nodes: readonly number[];
+  readonly across: number;
+  readonly along: number;
+}
+
+/** As many columns to a line as there is room for; the columns of one layer stay together. */
+function linesOf(columns: readonly Column[], gap: number, room: number): Column[][] {
+  const whole = columns.reduce((sum, { along }) => sum + along + gap, 0);
+  const most = Math.max(room, whole / mostLines);
+  const lines: Column[][] = [];
+  let length = 0;
+  for (const layer of byDepth(columns)) {
+    const along = layer.reduce((sum, column) => sum + column.along + gap, 0);
+    const line = lines.at(-1);
+    if (line === undefined || length + along - gap > most) {
+      lines.push([...layer]);
+      length = along;
+    } else {
+      line.push(...layer);
+      length += along;
+    }
+  }
+  return lines;
+}
+
+function byDepth(columns: readonly Column[]): Column[][] {
+  const layers: Column[][] = [];
+  for (const column of columns) {
+    const last = layers.at(-1);
+    if (last?.[0]?.depth === column.depth) last.push(column);
+    else layers.push([column]);
+  }
+  return layers;
 }

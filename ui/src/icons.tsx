@@ -1,4 +1,6 @@
 // Icons as paths on a 16 × 16 grid, drawn with the text's colour.
+import { page } from "./settings.ts";
+
 const paths = {
   overview: "M2 9h4v5H2zM10 2h4v12h-4zM6 5h4v9H6z",
   jobs: "M2.5 4h11M2.5 8h11M2.5 12h11",
@@ -20,7 +22,7 @@ const paths = {
   pause: "M5 3v10M11 3v10",
   trash: "M2.5 4.5h11M6 4V2.5h4V4M4 4.5l.6 9h6.8l.6-9",
   stop: "M4 4h8v8H4z",
-  drain: "M2.5 3h11L9.6 8v4.6L6.4 14V8z",
+  drain: "M8 1.8c2.7 3.2 4.2 5.3 4.2 7.6a4.2 4.2 0 0 1-8.4 0C3.8 7.1 5.3 5 8 1.8z",
   plus: "M8 3v10M3 8h10",
   copy: "M5.5 5.5h8v8h-8zM3 10.5H2.5v-8h8V3",
   sun: "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.1 1.1M11.9 11.9 13 13M13 3l-1.1 1.1M4.1 11.9 3 13",
@@ -36,9 +38,15 @@ const paths = {
   gear: "M8 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5zM8 1.5v2M8 12.5v2M1.5 8h2M12.5 8h2M3.4 3.4l1.4 1.4M11.2 11.2l1.4 1.4M12.6 3.4l-1.4 1.4M4.8 11.2l-1.4 1.4",
   star: "M8 2l1.8 3.8 4.2.5-3.1 2.9.8 4.1L8 11.3l-3.7 2 .8-4.1L2 6.3l4.2-.5z",
   download: "M8 2v8M4.8 7 8 10.2 11.2 7M2.5 13.5h11",
+  layers: "M8 2 14 5 8 8 2 5zM2.5 8.2 8 11l5.5-2.8M2.5 11.2 8 14l5.5-2.8",
   columns: "M2.5 3h11v10h-11zM6.2 3v10M9.8 3v10",
 } as const;
 export type IconName = keyof typeof paths;
+
+/** For pictures that are drawn as a whole. */
+export function iconPath(name: IconName): string {
+  return paths[name];
+}
 
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
@@ -60,12 +68,15 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 }
 
 export function Logo() {
+  const own = page.brand?.logo ?? null;
+  // The name stands beside it.
+  if (own !== null) return <img src={own} alt="" width="24" height="24" />;
   return (
     <svg width="24" height="24" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
-      <rect width="32" height="32" rx="8" fill="#4f46e5" />
+      <rect width="32" height="32" rx="8" fill="var(--accent-fill)" />
       <path
         d="M10 7.5v17M22 7.5v17M10 16h12"
-        stroke="#fff"
+        stroke="var(--on-accent)"
         stroke-width="4"
         stroke-linecap="round"
         fill="none"

@@ -2,18 +2,27 @@
 import { Choice, openForm } from "./actions.tsx";
 import { call, type Params, query } from "./api.ts";
 import { download } from "./download.ts";
+import { rich } from "./rich.ts";
+import { t } from "./text.ts";
 
 export function exportDialog(asked: Params, total: string | null, words: string): void {
   openForm({
-    title: "Export",
-    verb: "Export",
+    title: t("Export"),
+    verb: t("Export"),
     body: (
       <>
         <p>
-          {total === null ? "All" : `All ${total}`} <b>{words}</b>, newest first, with their input. What is
-          redacted here is redacted in the file.
+          {total === null
+            ? rich(
+                "All {words}, newest first, with their input. What is redacted here is redacted in the file.",
+                { words: <b>{words}</b> },
+              )
+            : rich(
+                "All {total} {words}, newest first, with their input. What is redacted here is redacted in the file.",
+                { total, words: <b>{words}</b> },
+              )}
         </p>
-        <Choice label="Format" name="format" value="ndjson" options={["ndjson", "csv"]} />
+        <Choice label={t("Format")} name="format" value="ndjson" options={["ndjson", "csv"]} />
       </>
     ),
     run: async (fields) => {
@@ -23,7 +32,7 @@ export function exportDialog(asked: Params, total: string | null, words: string)
         await response.blob(),
         `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`,
       );
-      return "The file is yours.";
+      return t("The file is yours.");
     },
   });
 }

@@ -1,12 +1,15 @@
 // What else there is beside the filter: queues and names with their counts, to be chosen by a click; and how many attempts
-// ended lately, where the minutes that workers wrote down can say so.
+// ended lately, or in the filter's own time, where the minutes that workers wrote down can say so.
 import { useSignal } from "@preact/signals";
 import type { FacetValue, JobFacets, Series } from "../../src/dashboard/contract.ts";
 import { get } from "./api.ts";
 import { BrushedBars } from "./bars.tsx";
-import { count, instant } from "./format.ts";
+import { count, duration, windowText, minuteOf, clockTime } from "./format.ts";
 import type { ListFilter } from "./job-filter.ts";
+import { stretchOf, stripOf } from "./job-strip.ts";
+import { now, skew } from "./parts.tsx";
 import { href, params, path, setParams } from "./router.ts";
+import { t } from "./text.ts";
 import { useQuery } from "./use-query.ts";
 
 const few = 8;
@@ -14,26 +17,28 @@ const few = 8;
 export function Facets({ facets: data, filter }: { facets: JobFacets; filter: ListFilter }) {
   if (filter["ids"] !== undefined) return null;
   const rows = [
-    ["queue", "Queue", data.queues],
-    ["name", "Kind", data.names],
+    ["queue", t("Queue"), data.queues, t("Queues among these jobs")],
+    ["name", t("Kind"), data.names, t("Kinds among these jobs")],
   ] as const;
-  // Where there is nothing else to choose, the list says it all; a stretch that was chosen can be chosen anew.
+  // Where there is nothing else to choose, the list says it all.
   const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
-  if (alike && filter["ended"] === undefined) return null;
   return (
     <div class="facets">
-      <div class="values">
-        {rows.map(([name, label, values]) => (
-          <Facet
-            key={name}
-            name={name}
-            label={label}
-            values={values}
-            chosen={filter[name]?.split(",") ?? []}
-          />
-        ))}
-      </div>
-      <Strip filter={filter} />
+      {!alike && (
+        <div class="values">
+          {rows.map(([name, label, values, among]) => (
+            <Facet
+              key={name}
+              name={name}
+              label={label}
+              among={among}
+              values={values}
+              chosen={filter[name]?.split(",") ?? []}
+            />
+          ))}
+        </div>
+      )}
+      <Attempts filter={filter} />
     </div>
   );
 }
@@ -48,11 +53,13 @@ function withChosen(values: readonly FacetValue[], chosen: string | undefined): 
 function Facet({
   name,
   label,
+  among,
   values,
   chosen,
 }: {
   name: string;
   label: string;
+  among: string;
   values: readonly FacetValue[];
   chosen: readonly string[];
 }) {
@@ -60,7 +67,7 @@ function Facet({
   const known = withChosen(values, chosen.join(","));
   const top = all.value ? known : known.filter(({ value }, i) => i < few || chosen.includes(value));
   return (
-    <nav class="facet" aria-label={`${label}s among these jobs`}>
+    <nav class="facet" aria-label={among}>
       <span class="muted small">{label}</span>
       {top.map((one) => {
         const on = chosen.includes(one.value);
@@ -70,7 +77,7 @@ function Facet({
             class={`value ${on ? "on" : ""}`}
             href={toggled(name, one.value, chosen)}
             aria-current={on ? "true" : undefined}
-            title={on ? `Without ${one.value}` : `Only ${one.value}`}
+            title={on ? t("Without {one}", { one: one.value }) : t("Only {one}", { one: one.value })}
           >
             <span class="clip">{one.value}</span> <span class="n">{count(one)}</span>
           </a>
@@ -78,7 +85,7 @@ function Facet({
       })}
       {known.length > top.length && (
         <button type="button" class="button quiet small" onClick={() => (all.value = true)}>
-          {known.length - top.length} more
+          {t("{known} more", { known: known.length - top.length })}
         </button>
       )}
     </nav>
@@ -96,28 +103,38 @@ function toggled(name: string, value: string, chosen: readonly string[]): string
 }
 
 /** Attempts by the minute. Minutes know queue and name; beside any other filter they would tell of other jobs. */
-function Strip({ filter }: { filter: ListFilter }) {
+function Attempts({ filter }: { filter: ListFilter }) {
   const simple = Object.entries(filter).every(
     ([name, value]) =>
-      name === "state" || name === "ended" || ((name === "queue" || name === "name") && !value.includes(",")),
+      ["state", "ended", "since"].includes(name) ||
+      ((name === "queue" || name === "name") && !value.includes(",")),
   );
-  const { queue, name } = filter;
+  const { queue, name, since, ended } = filter;
   const query = useQuery(
-    `strip ${queue ?? ""} ${name ?? ""} ${simple}`,
-    (signal) => (simple ? get<Series>("/series", { queue, name }, signal) : Promise.resolve(null)),
-    { live: true },
+    `strip ${queue ?? ""} ${name ?? ""} ${since ?? ""} ${ended ?? ""} ${simple}`,
+    (signal) =>
+      simple
+        ? get<Series>("/series", { queue, name, ...stretchOf(filter, Date.now() + skew.peek()) }, signal)
+        : Promise.resolve(null),
+    { sign: "overview" },
   );
-  const series = query.data;
-  if (!simple || series === null || series.at.length === 0) return null;
-  const bad = series.dead.map((n, i) => n + (series.retried[i] ?? 0));
-  const sums = series.done.map((n, i) => n + (bad[i] ?? 0));
+  if (!simple || query.data === null || query.data.at.length === 0) return null;
+  const { at, stepMs, sums, bad } = stripOf(query.data);
   if (sums.every((n) => n === 0)) return null;
-  const begin = (i: number): number => series.at[i] ?? 0;
-  const end = (i: number): number => begin(i) + series.stepMs - 1;
+  const begin = (i: number): number => at[i] ?? 0;
+  const end = (i: number): number => begin(i) + stepMs - 1;
   const range = (from: number, to: number): void =>
     setParams({ ended: `${begin(from)}..${end(to)}`, cursor: null });
-  const [low = Number.NaN, top = Number.NaN] = (filter.ended ?? "").split("..").map(Number);
-  const chosen = series.at.flatMap((at, i) => (at >= low && end(i) <= top ? [i] : []));
+  const [low = Number.NaN, top = Number.NaN] = (ended ?? "").split("..").map(Number);
+  const chosen = at.flatMap((from, i) => (from >= low && end(i) <= top ? [i] : []));
+  const first = begin(0);
+  const last = end(at.length - 1);
+  const long = last - first > 24 * 3_600_000;
+  // What is up to now is named by how long that is.
+  const recent = last > now.peek() - 2 * stepMs;
+  const when = recent
+    ? t("in the last {last}", { last: duration(roughly(last + 1 - first)) })
+    : windowText(`${first}..${last}`);
   return (
     <figure class="lately">
       <BrushedBars
@@ -125,14 +142,28 @@ function Strip({ filter }: { filter: ListFilter }) {
         bad={bad}
         looks="calm"
         height={34}
-        label="Attempts that ended, by the minute, in the last hour; failed ones in red"
-        name={(i) => instant(series.at[i] ?? null).slice(11, 16)}
+        label={t("Attempts that ended, each bar {stepMs}, {when}; failed ones in red", {
+          stepMs: duration(stepMs),
+          when,
+        })}
+        name={(i) => (long ? minuteOf(at[i] ?? null) : clockTime(at[i] ?? 0))}
         chosen={chosen.length === 0 ? null : { low: chosen[0] ?? 0, top: chosen.at(-1) ?? 0 }}
         lead={{ range, point: (i) => range(i, i) }}
       />
       <figcaption class="muted small">
-        Attempts ended in the last hour; choose a stretch to see what ended in it
+        {since === undefined
+          ? t("Attempts ended {when}; choose a stretch to see what ended in it", { when })
+          : t(
+              "Attempts ended {when}, also of jobs that were created before; choose a stretch to see what ended in it",
+              { when },
+            )}
       </figcaption>
     </figure>
   );
+}
+
+/** To whole or half hours: the minutes at both ends are whole ones, so that an hour is 61. */
+function roughly(ms: number): number {
+  const unit = ms > 3 * 3_600_000 ? 3_600_000 : 1_800_000;
+  return Math.round(ms / unit) * unit;
 }

@@ -1,7 +1,12 @@
 // Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
-import { parseSearch, wordOf } from "../../src/policy/words.ts";
+import { idPart } from "../../src/policy/id-part.ts";
+import { INSTANT_HELP, instantOf, WINDOW_HELP, windowDates, windowOf } from "../../src/policy/instant.ts";
+import { spanMs } from "../../src/policy/duration.ts";
+import { inQuotesOf, parseSearch, SEARCH_WORDS, wordOf } from "../../src/policy/words.ts";
 import type { BulkVerb, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
-import type { Params } from "./api.ts";
+import type { Params } from "./params.ts";
+import { quoted } from "./shell.ts";
+import { t } from "./text.ts";
 
 /** The filter as the address has it: each part by its parameter. */
 export type ListFilter = Readonly<Record<string, string>>;
@@ -13,6 +18,9 @@ export const CHIPS = [
   "name",
   "lane",
   "key",
+  "workflow",
+  "batch",
+  "trace",
   "errorGroup",
   "error",
   "attempt",
@@ -38,20 +46,126 @@ export function filterOf(params: URLSearchParams): ListFilter {
   return chosen;
 }
 
-/** What is typed into the search, as parameters of the address. Of what is said twice the last holds, but of payloads all. */
-export function searchParams(typed: string, now: number): Record<string, string> {
-  const { params, text } = parseSearch(typed);
+/** What is typed into the search, read. */
+export interface Typed {
+  /** As parameters of the address. Of what is said twice the last holds, but of payloads all. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Parts of ids, such as the ends that lists show: whose they are is for the server to say. */
+  readonly parts: readonly string[];
+  /** What could be a part of an id, and is text if no id has it. */
+  readonly perhaps: string | null;
+  /** What cannot be read: then nothing is searched, because it would be for something else. */
+  readonly problem: {
+    readonly message: string;
+    /** What to type for a search by the text as it stands; null: that is not what anybody meant. */
+    readonly asText: string | null;
+  } | null;
+}
+
+/** Alone and as long, it is the end of an id; other lengths may be numbers or words as well. */
+const shownEnd = /^[0-9a-f]{12}$/i;
+const leastDigits = 8;
+const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export function readSearch(typed: string, now: number): Typed {
+  const { params, text, unknown } = parseSearch(typed);
   const found: Record<string, string> = {};
+  const parts: string[] = [];
+  const wrong = (message: string, asText: string | null = null): Typed => ({
+    params: {},
+    parts: [],
+    perhaps: null,
+    problem: { message, asText },
+  });
+  if (unknown.length > 0)
+    return wrong(
+      `There is no word ${unknown.map((word) => `${word}:`).join(", ")}. ${meant(unknown[0] ?? "")}`.trimEnd(),
+      inQuotesOf(typed.trim()),
+    );
   for (const [param, values] of Object.entries(params)) {
     const last = values.at(-1) ?? "";
+    const refused = refusal(param, values);
+    if (refused !== null) return wrong(refused);
     if (param === SEVERAL) found[param] = values.join("\n");
-    else if (param === "since" || param === "until") found[param] = String(instantOf(last, now));
-    else if (param === "state" || param === "queue" || param === "name" || param === "ids")
-      found[param] = values.join(",");
+    else if (param === "since" || param === "until") {
+      const at = instantOf(last, now);
+      if (at === null)
+        return wrong(t("{param}: takes {INSTANT_HELP}, and not {last}.", { param, INSTANT_HELP, last }));
+      found[param] = String(at);
+    } else if (param === "ended") {
+      const window = windowOf(last, now);
+      if (window === null)
+        return wrong(t("ended: takes {WINDOW_HELP}, and not {last}.", { WINDOW_HELP, last }));
+      found[param] = window;
+    } else if (param === "ids") {
+      const given = values.flatMap((value) => value.split(","));
+      const bad = given.find((one) => idPart(one) === null);
+      if (bad !== undefined)
+        return wrong(
+          t(
+            "id: takes an id, or 4 digits at least of its beginning or its end (lists show the last 12), and not {bad}.",
+            { bad },
+          ),
+        );
+      parts.push(...given.filter((one) => !id.test(one)));
+      found[param] = given.filter((one) => id.test(one)).join(",");
+    } else if (param === "state" || param === "queue" || param === "name") found[param] = values.join(",");
     else found[param] = last;
   }
-  if (text !== "") found["search"] = text;
-  return found;
+  // In quotes it is text.
+  const bare = typed.includes('"') ? "" : text;
+  if (shownEnd.test(bare)) parts.push(bare);
+  else if (text !== "") found["search"] = text;
+  const perhaps = found["search"] === bare && (idPart(bare)?.digits ?? 0) >= leastDigits ? bare : null;
+  return { params: found, parts: parts.map((one) => one.toLowerCase()), perhaps, problem: null };
+}
+
+/** Every state there is, or this does not compile. */
+const states: Readonly<Record<JobState, true>> = {
+  scheduled: true,
+  ready: true,
+  running: true,
+  waiting: true,
+  done: true,
+  dead: true,
+  cancelled: true,
+};
+const sign = /^(>=|<=|>|<|=)?/;
+
+/** What the server would refuse of a word that there is. */
+function refusal(param: string, values: readonly string[]): string | null {
+  const last = values.at(-1) ?? "";
+  const bounds = last.includes("..") ? last.split("..") : [last.replace(sign, "")];
+  if (param === "state") {
+    const bad = values.flatMap((value) => value.split(",")).find((one) => !Object.hasOwn(states, one));
+    if (bad !== undefined)
+      return t("state: takes {states}, and not {bad}.", { states: Object.keys(states).join(", "), bad });
+  }
+  if (param === "attempt" && !bounds.every((one) => /^\d{1,16}$/.test(one)))
+    return t("attempt: takes a whole number such as 3, >3, <=3 or 3..5, and not {last}.", { last });
+  if ((param === "age" || param === "run") && !bounds.every((one) => spanMs(one) >= 0))
+    return t("{param}: takes a time such as >5m, <10s or 1h..2h, and not {last}.", { param, last });
+  return null;
+}
+
+/** "Did you mean queue:?", where a word is near. */
+function meant(unknown: string): string {
+  const near = SEARCH_WORDS.find(({ word }) => oneSlip(unknown.toLowerCase(), word));
+  if (unknown.toLowerCase() === "payload") return t("A value in the input has its path: payload.user.id:42.");
+  return near === undefined ? "" : t("Did you mean {word}:?", { word: near.word });
+}
+
+/** One letter more, less, other, or two that changed places. */
+function oneSlip(given: string, word: string): boolean {
+  let from = 0;
+  while (from < word.length && given[from] === word[from]) from += 1;
+  const [left, right] = [given.slice(from), word.slice(from)];
+  return (
+    left.slice(1) === right ||
+    left === right.slice(1) ||
+    left.slice(1) === right.slice(1) ||
+    (left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2))
+  );
 }
 
 /** A part as it would be typed, for its chip. */
@@ -59,15 +173,6 @@ export function chipText(param: string, value: string): { name: string; text: st
   const typed = wordOf(param, value);
   const at = typed.indexOf(":");
   return { name: typed.slice(0, at), text: typed.slice(at + 1).replaceAll('"', "") };
-}
-
-/** "2h" ago, or a date. */
-function instantOf(text: string, now: number): number {
-  const match = /^(\d+)(m|min|h|d)$/.exec(text);
-  const units: Readonly<Record<string, number>> = { m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
-  if (match !== null) return now - Number(match[1]) * (units[match[2] ?? "m"] ?? 0);
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? now : date;
 }
 
 /** Parameters as a bulk action's filter. */
@@ -95,6 +200,9 @@ export function filterJson(asked: Params): FilterJson {
     ...list("name"),
     ...one("lane"),
     ...one("key"),
+    ...one("workflow"),
+    ...one("batch"),
+    ...one("trace"),
     ...one("errorGroup"),
     ...one("search"),
     ...one("error"),
@@ -144,17 +252,26 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
   if (verb === "purge") return ["holdfast", "queues", "purge", filter.queue?.[0] ?? ""];
   const parts = ["holdfast", "jobs", verb === "run-now" ? "run" : verb];
   if (filter.ids !== undefined) {
-    if (verb === "list") return ["holdfast", "jobs", "show", filter.ids[0] ?? ""];
+    if (verb === "list")
+      return filter.ids.length === 1
+        ? ["holdfast", "jobs", "show", ...filter.ids]
+        : [...parts, "--where", `id:${filter.ids.join(",")}`];
     return [...parts, ...filter.ids];
   }
   const add = (option: string, value: string | undefined): void => {
-    if (value !== undefined) parts.push(`--${option}`, value);
+    if (value === undefined) return;
+    // What begins with a dash would be taken for another option.
+    if (value.startsWith("-")) parts.push(`--${option}=${value}`);
+    else parts.push(`--${option}`, value);
   };
   add("state", filter.state?.join(","));
   add("queue", filter.queue?.join(","));
   add("name", filter.name?.join(","));
   add("lane", filter.lane);
   add("key", filter.key);
+  add("workflow", filter.workflow);
+  add("batch", filter.batch);
+  add("trace", filter.trace);
   add("error", filter.errorGroup);
   add("search", filter.search);
   add("since", filter.since === undefined ? undefined : new Date(filter.since).toISOString());
@@ -164,13 +281,9 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
     const value = filter[param];
     return value === undefined ? [] : [wordOf(param, value)];
   });
+  if (filter.ended !== undefined) words.push(wordOf("ended", windowDates(filter.ended)));
   if (filter.error !== undefined) words.push(wordOf("error", filter.error));
   words.push(...(filter.payload ?? []).map((value) => wordOf("payload", value)));
   add("where", words.length === 0 ? undefined : words.join(" "));
   return parts;
-}
-
-/** For a POSIX shell: whatever is not plainly harmless stands in single quotes. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -3,10 +3,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LogList } from "../../src/dashboard/contract.ts";
 import { get } from "./api.ts";
-import { instant, number, plural } from "./format.ts";
+import { instant, number, clockSecond } from "./format.ts";
 import { Empty, Loaded } from "./parts.tsx";
 import { params, setParams } from "./router.ts";
 import { Panel } from "./table.tsx";
+import { t } from "./text.ts";
 import { useQuery } from "./use-query.ts";
 
 const levels = ["trace", "debug", "info", "warn", "error"] as const;
@@ -18,7 +19,7 @@ export function JobLog({ id }: { id: string }) {
   const asked = { level: level === "trace" ? null : level, search };
   const key = JSON.stringify([id, asked]);
   const query = useQuery(`log ${key}`, (signal) => get<LogList>(`/jobs/${id}/log`, asked, signal), {
-    live: true,
+    sign: `log:${id}`,
   });
   const typed = useRef<ReturnType<typeof setTimeout> | null>(null);
   useEffect(
@@ -31,18 +32,21 @@ export function JobLog({ id }: { id: string }) {
   const filtered = level !== "trace" || search !== "";
   return (
     <Panel
-      title="Log"
+      title={t("Log")}
       note={
         query.data === null
           ? ""
           : filtered
-            ? `${number(query.data.matched)} of ${plural(query.data.kept, "line")}`
-            : plural(query.data.kept, "line")
+            ? t("{matched} of {kept, plural, one {# line} other {# lines}}", {
+                matched: number(query.data.matched),
+                kept: query.data.kept,
+              })
+            : t("{kept, plural, one {# line} other {# lines}}", { kept: query.data.kept })
       }
       tools={
         <>
           <label class="row tight small">
-            <span class="hidden-text">Level</span>
+            <span class="hidden-text">{t("Level")}</span>
             <select
               class="input"
               value={level}
@@ -52,7 +56,7 @@ export function JobLog({ id }: { id: string }) {
             >
               {levels.map((one) => (
                 <option key={one} value={one}>
-                  {one === "trace" ? "all levels" : `${one} and louder`}
+                  {one === "trace" ? t("all levels") : t("{one} and louder", { one })}
                 </option>
               ))}
             </select>
@@ -60,8 +64,8 @@ export function JobLog({ id }: { id: string }) {
           <input
             class="input log-find"
             type="search"
-            aria-label="Text in the log"
-            placeholder="Find in the log"
+            aria-label={t("Text in the log")}
+            placeholder={t("Find in the log")}
             defaultValue={search}
             spellcheck={false}
             onInput={(event) => {
@@ -78,8 +82,12 @@ export function JobLog({ id }: { id: string }) {
           if (log.kept === 0) return <NoLog />;
           if (log.matched === 0)
             return (
-              <Empty icon="search" title="No line matches">
-                <p>{plural(log.kept, "line")} of this job are kept.</p>
+              <Empty icon="search" title={t("No line matches")}>
+                <p>
+                  {t("{kept, plural, one {# line} other {# lines}} of this job are kept.", {
+                    kept: log.kept,
+                  })}
+                </p>
               </Empty>
             );
           const lines = before === null ? log.lines : merged(before.lines, log.lines);
@@ -97,7 +105,7 @@ export function JobLog({ id }: { id: string }) {
                       })
                     }
                   >
-                    Earlier lines
+                    {t("Earlier lines")}
                   </button>
                 </div>
               )}
@@ -112,24 +120,24 @@ export function JobLog({ id }: { id: string }) {
 
 function Lines({ lines }: { lines: LogList["lines"] }) {
   return (
-    <div class="scroll log" tabIndex={0} role="region" aria-label="Lines of the log">
+    <div class="scroll log" tabIndex={0} role="region" aria-label={t("Lines of the log")}>
       <table>
         <thead class="hidden-text">
           <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Level</th>
-            <th scope="col">Attempt</th>
-            <th scope="col">Message</th>
+            <th scope="col">{t("Time")}</th>
+            <th scope="col">{t("Level")}</th>
+            <th scope="col">{t("Attempt")}</th>
+            <th scope="col">{t("Message")}</th>
           </tr>
         </thead>
         <tbody>
           {lines.map((line) => (
             <tr key={line.id} class={line.level}>
               <td class="muted nowrap" title={instant(line.at)}>
-                {instant(line.at).slice(11, 19)}.{String(line.at % 1_000).padStart(3, "0")}
+                {clockSecond(line.at)}.{String(line.at % 1_000).padStart(3, "0")}
               </td>
               <td class="level">{line.level}</td>
-              <td class="muted nowrap medium-only" title="Attempt">
+              <td class="muted nowrap medium-only" title={t("Attempt")}>
                 #{line.attempt}
               </td>
               <td class="said">
@@ -146,8 +154,10 @@ function Lines({ lines }: { lines: LogList["lines"] }) {
 
 function NoLog() {
   return (
-    <Empty icon="audit" title="Nothing was kept">
-      <p>Its handler said nothing with ctx.log, or its worker does not keep what is said. Ask for it:</p>
+    <Empty icon="audit" title={t("Nothing was kept")}>
+      <p>
+        {t("Its handler said nothing with ctx.log, or its worker does not keep what is said. Ask for it:")}
+      </p>
       <pre class="code">{`const hf = await open(url, { jobLog: true });`}</pre>
     </Empty>
   );

@@ -1,73 +1,90 @@
-// The pages of a list of jobs. The first follows the changes; a list that somebody works in does not jump under the hand,
-// and says that there are changes instead.
-import { useSignal, type ReadonlySignal } from "@preact/signals";
+// The rows of a list of jobs on a screen: asked for when it opens; the first of them are told by the live stream, and the others in
+// sight are looked at when something has changed, as often as the settings say. What a look does to the rows is in job-rows.ts.
+import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { JobLine, JobList } from "../../src/dashboard/contract.ts";
-import { get, type Params } from "./api.ts";
-import { live, version } from "./live.ts";
-
-const pageSize = 50;
-const soonestMs = 1_900;
-const mostOnward = 10;
+import type { JobList } from "../../src/dashboard/contract.ts";
+import { get, locked, type Params, query } from "./api.ts";
+import { HEAD, JobRows, type Rows } from "./job-rows.ts";
+import { live } from "./live.ts";
+import { refresh } from "./settings.ts";
+import { follow } from "./topics.ts";
 
 export interface JobPages {
-  readonly jobs: ReadonlySignal<readonly JobLine[]>;
-  /** Null until the first page is there. */
-  readonly next: ReadonlySignal<{ readonly cursor: string | null; readonly cut: boolean } | null>;
-  readonly error: ReadonlySignal<Error | null>;
-  readonly loading: ReadonlySignal<boolean>;
-  readonly stale: ReadonlySignal<boolean>;
+  readonly rows: ReadonlySignal<Rows>;
   readonly more: () => void;
   readonly again: () => void;
 }
 
-/** `busy`: whether somebody works in the list. */
-export function useJobPages(asked: Params, busy: () => boolean): JobPages {
-  const jobs = useSignal<readonly JobLine[]>([]);
-  const next = useSignal<{ cursor: string | null; cut: boolean } | null>(null);
-  const error = useSignal<Error | null>(null);
-  const loading = useSignal(true);
-  const stale = useSignal(false);
-  const loadedAt = useRef(Date.now());
+/** What a topic may have behind its question mark. */
+const longestFilter = 1_000;
 
-  const load = (cursor: string | null, onward = mostOnward): void => {
-    loading.value = true;
-    get<JobList>("/jobs", { ...asked, limit: pageSize, cursor }).then(
-      (page) => {
-        jobs.value = cursor === null ? page.jobs : [...jobs.value, ...page.jobs];
-        next.value = { cursor: page.cursor, cut: page.cut };
-        error.value = null;
-        loading.value = false;
-        if (cursor === null) stale.value = false;
-        // A search that stopped on the way goes on by itself until there is something to look at.
-        if (page.cut && onward > 0 && jobs.peek().length < pageSize) load(page.cursor, onward - 1);
-      },
-      (failure: unknown) => {
-        error.value = failure as Error;
-        loading.value = false;
-      },
-    );
-  };
-  useEffect(() => load(null), []);
-  useEffect(
-    () =>
-      version.subscribe(() => {
-        if (!live.peek() || next.peek() === null) return;
-        if (busy() || jobs.peek().length > pageSize) stale.value = true;
-        else if (Date.now() - loadedAt.current > soonestMs) {
-          loadedAt.current = Date.now();
-          load(null);
-        }
-      }),
-    [],
+/** `inSight`: the ids of the rows that are in the page now. */
+export function useJobPages(asked: Params, inSight: () => readonly string[]): JobPages {
+  const kept = useRef<JobRows | null>(null);
+  kept.current ??= new JobRows(
+    (wanted, signal) => get<JobList>("/jobs", "ids" in wanted ? wanted : { ...asked, ...wanted }, signal),
+    (now) => (rows.value = now),
   );
-  return {
-    jobs,
-    next,
-    error,
-    loading,
-    stale,
-    more: () => load(next.peek()?.cursor ?? null),
-    again: () => load(null),
-  };
+  const pages = kept.current;
+  const rows = useSignal<Rows>(pages.now);
+  useEffect(() => {
+    pages.first();
+    return () => pages.close();
+  }, []);
+  // What was refused is not followed: it would be refused again.
+  const there = useComputed(() => rows.value.next !== null).value;
+  useEffect(() => {
+    if (!there) return undefined;
+    const filter = query({ ...asked, limit: HEAD }).slice(1);
+    const topic = filter.length > longestFilter ? null : `jobs?${filter}`;
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    let lookedAt = Date.now();
+    let head: JobList | null = null;
+    let looking = false;
+    let over = false;
+    const look = async (): Promise<void> => {
+      timer = null;
+      // One at a time: what is told meanwhile waits for the next.
+      if (!live.peek() || locked.peek() || looking) return;
+      lookedAt = Date.now();
+      const told = head;
+      head = null;
+      looking = true;
+      await pages.look(inSight(), told);
+      looking = false;
+      if (head !== null && !over) soon();
+    };
+    const soon = (): void => {
+      if (!live.peek()) return;
+      timer ??= setTimeout(
+        () => void look(),
+        Math.max(0, Number(refresh.peek()) * 1_000 - (Date.now() - lookedAt)),
+      );
+    };
+    const offs = [
+      follow("overview", {
+        value: (_value, how) => {
+          // Of the first rows the list's own topic tells.
+          if (how !== "age" && (topic === null || rows.peek().jobs.length > HEAD)) soon();
+        },
+        ask: soon,
+      }),
+    ];
+    if (topic !== null)
+      offs.push(
+        follow(topic, {
+          value: (value) => {
+            head = value as unknown as JobList;
+            soon();
+          },
+          ask: soon,
+        }),
+      );
+    return () => {
+      over = true;
+      for (const off of offs) off();
+      if (timer !== null) clearTimeout(timer);
+    };
+  }, [there]);
+  return { rows, more: () => pages.more(), again: () => pages.first() };
 }

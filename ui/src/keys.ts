@@ -41,7 +41,8 @@ export function startKeys(palette: () => void): void {
     if (shortcuts.value === "off" && event.key !== "Escape") return;
     const chord = pending !== null && Date.now() < pendingUntil ? `${pending} ${event.key}` : event.key;
     pending = null;
-    const run = handlers.get(chord)?.at(-1) ?? handlers.get(event.key)?.at(-1);
+    // What follows g is a place or nothing: never the key's own action.
+    const run = handlers.get(chord)?.at(-1);
     if (event.key === "g" && chord === "g") {
       pending = "g";
       pendingUntil = Date.now() + 1_200;

@@ -3,6 +3,12 @@
 import type { Chart as ChartOf } from "./chart.tsx";
 import { lazily } from "./lazy.tsx";
 
+/** An instant with a word, such as a deploy. */
+export interface Mark {
+  readonly at: number;
+  readonly text: string;
+}
+
 export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
   async () => (await import("./chart.tsx")).Chart,
   ({ lines }) => {

@@ -1,7 +1,20 @@
-// What a job's page fetches after it: the graph (the steps' table says the same where it does not load), and the log.
+// What a job's page fetches after it: its body, the graph (the steps' table says the same where it does not load), the log, what
+// was done to it, and the menu that copies it.
+import type { CopyAs as CopyAsOf } from "./copy-as.tsx";
 import type { GraphView as GraphViewOf } from "./graph-view.tsx";
+import type { Details as DetailsOf } from "./job-details.tsx";
 import type { JobLog as JobLogOf } from "./job-log.tsx";
 import { lazily } from "./lazy.tsx";
+import type { RunLines as RunLinesOf } from "./run-lines.tsx";
+import type { JobEvents as JobEventsOf } from "./screens/audit.tsx";
+import { t } from "./text.ts";
+
+const panel = (label: string) => () => <section class="panel" aria-busy="true" aria-label={label} />;
+
+export const Details = lazily<Parameters<typeof DetailsOf>[0]>(
+  async () => (await import("./job-details.tsx")).Details,
+  panel(t("Timeline")),
+);
 
 export const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
   async () => (await import("./graph-view.tsx")).GraphView,
@@ -10,5 +23,20 @@ export const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
 
 export const JobLog = lazily<Parameters<typeof JobLogOf>[0]>(
   async () => (await import("./job-log.tsx")).JobLog,
-  () => <section class="panel" aria-busy="true" aria-label="Log" />,
+  panel(t("Log")),
+);
+
+export const JobEvents = lazily<Parameters<typeof JobEventsOf>[0]>(
+  async () => (await import("./screens/audit.tsx")).JobEvents,
+  panel(t("Events")),
+);
+
+export const RunLines = lazily<Parameters<typeof RunLinesOf>[0]>(
+  async () => (await import("./run-lines.tsx")).RunLines,
+  panel(t("History")),
+);
+
+export const CopyAs = lazily<Parameters<typeof CopyAsOf>[0]>(
+  async () => (await import("./copy-as.tsx")).CopyAs,
+  () => null,
 );

@@ -2,6 +2,7 @@
 import type { JobDetail } from "../../src/dashboard/contract.ts";
 import { duration } from "./format.ts";
 import { now } from "./parts.tsx";
+import { t } from "./text.ts";
 import { Bar, bandWords } from "./waterfall-view.tsx";
 import { type Band, lifeOf, rangeOf } from "./waterfall.ts";
 
@@ -12,7 +13,11 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
   const kinds = [...new Set(life.bands.map(({ kind }) => kind))];
   return (
     <div class="life">
-      <span class="bands" role="img" aria-label={`From enqueue on: ${life.bands.map(words).join(", ")}.`}>
+      <span
+        class="bands"
+        role="img"
+        aria-label={t("From enqueue on: {bands}.", { bands: life.bands.map(words).join(", ") })}
+      >
         {life.bands.map((band, i) => (
           <Bar key={i} band={band} x={(ms) => ((ms - from) / (to - from)) * 100} />
         ))}
@@ -32,14 +37,15 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
           </span>
         ))}
         <span class="spring" />
-        <span>{duration(to - from)} in all</span>
+        <span>{t("{to} in all", { to: duration(to - from) })}</span>
       </div>
       {life.skewed && (
         <p class="small">
-          <span class="tag warn">clock skew</span>{" "}
+          <span class="tag warn">{t("clock skew")}</span>{" "}
           <span class="muted">
-            By their own clocks something ended before it began: the clocks of two machines differ. It is
-            shown as no time at all.
+            {t(
+              "By their own clocks something ended before it began: the clocks of two machines differ. It is shown as no time at all.",
+            )}
           </span>
         </p>
       )}
@@ -48,5 +54,6 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
 }
 
 function words({ kind, from, to, open }: Band): string {
-  return `${bandWords[kind]} ${duration(to - from)}${open ? " so far" : ""}`;
+  const [what, time] = [bandWords[kind], duration(to - from)];
+  return open ? t("{what} {time} so far", { what, time }) : `${what} ${time}`;
 }

@@ -2,27 +2,30 @@
 import { useMemo } from "preact/hooks";
 import type { Load } from "../../src/dashboard/contract.ts";
 import { number } from "./format.ts";
-import { Chart } from "./lazy-chart.tsx";
+import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, now } from "./parts.tsx";
+import { measuredOver } from "./steps.ts";
 import { Panel } from "./table.tsx";
-import { leadsOf, stepsOver, timeNote, useOverTime } from "./trends.tsx";
+import { t } from "./text.ts";
+import { leadsOf, stepsOver, timeNote, useOverTime } from "./time.tsx";
 
-export function LoadCharts() {
+export function LoadCharts({ marks }: { marks: readonly Mark[] }) {
   const query = useOverTime<Load>("/series/load", { everyMs: 15_000 });
-  return <Loaded query={query}>{(all) => <Charts all={all} note={timeNote()} />}</Loaded>;
+  return <Loaded query={query}>{(all) => <Charts all={all} note={timeNote()} marks={marks} />}</Loaded>;
 }
 
-function Charts({ all, note }: { all: Load; note: string }) {
+function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly Mark[] }) {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const { at, waiting, slots, looked } = useMemo(() => linesOf(all, tick), [all, tick]);
   const steps = { at, stepMs: all.stepMs };
-  const unseen = "Nothing was measured in this time; a worker does it once a minute.";
+  const unseen = t("Nothing was measured in this time; a worker does it once a minute.");
   return (
     <>
-      <Panel title="Backlog by queue" note={`ready jobs, ${note}`}>
+      <Panel title={t("Backlog by queue")} note={t("ready jobs, {note}", { note })}>
         <Chart
-          title="Backlog by queue"
-          empty={looked ? "Nothing waited when a worker looked." : unseen}
+          title={t("Backlog by queue")}
+          marks={marks}
+          empty={looked ? t("Nothing waited when a worker looked.") : unseen}
           lead={leadsOf(steps, (_index, line) => ({
             queue: line === null ? null : (all.queues[line]?.name ?? null),
             more: "",
@@ -31,9 +34,10 @@ function Charts({ all, note }: { all: Load; note: string }) {
           lines={waiting}
         />
       </Panel>
-      <Panel title="Slots" note={`of all workers, ${note}`}>
+      <Panel title={t("Slots")} note={t("of all workers, those of paused queues left out, {note}", { note })}>
         <Chart
-          title="Slots"
+          title={t("Slots")}
+          marks={marks}
           empty={unseen}
           lead={leadsOf(steps, () => ({ queue: null, more: "" }))}
           at={at}
@@ -46,7 +50,7 @@ function Charts({ all, note }: { all: Load; note: string }) {
 
 /** The same lines until something is new: a chart is fed, not made anew. Pure. */
 function linesOf(load: Load, now: number) {
-  const over = stepsOver(load, now);
+  const over = measuredOver([load.other, load.running], stepsOver(load, now));
   const line = (name: string, values: readonly (number | null)[]) => ({
     name,
     values: values.slice(0, over),
@@ -57,8 +61,8 @@ function linesOf(load: Load, now: number) {
   const rest = named.length === 0 || load.other.some((value) => value !== null && value > 0);
   return {
     at: load.at.slice(0, over),
-    waiting: rest ? [...named, line(named.length === 0 ? "All queues" : "Other", load.other)] : named,
+    waiting: rest ? [...named, line(named.length === 0 ? t("All queues") : t("Other"), load.other)] : named,
     looked: load.other.slice(0, over).some((value) => value !== null),
-    slots: [line("Used", load.running), line("Available", load.slots)],
+    slots: [line(t("Used"), load.running), line(t("Available"), load.slots)],
   };
 }

@@ -3,92 +3,104 @@ import { render } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
-import { locked, query, unlock } from "./api.ts";
-import { enqueueDialog } from "./enqueue.tsx";
-import { count, number } from "./format.ts";
+import { segmentsOf, isScreen } from "../../src/dashboard/screens.ts";
+import { denied, locked, unlock } from "./api.ts";
+import { startBidi } from "./bidi.ts";
+import { count, duration, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
-import { searchParams } from "./job-filter.ts";
 import { onKey, startKeys } from "./keys.ts";
 import { about, connect, connection, live, may, me, overview } from "./live.ts";
-import { Dialogs, showDialog, Toasts } from "./parts.tsx";
+import { Dialogs, showDialog, skew, Toasts } from "./parts.tsx";
 import { go, href, path, startRouter } from "./router.ts";
-import { Limits, Runs } from "./lazy-screens.tsx";
-import { Audit } from "./screens/audit.tsx";
-import { Database } from "./screens/database.tsx";
-import { ErrorScreen } from "./screens/error.tsx";
+import { startRowKeys } from "./row-keys.ts";
+import {
+  Audit,
+  Batches,
+  Database,
+  ErrorScreen,
+  Help,
+  Jobs,
+  Limits,
+  Matches,
+  Palette,
+  QueueScreen,
+  Runs,
+  Schedules,
+  ScheduleScreen,
+  Workers,
+} from "./lazy-screens.tsx";
 import { Errors } from "./screens/errors.tsx";
 import { Job } from "./screens/job.tsx";
-import { Jobs } from "./screens/jobs.tsx";
 import { OperationsScreen } from "./screens/operations.tsx";
 import { Overview } from "./screens/overview.tsx";
-import { Queues, QueueScreen } from "./screens/queues.tsx";
-import { Schedules } from "./screens/schedules.tsx";
-import { Workers } from "./screens/workers.tsx";
-import { clock, density, nextTheme, page, shortcuts, theme, themes } from "./settings.ts";
-import { views } from "./views.tsx";
+import { Queues } from "./screens/queues.tsx";
+import { brandName, nextTheme, page, theme } from "./settings.ts";
+import { t } from "./text.ts";
 
 interface Place {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
   readonly key: string;
-  readonly tail?: () => { text: string; bad?: boolean } | null;
+  readonly tail?: () => { text: string; of?: string; bad?: boolean } | null;
   readonly shown?: () => boolean;
 }
 
 const groups: readonly { name: string; places: readonly Place[] }[] = [
   {
-    name: "Work",
+    name: t("Work"),
     places: [
-      { path: "/", name: "Overview", icon: "overview", key: "o" },
+      { path: "/", name: t("Overview"), icon: "overview", key: "o" },
       {
         path: "/jobs",
-        name: "Jobs",
+        name: t("Jobs"),
         icon: "jobs",
         key: "j",
-        tail: () => tail(overview.value?.totals.running),
+        tail: () => tail(overview.value?.totals.running, t("running")),
       },
-      { path: "/workflows", name: "Workflows", icon: "step", key: "f" },
-      { path: "/scheduled", name: "Scheduled", icon: "clock", key: "s", tail: () => capped("scheduled") },
-      { path: "/retries", name: "Retries", icon: "retry", key: "r", tail: () => capped("retrying") },
-      { path: "/errors", name: "Failures", icon: "dead", key: "d", tail: () => capped("dead", true) },
+      { path: "/workflows", name: t("Workflows"), icon: "step", key: "w" },
+      { path: "/batches", name: t("Batches"), icon: "layers", key: "b" },
+      { path: "/scheduled", name: t("Scheduled"), icon: "clock", key: "u", tail: () => capped("scheduled") },
+      { path: "/retries", name: t("Retries"), icon: "retry", key: "r", tail: () => capped("retrying") },
+      { path: "/errors", name: t("Failures"), icon: "dead", key: "f", tail: () => capped("dead", true) },
     ],
   },
   {
-    name: "Machine",
+    name: t("Machine"),
     places: [
       {
         path: "/queues",
-        name: "Queues",
+        name: t("Queues"),
         icon: "queues",
         key: "q",
         tail: () => tail(overview.value?.queueCount),
       },
-      { path: "/schedules", name: "Schedules", icon: "calendar", key: "c" },
+      { path: "/schedules", name: t("Schedules"), icon: "calendar", key: "s" },
       {
         path: "/workers",
-        name: "Workers",
+        name: t("Workers"),
         icon: "workers",
-        key: "w",
+        key: "k",
         tail: () => tail(overview.value?.workers),
       },
       {
         path: "/limits",
-        name: "Limits",
+        name: t("Limits"),
         icon: "limits",
         key: "l",
         tail: () => tail(overview.value?.holds || undefined),
       },
-      { path: "/database", name: "Database", icon: "database", key: "b" },
-      { path: "/operations", name: "Operations", icon: "columns", key: "p" },
-      { path: "/audit", name: "Audit", icon: "audit", key: "a", shown: () => may("audit:view") },
+      { path: "/database", name: t("Database"), icon: "database", key: "d" },
+      { path: "/operations", name: t("Operations"), icon: "columns", key: "p" },
+      { path: "/audit", name: t("Audit"), icon: "audit", key: "a", shown: () => may("audit:view") },
     ],
   },
 ];
 const places = groups.flatMap((group) => group.places);
 
-function tail(n: number | undefined): { text: string } | null {
-  return n === undefined ? null : { text: number(n) };
+/** `of`: what is counted, where it is not what the place is called by. */
+function tail(n: number | undefined, of = ""): { text: string; of: string } | null {
+  return n === undefined ? null : { text: number(n), of };
 }
 
 function capped(of: "scheduled" | "retrying" | "dead", bad = false): { text: string; bad?: boolean } | null {
@@ -97,15 +109,22 @@ function capped(of: "scheduled" | "retrying" | "dead", bad = false): { text: str
   return { text: count(total), bad };
 }
 
+const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 function Screen() {
-  const [first = "", second] = path.value.slice(1).split("/").map(decodeURIComponent);
+  const below = path.value.slice(1);
+  if (!isScreen(below)) return <Nothing />;
+  const [first = "", second] = segmentsOf(below) ?? [];
   switch (first) {
     case "":
       return <Overview />;
     case "jobs":
-      return second === undefined || second === "" ? <Jobs kind="jobs" /> : <Job key={second} id={second} />;
+      if (second === undefined || second === "") return <Jobs kind="jobs" />;
+      return wholeId.test(second) ? <Job key={second} id={second} /> : <Matches key={second} part={second} />;
     case "workflows":
       return <Runs />;
+    case "batches":
+      return <Batches />;
     case "scheduled":
       return <Jobs key="scheduled" kind="scheduled" />;
     case "retries":
@@ -115,7 +134,11 @@ function Screen() {
     case "queues":
       return second === undefined || second === "" ? <Queues /> : <QueueScreen key={second} name={second} />;
     case "schedules":
-      return <Schedules />;
+      return second === undefined || second === "" ? (
+        <Schedules />
+      ) : (
+        <ScheduleScreen key={second} name={second} />
+      );
     case "workers":
       return <Workers />;
     case "limits":
@@ -127,8 +150,23 @@ function Screen() {
     case "audit":
       return <Audit />;
     default:
-      return <Overview />;
+      return <Nothing />;
   }
+}
+
+/** For an address that no screen has. */
+function Nothing() {
+  return (
+    <section class="panel">
+      <div class="empty">
+        <h1>{t("There is no such page")}</h1>
+        <p>{t("The address may be cut or mistyped.")}</p>
+        <a class="button" href={href("/")}>
+          {t("To the overview")}
+        </a>
+      </div>
+    </section>
+  );
 }
 
 function App() {
@@ -151,7 +189,7 @@ function App() {
       path.subscribe(() => {
         menu.value = false;
         const place = placeOf(path.value);
-        document.title = [place?.name, page.database, page.label, "Holdfast"]
+        document.title = [place?.name, page.database, page.label, brandName]
           .filter((part) => part !== undefined && part !== null)
           .join(" · ");
       }),
@@ -161,16 +199,15 @@ function App() {
   return (
     <>
       <a class="skip" href="#main">
-        To the content
+        {t("To the content")}
       </a>
       <div class="shell">
         <aside class={`side ${menu.value ? "open" : ""}`}>
           <a class="brand" href={href("/")}>
-            <Logo /> Holdfast
-            {page.label !== null && <span class="env">{page.label}</span>}
+            <Logo /> <span class="clip">{brandName}</span>
           </a>
           <DatabaseSwitch />
-          <nav class="nav" aria-label="Screens">
+          <nav class="nav" aria-label={t("Screens")}>
             {groups.map((group) => (
               <div key={group.name}>
                 <h2>{group.name}</h2>
@@ -188,7 +225,10 @@ function App() {
                             <Icon name={place.icon} />
                             {place.name}
                             {end !== null && (
-                              <span class={`tail ${end.bad === true ? "bad" : ""}`}>{end.text}</span>
+                              <span class={`tail ${end.bad === true ? "bad" : ""}`} title={end.of}>
+                                {end.text}
+                                {end.of && <span class="hidden-text"> {end.of}</span>}
+                              </span>
                             )}
                           </a>
                         </li>
@@ -200,11 +240,13 @@ function App() {
           </nav>
           <div class="side-foot muted small">
             <span>
-              {me.value?.user === "token" ? "Signed in by token" : (me.value?.user ?? "")}{" "}
-              {me.value?.readOnly === true && <span class="tag">read-only</span>}
+              {me.value?.user === "token" ? t("Signed in by token") : (me.value?.user ?? "")}{" "}
+              {me.value?.readOnly === true && <span class="tag">{t("read-only")}</span>}
             </span>
             <span>
-              v{about.value?.version ?? "…"} on {about.value?.dialect === "postgres" ? "Postgres" : "SQLite"}
+              {about.value?.dialect === "postgres"
+                ? t("v{version} on Postgres", { version: about.value?.version ?? "…" })
+                : t("v{version} on SQLite", { version: about.value?.version ?? "…" })}
             </span>
           </div>
         </aside>
@@ -213,41 +255,91 @@ function App() {
             <button
               type="button"
               class="button quiet icon menu-button"
-              aria-label="Menu"
+              aria-label={t("Menu")}
               aria-expanded={menu.value}
               onClick={() => (menu.value = !menu.value)}
             >
               <Icon name="menu" />
             </button>
+            <Environment />
             <Crumbs />
             <span class="spring" />
             <button type="button" class="finder" onClick={palette}>
               <Icon name="search" size={14} />
-              <span>Go to…</span>
-              <span class="hidden-text">Go to a screen, a queue or a job</span>
+              <span>{t("Go to…")}</span>
+              <span class="hidden-text">{t("Go to a screen, a queue or a job")}</span>
               <kbd aria-hidden="true">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
             </button>
             <LiveButton />
             <button
               type="button"
               class="button quiet icon"
-              aria-label={`Theme: ${theme.value}. Change`}
-              title={`Theme: ${theme.value}`}
+              aria-label={t("Theme: {theme}. Change", { theme: theme.value })}
+              title={t("Theme: {theme}", { theme: theme.value })}
               onClick={nextTheme}
             >
               <Icon name={themeIcons[theme.value]} />
             </button>
-            <button type="button" class="button quiet icon" aria-label="Keyboard and settings" onClick={help}>
+            <button
+              type="button"
+              class="button quiet icon"
+              aria-label={t("Keyboard and settings")}
+              onClick={help}
+            >
               <Icon name="keyboard" />
             </button>
           </header>
           <main id="main" tabIndex={-1} onClick={() => (menu.value = false)}>
+            <Banners />
             <Screen />
           </main>
         </div>
       </div>
       <Dialogs />
       <Toasts />
+    </>
+  );
+}
+
+/** Which environment this is. Its colours are set by CSSOM: the policy allows no style in the page's text. */
+function Environment() {
+  if (page.label === null) return null;
+  const { paper, ink } = page.badge ?? {};
+  return (
+    <span class="env" title={page.label} style={{ background: paper, color: ink }}>
+      <span class="hidden-text">{t("Environment:")} </span>
+      {page.label}
+    </span>
+  );
+}
+
+/** Off by so much, somebody's clock is wrong. */
+const skewedMs = 30_000;
+
+/** What must be seen on every screen. The overview says the first in its own words. */
+function Banners() {
+  const { verdict } = overview.value ?? {};
+  const off = Math.abs(skew.value);
+  return (
+    <>
+      {verdict?.level === "bad" && path.value !== "/" && (
+        <a class="banner bad" href={href("/")}>
+          {verdict.text}
+        </a>
+      )}
+      {off > skewedMs && (
+        <div class="banner" role="status">
+          {skew.value > 0
+            ? t(
+                "This machine's clock is {off} behind the database's. Ages are told by the database's, dates by this one's zone.",
+                { off: duration(off) },
+              )
+            : t(
+                "This machine's clock is {off} ahead of the database's. Ages are told by the database's, dates by this one's zone.",
+                { off: duration(off) },
+              )}
+        </div>
+      )}
     </>
   );
 }
@@ -261,7 +353,7 @@ function DatabaseSwitch() {
       <Icon name="database" size={14} />
       <select
         class="input"
-        aria-label="Database"
+        aria-label={t("Database")}
         value={known.database ?? ""}
         onChange={(event) => {
           const { value } = event.currentTarget;
@@ -287,7 +379,7 @@ function placeOf(at: string): Place | undefined {
 
 function Crumbs() {
   const place = placeOf(path.value);
-  const deeper = path.value.split("/")[2];
+  const deeper = segmentsOf(path.value)?.[2];
   return (
     <div class="crumbs">
       {deeper === undefined || deeper === "" ? (
@@ -300,11 +392,7 @@ function Crumbs() {
           <span class="sep" aria-hidden="true">
             /
           </span>
-          <span class="clip">
-            {path.value.startsWith("/jobs/")
-              ? decodeURIComponent(deeper).slice(-12)
-              : decodeURIComponent(deeper)}
-          </span>
+          <span class="clip">{path.value.startsWith("/jobs/") ? deeper.slice(-12) : deeper}</span>
         </>
       )}
     </div>
@@ -314,10 +402,10 @@ function Crumbs() {
 const themeIcons = { system: "auto", light: "sun", dark: "moon", contrast: "contrast" } as const;
 
 const liveWords = {
-  live: "Live",
-  paused: "Paused",
-  connecting: "Connecting",
-  trouble: "Reconnecting",
+  live: t("Live"),
+  paused: t("Paused"),
+  connecting: t("Connecting"),
+  trouble: t("Reconnecting"),
 } as const;
 
 function LiveButton() {
@@ -327,7 +415,7 @@ function LiveButton() {
       type="button"
       class="button quiet"
       aria-pressed={live.value}
-      title={live.value ? "Live: press to pause" : "Paused: press to go on"}
+      title={live.value ? t("Live: press to pause") : t("Paused: press to go on")}
       onClick={() => (live.value = !live.value)}
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />
@@ -346,19 +434,25 @@ function Gate() {
         onSubmit={(event) => {
           event.preventDefault();
           const value = input.current?.value.trim() ?? "";
-          if (value !== "") unlock(/token=([\w-]+)/.exec(value)?.[1] ?? value);
+          if (value !== "") void unlock(/token=([\w-]+)/.exec(value)?.[1] ?? value);
         }}
       >
         <span class="brand">
-          <Logo /> Holdfast
+          <Logo /> <span class="clip">{brandName}</span>
         </span>
-        <p class="muted">Open the address that the server printed, or put its token in here.</p>
+        <h1 class="hidden-text">{t("Sign in")}</h1>
+        <p class="muted">{t("Open the address that the server printed, or put its token in here.")}</p>
         <label class="field">
-          <span>Token</span>
+          <span>{t("Token")}</span>
           <input ref={input} class="input mono" type="password" autocomplete="off" autofocus />
         </label>
+        {denied.value !== null && (
+          <div class="banner bad" role="alert">
+            {denied.value}
+          </div>
+        )}
         <button type="submit" class="button primary">
-          Open
+          {t("Open##verb")}
         </button>
       </form>
     </main>
@@ -368,187 +462,18 @@ function Gate() {
 // Palette
 
 function palette(): void {
-  showDialog("Go to", (close) => <Palette close={close} />, "palette");
+  const shown = places.filter((place) => place.shown?.() !== false);
+  showDialog(t("Go to"), (close) => <Palette close={close} places={shown} help={help} />, "palette");
 }
-
-function Palette({ close }: { close: () => void }) {
-  const text = useSignal("");
-  const at = useSignal(0);
-  const wanted = text.value.trim().toLowerCase();
-  const options: { name: string; icon: IconName; hint: string; run: () => void }[] = [];
-  if (/^[0-9a-f-]{8,36}$/.test(wanted) && wanted.includes("-"))
-    options.push({ name: `Job ${wanted}`, icon: "jobs", hint: "open", run: () => go(`/jobs/${wanted}`) });
-  for (const place of places)
-    if (place.shown?.() !== false && place.name.toLowerCase().includes(wanted))
-      options.push({ name: place.name, icon: place.icon, hint: `g ${place.key}`, run: () => go(place.path) });
-  for (const { name, to } of views.value)
-    if (wanted !== "" && name.toLowerCase().includes(wanted))
-      options.push({ name, icon: "star", hint: "saved view", run: () => go(to) });
-  for (const queue of overview.value?.queues ?? [])
-    if (wanted !== "" && queue.name.toLowerCase().includes(wanted) && options.length < 12)
-      options.push({
-        name: queue.name,
-        icon: "queues",
-        hint: "queue",
-        run: () => go(`/queues/${queue.name}`),
-      });
-  if (may("jobs:enqueue") && "new job".includes(wanted))
-    options.push({ name: "New job", icon: "plus", hint: "", run: () => enqueueDialog({}) });
-  if ("theme".includes(wanted))
-    options.push({ name: "Change the theme", icon: "moon", hint: "t", run: nextTheme });
-  if (wanted !== "" && may("jobs:search"))
-    options.push({
-      name: `Find jobs with “${text.value.trim()}”`,
-      icon: "search",
-      hint: "search",
-      // Words mean here what they mean in the search for jobs.
-      run: () => go(`/jobs${query(searchParams(text.value, Date.now()))}`),
-    });
-  const chosen = Math.min(at.value, options.length - 1);
-  const choose = (i: number): void => {
-    close();
-    options[i]?.run();
-  };
-  return (
-    <div class="dialog">
-      <input
-        class="input"
-        role="combobox"
-        aria-expanded="true"
-        aria-controls="palette-list"
-        aria-activedescendant={`palette-${chosen}`}
-        aria-label="Go to a screen, a queue or a job"
-        placeholder="A screen, a queue, a job's id, or text in a payload"
-        autofocus
-        spellcheck={false}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-          at.value = 0;
-        }}
-        onKeyDown={(event) => {
-          if (event.key === "ArrowDown") at.value = Math.min(options.length - 1, chosen + 1);
-          else if (event.key === "ArrowUp") at.value = Math.max(0, chosen - 1);
-          else if (event.key === "Enter") choose(chosen);
-          else return;
-          event.preventDefault();
-        }}
-      />
-      <ul id="palette-list" role="listbox" aria-label="Where to">
-        {options.map((option, i) => (
-          <li
-            key={option.name}
-            id={`palette-${i}`}
-            role="option"
-            aria-selected={i === chosen}
-            onClick={() => choose(i)}
-          >
-            <Icon name={option.icon} />
-            <span class="clip">{option.name}</span>
-            <span class="hint">{option.hint}</span>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
-}
-
-// Help
-
-const keys: readonly [string, string][] = [
-  ["Ctrl K", "Go to a screen, a saved view, a queue or a job"],
-  [
-    "g then o j s r d q c w l b p a",
-    "Overview, jobs, scheduled, retries, failures, queues, schedules, workers, limits, database, operations, audit",
-  ],
-  ["/", "Find jobs"],
-  ["j k Enter", "Next, previous, open"],
-  ["x X *", "Choose, choose a range, choose all that match"],
-  ["r n c e #", "Retry, run now, cancel, edit, delete"],
-  ["s i o", "Failures: resolve, ignore, reopen"],
-  ["← → Shift Enter", "On a chart: through time, choose a stretch, open it"],
-  ["← → Enter Space", "In a graph: along the edges, open, show the steps of a job; + − 0 its size"],
-  [".", "Live or paused"],
-  ["t", "Theme"],
-  ["?", "This"],
-  ["Esc", "Close, or choose none"],
-];
 
 function help(): void {
-  showDialog("Keyboard and settings", (close) => <Help close={close} />);
+  showDialog(t("Keyboard and settings"), (close) => <Help close={close} places={places} />);
 }
 
-function Help({ close }: { close: () => void }) {
-  return (
-    <div class="dialog">
-      <header>
-        <h2>Keyboard and settings</h2>
-      </header>
-      <div class="content">
-        <dl class="keys">
-          {keys.map(([key, what]) => (
-            <>
-              <dt key={`${key} key`}>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd key={key}>{what}</dd>
-            </>
-          ))}
-        </dl>
-        <label class="row">
-          Theme{" "}
-          <select
-            class="input"
-            aria-label="Theme"
-            value={theme.value}
-            onChange={(event) => (theme.value = event.currentTarget.value as typeof theme.value)}
-          >
-            {themes.map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="row">
-          Rows{" "}
-          <select
-            class="input"
-            aria-label="Rows"
-            value={density.value}
-            onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
-          >
-            <option value="comfortable">Comfortable</option>
-            <option value="compact">Compact</option>
-          </select>
-        </label>
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={shortcuts.value === "on"}
-            onChange={(event) => (shortcuts.value = event.currentTarget.checked ? "on" : "off")}
-          />{" "}
-          Single keys do things
-        </label>
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={clock.value === "utc"}
-            onChange={(event) => (clock.value = event.currentTarget.checked ? "utc" : "local")}
-          />{" "}
-          Times in UTC
-        </label>
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Close
-        </button>
-      </footer>
-    </div>
-  );
-}
-
+startBidi();
 startRouter();
 startKeys(palette);
+startRowKeys(palette);
 connect();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

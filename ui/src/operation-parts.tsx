@@ -1,9 +1,11 @@
 // A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
 import type { Operation } from "../../src/dashboard/contract.ts";
 import { send } from "./api.ts";
-import { ago, count, number, rate } from "./format.ts";
+import { ago, count, number, rate, shortId } from "./format.ts";
 import { may, me } from "./live.ts";
 import { attempt, now } from "./parts.tsx";
+import { href } from "./router.ts";
+import { t } from "./text.ts";
 import { verbs } from "./verbs.ts";
 
 /** Neither over nor given up. */
@@ -31,28 +33,72 @@ export function OperationProgress({ operation }: { operation: Operation }) {
       <div
         class={`progress ${state}`}
         role="progressbar"
-        aria-label={`${verbs[operation.action].verb}: how far`}
+        aria-label={t("{verb}: how far", { verb: verbs[operation.action].verb })}
         aria-valuemin={0}
         aria-valuemax={all}
         aria-valuenow={matched}
-        aria-valuetext={`${number(matched)} of ${number(all)}${total.more ? " or more" : ""}`}
+        aria-valuetext={
+          total.more
+            ? t("{matched} of {all} or more", { matched: number(matched), all: number(all) })
+            : t("{matched} of {all}", { matched: number(matched), all: number(all) })
+        }
       >
         <i style={{ width: `${share * 100}%` }} />
       </div>
       <p class="small muted">
-        {number(matched)} of {count({ count: all, more: total.more && state !== "done" })}
-        {refused > 0 && (
+        {t("{matched} of {all}", {
+          matched: number(matched),
+          all: count({ count: all, more: total.more && state !== "done" }),
+        })}
+        {refused > 0 && operation.refusals.length === 0 && (
           <span class="refused" title={outcomesInWords(operation)}>
-            {" "}
-            · {number(refused)} refused
+            {" · "}
+            {t("{refused} refused", { refused: number(refused) })}
           </span>
         )}
         {operation.rate !== null && ` · ${rate(operation.rate)}`}
-        {left !== null && ` · ready ${ago(now.value + left, now.value)}`}
+        {left !== null && ` · ${t("ready {when}", { when: ago(now.value + left, now.value) })}`}
       </p>
+      {operation.refusals.length > 0 && <Refusals operation={operation} />}
     </div>
   );
 }
+
+/** To whom it could not be done, and why not. */
+function Refusals({ operation: { refused, refusals } }: { operation: Operation }) {
+  return (
+    <details class="refusals small">
+      <summary>
+        <span class="refused">{t("{refused} refused", { refused: number(refused) })}</span>
+      </summary>
+      <ul>
+        {refusals.map(({ id, outcome }) => (
+          <li key={id}>
+            <a class="mono link" href={href(`/jobs/${id}`)} title={id}>
+              {shortId(id)}
+            </a>{" "}
+            {reasons[outcome] ?? outcome.replaceAll("_", " ")}
+          </li>
+        ))}
+      </ul>
+      {refused > refusals.length && (
+        <p class="muted">{t("The first {refusals} of them.", { refusals: number(refusals.length) })}</p>
+      )}
+    </details>
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  superseded: t("another job has its unique key"),
+  not_ended: t("has not ended"),
+  ended: t("has ended already"),
+  not_paused: t("is not paused"),
+  not_scheduled: t("is not scheduled"),
+  not_found: t("is not there any more"),
+  patch_failed: t("the patch does not fit its input"),
+  past_deadline: t("must start earlier"),
+  keyed: t("is unique within its queue"),
+};
 
 /** Pause, go on, stop. Whoever started it may pause and stop it; to go on needs what the action needs. */
 export function Steering({
@@ -73,18 +119,18 @@ export function Steering({
   return (
     <>
       {(able || own) && state === "running" && !standsStill && (
-        <button type="button" class={look} onClick={() => steer("pause", "It is paused.")}>
-          Pause
+        <button type="button" class={look} onClick={() => steer("pause", t("It is paused."))}>
+          {t("Pause")}
         </button>
       )}
       {able && (state === "paused" || state === "failed" || standsStill) && (
-        <button type="button" class={`${look} primary`} onClick={() => steer("resume", "It goes on.")}>
-          Go on
+        <button type="button" class={`${look} primary`} onClick={() => steer("resume", t("It goes on."))}>
+          {t("Go on")}
         </button>
       )}
       {(able || own) && state !== "done" && state !== "stopped" && (
-        <button type="button" class={`${look} danger`} onClick={() => steer("stop", "It is stopped.")}>
-          Stop
+        <button type="button" class={`${look} danger`} onClick={() => steer("stop", t("It is stopped."))}>
+          {t("Stop")}
         </button>
       )}
     </>

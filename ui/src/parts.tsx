@@ -1,22 +1,32 @@
 // Parts that screens are made of. Everything that comes from a job is rendered as text; nothing here takes HTML.
+import { stateWord } from "./state-words.ts";
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CappedCount, JobLine } from "../../src/dashboard/contract.ts";
+import { slow } from "./api.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";
-import { overview } from "./live.ts";
+import { live, overview } from "./live.ts";
+import { rich } from "./rich.ts";
 import { href } from "./router.ts";
+import { times } from "./settings.ts";
+import { t } from "./text.ts";
 import type { Query } from "./use-query.ts";
 
 /** This moment by the database's clock as we last heard it, moved on by our own. */
 export const now = signal(Date.now());
-let skew = 0;
+/** How far the database's clock is ahead of this machine's. */
+export const skew = signal(0);
 overview.subscribe((heard) => {
-  if (heard !== null) skew = heard.at - Date.now();
+  if (heard !== null) skew.value = heard.at - Date.now();
 });
+/** As `now`, but it stands still while the page is paused: what is asked for as time goes by is then not asked for. */
+export const beat = signal(now.peek());
 setInterval(() => {
-  if (!document.hidden) now.value = Date.now() + skew;
+  if (document.hidden) return;
+  now.value = Date.now() + skew.peek();
+  if (live.peek()) beat.value = now.peek();
 }, 1_000);
 
 const icons: Readonly<Record<string, IconName>> = {
@@ -27,10 +37,13 @@ const icons: Readonly<Record<string, IconName>> = {
   done: "check",
   dead: "dead",
   failed: "dead",
+  lost: "workers",
   cancelled: "minus",
   retrying: "retry",
   paused: "pause",
   draining: "drain",
+  quiet: "moon",
+  stopping: "wait",
   pending: "minus",
   open: "dead",
   "half-open": "retry",
@@ -42,33 +55,30 @@ const icons: Readonly<Record<string, IconName>> = {
   "stands still": "wait",
 };
 
+export function stateIcon(state: string): IconName {
+  return icons[state] ?? "dot";
+}
+
 export function State({ state }: { state: string }) {
   return (
     <span class={`state ${state}`}>
-      <Icon name={icons[state] ?? "dot"} size={12} />
-      {state}
+      <Icon name={stateIcon(state)} size={12} />
+      {stateWord(state)}
     </span>
   );
 }
 
-/** A failed job that waits for its next attempt is scheduled like any other; here it says so. */
-export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup"> }) {
-  return (
-    <State
-      state={
-        job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready")
-          ? "retrying"
-          : job.state
-      }
-    />
-  );
+/** A failed job that waits for its next attempt is scheduled like any other, and a paused one waits; here they say so. */
+export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup" | "paused"> }) {
+  const retrying = job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready");
+  return <State state={job.paused ? "paused" : retrying ? "retrying" : job.state} />;
 }
 
 export function Ago({ at }: { at: number | null }) {
   if (at === null) return <span class="muted">—</span>;
   return (
     <time dateTime={new Date(at).toISOString()} title={instant(at)} class="nowrap">
-      {ago(at, now.value)}
+      {times.value === "absolute" ? instant(at) : ago(at, now.value)}
     </time>
   );
 }
@@ -81,14 +91,17 @@ export function Count({ of, quiet = true }: { of: CappedCount | number; quiet?: 
 export function Empty({
   icon,
   title,
+  brief = false,
   children,
 }: {
   icon: IconName;
   title: string;
+  /** In a line: that there is none is as it should be, and others are below. */
+  brief?: boolean;
   children?: ComponentChildren;
 }) {
   return (
-    <div class="empty">
+    <div class={brief ? "empty brief" : "empty"}>
       <div class="mark">
         <Icon name={icon} size={20} />
       </div>
@@ -116,7 +129,7 @@ export function Loaded<T>({
   if (query.error !== null) return <Failure error={query.error} again={query.again} />;
   return (
     <div class="empty" role="status">
-      <p>Loading…</p>
+      <p>{t("Loading…")}</p>
     </div>
   );
 }
@@ -127,7 +140,7 @@ export function Failure({ error, again }: { error: Error; again: () => void }) {
       <Icon name="dead" />
       <span>{error.message}</span>
       <button type="button" class="button small" onClick={again}>
-        Try again
+        {t("Try again")}
       </button>
     </div>
   );
@@ -148,7 +161,11 @@ export function Gauge({
   const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
   const news = left ? share < 0.1 : share >= 1;
   return (
-    <span class="gauge" role="img" aria-label={`${label}: ${Math.floor(used)} of ${of}`}>
+    <span
+      class="gauge"
+      role="img"
+      aria-label={t("{label}: {used} of {of}", { label, used: Math.floor(used), of })}
+    >
       <i class={news ? "full" : ""} style={{ width: `${share * 100}%` }} />
     </span>
   );
@@ -183,54 +200,64 @@ export function JobLink({ id, children }: { id: string; children: ComponentChild
   );
 }
 
-/** JSON as text, its parts coloured; large ones plain, because a hundred thousand spans help nobody. */
-export function Json({ text, label }: { text: string; label: string }) {
-  const parts = text.length > 60_000 ? [text] : tokens(text);
-  return (
-    <pre class="code" tabIndex={0} role="region" aria-label={label}>
-      {parts.map((part) => (typeof part === "string" ? part : <span class={part.kind}>{part.text}</span>))}
-    </pre>
-  );
-}
-
-function tokens(text: string): (string | { kind: string; text: string })[] {
-  const parts: (string | { kind: string; text: string })[] = [];
-  let from = 0;
-  for (const match of text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g)) {
-    if (match.index > from) parts.push(text.slice(from, match.index));
-    const [whole, quoted, colon] = match;
-    if (quoted === undefined) parts.push({ kind: /[a-z]/.test(whole[0] ?? "") ? "b" : "n", text: whole });
-    else {
-      parts.push({ kind: colon === undefined ? "s" : "k", text: quoted });
-      if (colon !== undefined) parts.push(colon);
-    }
-    from = match.index + whole.length;
-  }
-  parts.push(text.slice(from));
-  return parts;
-}
-
-/** A stack, with the frames of libraries set back. */
-export function Stack({ text }: { text: string }) {
-  return (
-    <pre class="code" tabIndex={0} role="region" aria-label="Stack">
-      {text.split("\n").map((line, i) => (
-        <span key={i} class={/node_modules|\bnode:/.test(line) ? "lib" : ""}>
-          {line}
-          {"\n"}
-        </span>
-      ))}
-    </pre>
-  );
-}
-
-export async function copy(text: string): Promise<void> {
+/**
+ * The clipboard is there on safe origins alone. Without it the browser's old way is tried, and where that fails too the text is
+ * shown, chosen, so that one key copies it.
+ */
+export async function copy(text: string, said = t("Copied.")): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    toast("Copied.");
+    toast(said);
   } catch {
-    toast("This browser does not allow copying here.", "bad");
+    if (copyChosen(text)) toast(said);
+    else showDialog(t("Copy"), (close) => <CopyByHand text={text} close={close} />);
   }
+}
+
+function copyChosen(text: string): boolean {
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "hidden-text";
+  const before = document.activeElement;
+  // Behind an open dialog nothing can be chosen.
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(field);
+  field.select();
+  try {
+    return document.execCommand("copy");
+  } catch {
+    return false;
+  } finally {
+    field.remove();
+    if (before instanceof HTMLElement) before.focus();
+  }
+}
+
+function CopyByHand({ text, close }: { text: string; close: () => void }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => field.current?.select(), []);
+  return (
+    <div class="dialog">
+      <header>
+        <h2>{t("Not copied")}</h2>
+      </header>
+      <div class="content">
+        <p>{t("This browser does not let a page copy here. The text is chosen: press Ctrl C, or ⌘ C.")}</p>
+        <textarea
+          ref={field}
+          class="input mono"
+          rows={6}
+          readOnly
+          value={text}
+          aria-label={t("Text to copy")}
+        />
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          {t("Close")}
+        </button>
+      </footer>
+    </div>
+  );
 }
 
 // Toasts
@@ -256,6 +283,12 @@ function dismiss(id: number): void {
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
+      {slow.value > 0 && (
+        <div class="toast">
+          <Icon name="wait" />
+          <span>{t("Still waiting for the database…")}</span>
+        </div>
+      )}
       {toasts.value.map(({ id, text, kind }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === "bad" ? "dead" : "check"} />
@@ -263,7 +296,7 @@ export function Toasts() {
           <button
             type="button"
             class="button quiet small icon"
-            aria-label="Dismiss"
+            aria-label={t("Dismiss")}
             onClick={() => dismiss(id)}
           >
             <Icon name="close" size={12} />
@@ -336,9 +369,13 @@ function Dialog({
   // Before the paint: what is typed after Ctrl K must find its field.
   useLayoutEffect(() => {
     const before = document.activeElement;
-    element.current?.showModal();
+    const dialog = element.current;
+    dialog?.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      // While it is open nothing behind it can have the focus.
+      dialog?.close();
+      // Also a node of a graph.
+      if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
     };
   }, []);
   return (
@@ -346,6 +383,8 @@ function Dialog({
       ref={element}
       class={kind}
       aria-label={label}
+      // Escape, at once: "close" is told later, and a key that was typed in between would be lost.
+      onCancel={(event) => event.target === element.current && close()}
       onClose={close}
       onClick={(event) => event.target === element.current && close()}
     >
@@ -397,9 +436,7 @@ function Confirm({
         <div>{text}</div>
         {typed !== undefined && (
           <label class="field">
-            <span>
-              Type <b class="mono">{typed}</b> to confirm
-            </span>
+            <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
             <input ref={input} class="input" autocomplete="off" spellcheck={false} />
           </label>
         )}
@@ -422,7 +459,7 @@ export function DialogButtons({
   return (
     <footer>
       <button type="button" class="button" onClick={close}>
-        Not now
+        {t("Not now")}
       </button>
       <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
         {verb}

@@ -1,5 +1,6 @@
 // Queues that share what is before the first dot or colon of their names, under one row that folds. Pure.
 import type { CappedCount, QueueLine } from "../../src/dashboard/contract.ts";
+import { t } from "./text.ts";
 
 /** A queue, or a group with what its queues come to. */
 export interface QueueRow {
@@ -82,25 +83,29 @@ function together(prefix: string, members: readonly QueueLine[]): QueueLine {
     scheduled: sum(({ scheduled }) => scheduled),
     waiting: sum(({ waiting }) => waiting),
     running: all(({ running }) => running),
+    concurrency: null,
+    rate: null,
     slots: all(({ slots }) => slots),
     // One worker may serve several of them: the most that any has is what is certain.
     workers: Math.max(...members.map(({ workers }) => workers)),
+    quiet: Math.max(...members.map(({ quiet }) => quiet)),
     oldestMs: oldest.length === 0 ? null : Math.max(...oldest),
   };
 }
 
-function notesOf(members: readonly QueueLine[]): string {
-  const kinds: readonly (readonly [string, (queue: QueueLine) => boolean])[] = [
-    ["paused", ({ pausedAt }) => pausedAt !== null],
-    ["draining", ({ drainingAt }) => drainingAt !== null],
-    ["held", ({ holds }) => holds.length > 0],
-    ["broken", ({ breakers }) => breakers.length > 0],
-    ["cooling", ({ coolUntil }) => coolUntil !== null],
-    ["without worker", ({ unserved }) => unserved.length > 0],
+/** What is not as usual in them. */
+export function notesOf(members: readonly QueueLine[]): string {
+  const kinds: readonly (readonly [(n: number) => string, (queue: QueueLine) => boolean])[] = [
+    [(n) => t("{n} paused", { n }), ({ pausedAt }) => pausedAt !== null],
+    [(n) => t("{n} draining", { n }), ({ drainingAt }) => drainingAt !== null],
+    [(n) => t("{n} held", { n }), ({ holds }) => holds.length > 0],
+    [(n) => t("{n} broken", { n }), ({ breakers }) => breakers.length > 0],
+    [(n) => t("{n} cooling", { n }), ({ coolUntil }) => coolUntil !== null],
+    [(n) => t("{n} without worker", { n }), ({ unserved }) => unserved.length > 0],
   ];
   return kinds
     .map(([word, is]) => [members.filter(is).length, word] as const)
     .filter(([n]) => n > 0)
-    .map(([n, word]) => `${n} ${word}`)
+    .map(([n, word]) => word(n))
     .join(", ");
 }

@@ -15,8 +15,25 @@ export function href(to: string): string {
   return page.basePath + to;
 }
 
+/** Screens with charts, and the list on the way to some of them. */
+const timed = /^\/(?:|queues(?:\/.*)?|database|workers)$/;
+
+/** The address, with the time that is shown here if it is shown there too and says no other. */
+export function withTime(to: string): string {
+  const [address = "", search = ""] = to.split("?");
+  if (address === at.value.path || !timed.test(address) || !timed.test(at.value.path)) return to;
+  const next = new URLSearchParams(search);
+  const names = ["last", "from", "to"];
+  if (names.some((name) => next.has(name))) return to;
+  for (const name of names) {
+    const value = params.value.get(name);
+    if (value !== null) next.set(name, value);
+  }
+  return next.size === 0 ? to : `${address}?${next}`;
+}
+
 export function go(to: string, options: { replace?: boolean } = {}): void {
-  const url = href(to);
+  const url = href(withTime(to));
   if (options.replace === true) history.replaceState(null, "", url);
   else history.pushState(null, "", url);
   const before = at.value.path;

@@ -1,13 +1,18 @@
 // What the server put into the page, and what this browser remembers.
 import { computed, effect, signal } from "@preact/signals";
+import { t } from "./text.ts";
 
 interface PageSettings {
   readonly basePath: string;
   readonly label: string | null;
+  /** The label's colours; null: the page's own. */
+  readonly badge?: { readonly paper: string; readonly ink: string } | null;
   /** With `{traceId}` in it. */
   readonly traceLink?: string | null;
   /** Its name among several. */
   readonly database?: string | null;
+  /** What it is called and wears in place of our own. */
+  readonly brand?: { readonly name: string | null; readonly logo: string | null } | null;
   readonly auth: "token" | "page";
 }
 
@@ -17,6 +22,8 @@ function read(): PageSettings {
 }
 
 export const page: PageSettings = read();
+
+export const brandName: string = page.brand?.name ?? "Holdfast";
 
 /** A signal that is kept in this browser. Private windows may refuse; then it lasts as long as the page. */
 function kept<T extends string>(key: string, fallback: T, allowed: readonly T[]) {
@@ -63,16 +70,23 @@ export function keptList<T>(key: string, is: (value: unknown) => value is T) {
 export const theme = kept("theme", "system", ["system", "light", "dark", "contrast"]);
 /** What can be chosen, in the words that are shown. */
 export const themes = [
-  ["system", "As the system"],
-  ["light", "Light"],
-  ["dark", "Dark"],
-  ["contrast", "High contrast"],
+  ["system", t("As the system")],
+  ["light", t("Light")],
+  ["dark", t("Dark")],
+  ["contrast", t("High contrast")],
 ] as const;
 export const clock = kept("clock", "local", ["local", "utc"]);
 /** Queues that share what is before the first dot or colon, together. */
 export const grouping = kept("grouping", "on", ["on", "off"]);
 /** How close the rows of tables stand. */
 export const density = kept("density", "comfortable", ["comfortable", "compact"]);
+/** How often what is shown live changes at most, in seconds. */
+export const refreshes = ["0.5", "1", "2", "5", "15", "60"] as const;
+export const refresh = kept("refresh", "1", refreshes);
+/** Ages ("5 min ago"), or dates. */
+export const times = kept("times", "relative", ["relative", "absolute"]);
+/** The beginning of each job's input in lists. */
+export const previews = kept("previews", "on", ["on", "off"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
 const moreContrast = matchMedia("(prefers-contrast: more)");

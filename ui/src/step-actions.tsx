@@ -2,48 +2,71 @@
 import type { FlowHistory, JobDetail } from "../../src/dashboard/contract.ts";
 import { Do } from "./actions.tsx";
 import { send } from "./api.ts";
+import { rich } from "./rich.ts";
 import { go } from "./router.ts";
 import { actionsColumn, type Column } from "./table.tsx";
+import { t } from "./text.ts";
 
 type Step = FlowHistory["steps"][number];
 
-export function stepActions(job: Pick<JobDetail, "id" | "state">, again: () => void): Column<Step> {
+export function StepActions({
+  job,
+  step: { name, kind, state },
+  again,
+  then = () => {},
+}: {
+  job: Pick<JobDetail, "id" | "state">;
+  step: Step;
+  again: () => void;
+  /** When something was done. */
+  then?: () => void;
+}) {
   const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";
-  return actionsColumn(({ name, kind, state }: Step) => (
+  return (
     <>
       {kind === "sleep" && state === "waiting" && job.state === "scheduled" && (
         <Do
-          verb="Skip"
+          verb={t("Skip")}
           on={name}
           needs="jobs:run"
           icon="next"
-          title="Do not sleep any longer"
+          title={t("Do not sleep any longer")}
           run={() => send("POST", `/jobs/${job.id}/run-now`)}
-          done="It goes on now."
-          then={again}
+          done={t("It goes on now.")}
+          then={() => {
+            again();
+            then();
+          }}
         />
       )}
       {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
         <Do
-          verb="Rerun from here"
+          verb={t("Rerun from here")}
           on={name}
           needs="jobs:retry"
           quiet
           icon="retry"
           ask={
             <>
-              A new job takes over what this run did before <b>{name}</b>, and does that and all after it
-              again. This run stays as it is.
+              {rich(
+                "A new job takes over what this run did before {name}, and does that and all after it again. This run stays as it is.",
+                { name: <b>{name}</b> },
+              )}
             </>
           }
           run={() =>
-            send<{ id: string }>("POST", `/jobs/${job.id}/fork`, { from: name }).then(({ id }) =>
-              go(`/jobs/${id}`),
-            )
+            send<{ id: string }>("POST", `/jobs/${job.id}/fork`, { from: name }).then(({ id }) => {
+              then();
+              go(`/jobs/${id}`);
+            })
           }
-          done="This is the new run."
+          done={t("This is the new run.")}
         />
       )}
     </>
-  ));
+  );
+}
+
+export function stepActions(job: Pick<JobDetail, "id" | "state">, again: () => void): Column<Step> {
+  return actionsColumn((step: Step) => <StepActions job={job} step={step} again={again} />);
 }

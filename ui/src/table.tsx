@@ -1,9 +1,12 @@
 // Panels and the tables in them. A screen says which columns it has and what stands in each; how wide the window must be
-// for a column to show, where numbers stand, and what is there without rows is the same everywhere.
+// for a column to show, where numbers stand, what is there without rows, and how rows are sorted is the same everywhere.
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
 import { Empty, Loaded } from "./parts.tsx";
 import type { IconName } from "./icons.tsx";
+import { params, setParams } from "./router.ts";
+import { orderOf, pressed, type Sortable, slugOf, sorted } from "./sorting.ts";
+import { t } from "./text.ts";
 import type { Query } from "./use-query.ts";
 
 export interface Column<T> {
@@ -17,11 +20,22 @@ export interface Column<T> {
   readonly class?: string;
   readonly style?: CSSProperties;
   readonly title?: (row: T) => string;
+  /** What rows are sorted by when its head is pressed, in a table that can be sorted. */
+  readonly by?: (row: T) => Sortable;
+}
+
+/** How a list is ordered that cannot be sorted, and why it cannot. */
+export interface FixedOrder {
+  readonly head: string;
+  readonly down: boolean;
+  readonly why: string;
+  /** Orders that it has besides, by the heads of their columns. */
+  readonly press: Readonly<Record<string, () => void>>;
 }
 
 /** The column of buttons at the end of a row. */
 export function actionsColumn<T>(cell: (row: T) => ComponentChildren): Column<T> {
-  return { head: "", class: "right nowrap", cell };
+  return { head: "", class: "right nowrap actions", cell };
 }
 
 export function Table<T>({
@@ -32,6 +46,8 @@ export function Table<T>({
   body,
   first,
   label,
+  sort,
+  arranged = false,
 }: {
   rows: readonly T[];
   rowKey: (row: T, index: number) => string;
@@ -42,6 +58,10 @@ export function Table<T>({
   first?: ComponentChildren;
   /** Where nothing in it can be focused: what the keyboard scrolls is called. */
   label?: string;
+  /** All of its rows are here: the parameter of the address that says by which column they are sorted. */
+  sort?: string | undefined;
+  /** The rows come in that order already. */
+  arranged?: boolean;
 }) {
   return (
     <div
@@ -49,39 +69,119 @@ export function Table<T>({
       {...(label === undefined ? {} : { tabIndex: 0, role: "region", "aria-label": label })}
     >
       <table>
-        <thead>
-          <tr>
-            {columns.map((column, i) => (
-              <th key={column.head} scope="col" class={classOf(column)}>
-                {first !== undefined && i === 0 ? (
-                  first
-                ) : column.head === "" ? (
-                  <span class="hidden-text">Actions</span>
-                ) : (
-                  column.head
-                )}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} first={first} sort={sort} />
         <tbody ref={body ?? null}>
-          {rows.map((one, index) => (
+          {(sort === undefined || arranged ? rows : arrange(rows, columns, sort)).map((one, index) => (
             <tr key={rowKey(one, index)} {...row?.(one, index)}>
-              {columns.map((column) => (
-                <td
-                  key={column.head}
-                  class={`${classOf(column)} ${column.class ?? ""}`.trim()}
-                  style={column.style}
-                  title={column.title?.(one)}
-                >
-                  {column.cell(one, index)}
-                </td>
-              ))}
+              <Cells columns={columns} of={one} index={index} />
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** Rows as the address says, for who must know their order before the table does. */
+export function arrange<T>(rows: readonly T[], columns: readonly Column<T>[], sort: string): readonly T[] {
+  return sorted(rows, columns, orderOf(params.value.get(sort), columns));
+}
+
+export function TableHead<T>({
+  columns,
+  first,
+  index,
+  sort,
+  fixed,
+}: {
+  columns: readonly Column<T>[];
+  first: ComponentChildren;
+  /** Its number among the rows, where not all of them are in the page. */
+  index?: number;
+  /** As a table has it. */
+  sort?: string | undefined;
+  fixed?: FixedOrder | undefined;
+}) {
+  const order = sort === undefined ? null : orderOf(params.value.get(sort), columns);
+  const isDown = (head: string): boolean | null => {
+    if (fixed !== undefined) return fixed.head === head ? fixed.down : null;
+    return order !== null && slugOf(head) === order.column ? order.down : null;
+  };
+  return (
+    <thead>
+      <tr aria-rowindex={index}>
+        {columns.map((column, i) => (
+          <th
+            key={column.head}
+            scope="col"
+            aria-sort={sortWords(isDown(column.head))}
+            title={column.head === "" ? undefined : fixed?.why}
+            class={`${classOf(column)} ${column.class?.endsWith("actions") === true ? "actions" : ""}`.trim()}
+          >
+            {first !== undefined && i === 0 ? (
+              first
+            ) : column.head === "" ? (
+              <span class="hidden-text">{t("Actions")}</span>
+            ) : (
+              <Heading
+                head={column.head}
+                down={isDown(column.head)}
+                press={
+                  sort !== undefined && column.by !== undefined
+                    ? () => setParams({ [sort]: pressed(order, column) })
+                    : fixed?.press[column.head]
+                }
+              />
+            )}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+/** A column's head, which sorts where it can be pressed. */
+function Heading({
+  head,
+  down,
+  press,
+}: {
+  head: string;
+  down: boolean | null;
+  press: (() => void) | undefined;
+}) {
+  if (press === undefined) return <>{head}</>;
+  return (
+    <button
+      type="button"
+      class="sort"
+      title={t("Sort by {head}", { head: head.toLowerCase() })}
+      onClick={press}
+    >
+      {head}
+      <span class={`direction ${down === true ? "down" : ""}`} aria-hidden="true" />
+    </button>
+  );
+}
+
+function sortWords(down: boolean | null): "ascending" | "descending" | undefined {
+  return down === null ? undefined : down ? "descending" : "ascending";
+}
+
+export function Cells<T>({ columns, of, index }: { columns: readonly Column<T>[]; of: T; index: number }) {
+  return (
+    <>
+      {columns.map((column) => (
+        <td
+          key={column.head}
+          class={`${classOf(column)} ${column.class ?? ""}`.trim()}
+          style={column.style}
+          title={column.title?.(of)}
+        >
+          {column.cell(of, index)}
+        </td>
+      ))}
+    </>
   );
 }
 
@@ -133,8 +233,8 @@ export function Pager({
     <footer>
       {children}
       <span class="spring" />
-      {button("First", null, cursor.value === null)}
-      {button("Next", next, next === null)}
+      {button(t("First"), null, cursor.value === null)}
+      {button(t("Next"), next, next === null)}
     </footer>
   );
 }
@@ -145,6 +245,7 @@ export function Listing<D, T>({
   rows,
   empty,
   foot,
+  sort,
   ...table
 }: {
   query: Query<D>;
@@ -152,8 +253,11 @@ export function Listing<D, T>({
   rowKey: (row: T, index: number) => string;
   columns: readonly Column<T>[];
   row?: (row: T, index: number) => HTMLAttributes<HTMLTableRowElement>;
-  empty: { icon: IconName; title: string; text: ComponentChildren };
+  empty: { icon: IconName; title: string; text: ComponentChildren; brief?: boolean };
   foot?: (data: D) => ComponentChildren;
+  /** As a table has it; of a list in pages it is asked whether all of it is here. */
+  sort?: string | ((data: D) => string | undefined);
+  arranged?: boolean;
 }) {
   return (
     <Loaded query={query}>
@@ -162,11 +266,11 @@ export function Listing<D, T>({
         return (
           <>
             {all.length === 0 ? (
-              <Empty icon={empty.icon} title={empty.title}>
+              <Empty icon={empty.icon} title={empty.title} brief={empty.brief ?? false}>
                 {empty.text}
               </Empty>
             ) : (
-              <Table rows={all} {...table} />
+              <Table rows={all} sort={typeof sort === "function" ? sort(data) : sort} {...table} />
             )}
             {foot?.(data)}
           </>

@@ -1,11 +1,12 @@
-// Data of a screen: asked for when the screen or its parameters change, and again when the live stream tells of a change,
-// at most every two seconds. What was there stays until the new is there, so nothing flickers.
-import { useSignal, useSignalEffect } from "@preact/signals";
+// Data of a screen: asked for when the screen or its parameters change. A query that names its topic gets what the live stream
+// tells of it, and asks no more; one whose topic is only a sign (a page of a list, what a filter leaves) asks again when that
+// changes. Both as often as the settings say. What was there stays until the new is there, so nothing flickers.
+import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { locked } from "./api.ts";
-import { version } from "./live.ts";
-
-const soonestMs = 2_000;
+import { live as going } from "./live.ts";
+import { refresh } from "./settings.ts";
+import { follow } from "./topics.ts";
 
 export interface Query<T> {
   readonly data: T | null;
@@ -14,20 +15,27 @@ export interface Query<T> {
   readonly again: () => void;
 }
 
+export interface Live<T> {
+  /** What the stream tells of it is what would be answered. */
+  readonly topic?: string | undefined;
+  /** Whatever changes with this topic: it is asked for again. */
+  readonly sign?: string | undefined;
+  /** What is told beside what is there; null: it must be asked for. */
+  readonly merge?: (had: T, told: T) => T | null;
+}
+
 export function useQuery<T>(
   key: string,
   ask: (signal: AbortSignal) => Promise<T>,
-  options: { live?: boolean } = {},
+  options: Live<T> = {},
 ): Query<T> {
   const result = useSignal<{ key: string; data: T } | null>(null);
   const error = useSignal<Error | null>(null);
   const loading = useSignal(true);
   const asked = useRef(0);
   const running = useRef<AbortController | null>(null);
-  const latest = useRef(ask);
-  latest.current = ask;
-  const keyNow = useRef(key);
-  keyNow.current = key;
+  const latest = useRef({ ask, key, options });
+  latest.current = { ask, key, options };
 
   const load = useCallback(() => {
     running.current?.abort();
@@ -35,8 +43,8 @@ export function useQuery<T>(
     running.current = controller;
     asked.current = Date.now();
     loading.value = true;
-    const of = keyNow.current;
-    latest.current(controller.signal).then(
+    const { ask: now, key: of } = latest.current;
+    now(controller.signal).then(
       (data) => {
         if (controller.signal.aborted) return;
         result.value = { key: of, data };
@@ -56,22 +64,59 @@ export function useQuery<T>(
     return () => running.current?.abort();
   }, [key, load]);
 
-  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  useSignalEffect(() => {
-    void version.value;
-    if (options.live !== true || locked.peek() || timer.current !== null) return;
-    const waitMs = Math.max(0, soonestMs - (Date.now() - asked.current));
-    timer.current = setTimeout(() => {
-      timer.current = null;
-      load();
-    }, waitMs);
-  });
-  useEffect(
-    () => () => {
-      if (timer.current !== null) clearTimeout(timer.current);
-    },
-    [],
-  );
+  const { topic, sign } = options;
+  const about = topic ?? sign ?? null;
+  // What was never answered is not followed: a topic that is refused would end the stream of all tabs.
+  const there = result.value?.key === key;
+  const followed = there || about === null ? about : "overview";
+  useEffect(() => {
+    if (followed === null) return undefined;
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    let told: T | null = null;
+    let shownAt = asked.current;
+    const show = (): void => {
+      timer = null;
+      // Paused meanwhile: what has changed comes when it goes on.
+      if (!going.peek() || locked.peek()) return;
+      shownAt = Date.now();
+      const had = result.peek();
+      const value = told;
+      told = null;
+      const merge = latest.current.options.merge;
+      const data =
+        value === null || had === null || had.key !== key
+          ? null
+          : merge === undefined
+            ? value
+            : merge(had.data, value);
+      if (data === null) return load();
+      // An answer on its way is older than this.
+      running.current?.abort();
+      result.value = { key, data };
+      error.value = null;
+      loading.value = false;
+    };
+    const soon = (): void => {
+      const waitMs = Math.max(0, Number(refresh.peek()) * 1_000 - (Date.now() - shownAt));
+      timer ??= setTimeout(show, waitMs);
+    };
+    const off = follow(
+      followed,
+      {
+        value: (value, how) => {
+          if (there && followed === topic) told = value as unknown as T;
+          else if (how === "age") return;
+          soon();
+        },
+        ask: soon,
+      },
+      asked.current,
+    );
+    return () => {
+      off();
+      if (timer !== null) clearTimeout(timer);
+    };
+  }, [followed, there, topic, key]);
 
   return {
     data: result.value?.data ?? null,

@@ -1,8 +1,10 @@
 // Saved views: a name and an address, kept in this browser. A link to the same address shows the same to everybody.
 import { Field, openForm } from "./actions.tsx";
 import { Icon } from "./icons.tsx";
+import { rich } from "./rich.ts";
 import { href, path, params } from "./router.ts";
 import { keptList } from "./settings.ts";
+import { t } from "./text.ts";
 
 interface View {
   readonly name: string;
@@ -29,7 +31,7 @@ export function SavedViews() {
   const known = views.value.some(({ to }) => to === current);
   if (views.value.length === 0 && params.value.toString() === "") return null;
   return (
-    <div class="row tight views" role="group" aria-label="Saved views">
+    <div class="row tight views" role="group" aria-label={t("Saved views")}>
       {views.value.map(({ name, to }) => (
         <span class={`chip ${to === current ? "on" : ""}`} key={name}>
           <a href={href(to)} aria-current={to === current ? "page" : undefined}>
@@ -37,7 +39,7 @@ export function SavedViews() {
           </a>
           <button
             type="button"
-            aria-label={`Forget the view ${name}`}
+            aria-label={t("Forget the view {name}", { name })}
             onClick={() => (views.value = views.value.filter((one) => one.name !== name))}
           >
             <Icon name="close" size={12} />
@@ -46,7 +48,7 @@ export function SavedViews() {
       ))}
       {!known && (
         <button type="button" class="button quiet small" onClick={() => save(current)}>
-          <Icon name="star" size={13} /> Save this view
+          <Icon name="star" size={13} /> {t("Save this view")}
         </button>
       )}
     </div>
@@ -55,20 +57,18 @@ export function SavedViews() {
 
 function save(to: string): void {
   openForm({
-    title: "Save this view",
-    verb: "Save",
+    title: t("Save this view"),
+    verb: t("Save"),
     body: (
       <>
-        <p class="muted">
-          Kept in this browser: <span class="mono">{to}</span>
-        </p>
-        <Field label="Name" name="name" required placeholder="Dead mail of today" />
+        <p class="muted">{rich("Kept in this browser: {to}", { to: <span class="mono">{to}</span> })}</p>
+        <Field label={t("Name")} name="name" required placeholder={t("Dead mail of today")} />
       </>
     ),
     run: async (fields) => {
       const name = fields.text("name")?.slice(0, 60) ?? "";
       views.value = [...views.value.filter((one) => one.name !== name), { name, to }].slice(-most);
-      return "Saved.";
+      return t("Saved.");
     },
   });
 }

@@ -3,13 +3,14 @@
 //
 // The table of steps says the same to who does not see it. With the keyboard: arrows go through lines and time, + and −
 // zoom, 0 shows everything, Enter opens a step.
-import { useSignal } from "@preact/signals";
+import { stateWord, stepWord } from "./state-words.ts";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FlowStep } from "../../src/dashboard/contract.ts";
-import { duration, instant, plural } from "./format.ts";
+import { duration } from "./format.ts";
 import { Icon } from "./icons.tsx";
-import { Json, now, showDialog, State } from "./parts.tsx";
-import { Facts } from "./table.tsx";
+import { now } from "./parts.tsx";
+import { t } from "./text.ts";
 import {
   type Band,
   type BandKind,
@@ -24,20 +25,31 @@ import {
 const rowHeight = 28;
 
 export const bandWords: Readonly<Record<BandKind, string>> = {
-  run: "ran",
-  failed: "failed",
-  delay: "delayed",
-  wait: "waited",
-  backoff: "until the next try",
-  sleep: "sleep",
-  signal: "wait for a signal",
-  call: "wait for a job",
-  steps: "ran and slept, in steps",
+  run: t("ran"),
+  failed: t("failed"),
+  lost: t("lost with its worker"),
+  delay: t("delayed"),
+  wait: t("waited"),
+  backoff: t("until the next try"),
+  sleep: t("sleep"),
+  signal: t("wait for a signal"),
+  call: t("wait for a job"),
+  steps: t("ran and slept, in steps"),
 };
 
-export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; endedAt: number | null }) {
+export function Waterfall({
+  steps,
+  endedAt,
+  chosen: choice,
+  open,
+}: {
+  steps: readonly FlowStep[];
+  endedAt: number | null;
+  /** The number of the step that is chosen, here or in another view. */
+  chosen: Signal<number | null>;
+  open: (seq: number) => void;
+}) {
   const view = useSignal<{ from: number; to: number } | null>(null);
-  const current = useSignal(0);
   const scroll = useSignal({ top: 0, height: 400 });
   const brush = useSignal<{ from: number; to: number } | null>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -49,7 +61,10 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
   const shown = view.value ?? whole;
   const x = (ms: number): number => ((ms - shown.from) / (shown.to - shown.from)) * 100;
   const sight = rowsInSight(scroll.value.top, scroll.value.height, rowHeight, tracks.length);
-  const chosen = Math.min(current.value, tracks.length - 1);
+  const chosen = Math.max(
+    0,
+    steps.findIndex(({ seq }) => seq === choice.value),
+  );
 
   useEffect(() => {
     const element = list.current;
@@ -70,14 +85,26 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
     const next = zoomed(shown, whole, by);
     view.value = next.from <= whole.from && next.to >= whole.to ? null : next;
   };
-  const move = (to: number): void => {
-    current.value = Math.max(0, Math.min(tracks.length - 1, to));
+  const show = (row: number): void => {
     const element = list.current;
     if (element === null) return;
-    const top = current.value * rowHeight;
+    const top = row * rowHeight;
     if (top < element.scrollTop) element.scrollTop = top;
     else if (top + rowHeight > element.scrollTop + element.clientHeight)
       element.scrollTop = top + rowHeight - element.clientHeight;
+  };
+  const move = (to: number): void => {
+    const row = Math.max(0, Math.min(tracks.length - 1, to));
+    choice.value = steps[row]?.seq ?? null;
+    show(row);
+  };
+  // What is chosen elsewhere is brought into sight here.
+  useEffect(() => {
+    if (choice.value !== null) show(chosen);
+  }, [choice.value]);
+  const openRow = (row: number): void => {
+    const step = steps[row];
+    if (step !== undefined) open(step.seq);
   };
   const pressed: Readonly<Record<string, () => void>> = {
     ArrowDown: () => move(chosen + 1),
@@ -92,7 +119,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
     "=": () => zoom({ factor: 0.5 }),
     "-": () => zoom({ factor: 2 }),
     "0": () => (view.value = null),
-    Enter: () => openStep(tracks[chosen]),
+    Enter: () => openRow(chosen),
   };
   const msAt = (event: PointerEvent): number => {
     const box = area.current?.getBoundingClientRect();
@@ -110,7 +137,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
               type="button"
               class="button quiet small icon"
               tabIndex={-1}
-              title="Zoom in (+)"
+              title={t("Zoom in (+)")}
               onClick={() => zoom({ factor: 0.5 })}
             >
               <Icon name="plus" size={12} />
@@ -119,7 +146,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
               type="button"
               class="button quiet small icon"
               tabIndex={-1}
-              title="Zoom out (−)"
+              title={t("Zoom out (−)")}
               onClick={() => zoom({ factor: 2 })}
             >
               <Icon name="minus" size={12} />
@@ -129,10 +156,10 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
                 type="button"
                 class="button quiet small"
                 tabIndex={-1}
-                title="Show everything (0)"
+                title={t("Show everything (0)")}
                 onClick={() => (view.value = null)}
               >
-                All
+                {t("All")}
               </button>
             )}
           </span>
@@ -140,7 +167,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
         <div
           class="ticks"
           ref={area}
-          title="Drag to zoom"
+          title={t("Drag to zoom")}
           onPointerDown={(event) => {
             event.currentTarget.setPointerCapture(event.pointerId);
             const ms = msAt(event);
@@ -181,7 +208,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
         ref={list}
         role="listbox"
         tabIndex={0}
-        aria-label="Waterfall of steps. The table of steps says the same."
+        aria-label={t("Waterfall of steps. The table of steps says the same.")}
         aria-activedescendant={tracks.length === 0 ? undefined : `track-${chosen}`}
         onKeyDown={(event) => {
           if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -200,9 +227,10 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
               index={sight.first + i}
               count={tracks.length}
               chosen={sight.first + i === chosen}
+              marked={track.step.seq === choice.value}
               start={whole.from}
               x={x}
-              choose={() => (current.value = sight.first + i)}
+              open={() => openRow(sight.first + i)}
             />
           ))}
         </div>
@@ -211,7 +239,7 @@ export function Waterfall({ steps, endedAt }: { steps: readonly FlowStep[]; ende
         {(["run", "failed", "backoff", "sleep", "signal", "call"] as const).map((kind) => (
           <span key={kind}>
             <i class={`band ${kind}`} />
-            {kind === "run" ? "ran" : bandWords[kind]}
+            {kind === "run" ? t("ran") : bandWords[kind]}
           </span>
         ))}
       </div>
@@ -224,37 +252,37 @@ function Line({
   index,
   count,
   chosen,
+  marked,
   start,
   x,
-  choose,
+  open,
 }: {
   track: Track;
   index: number;
   count: number;
   chosen: boolean;
+  /** Somebody chose it: seen also while the keyboard is elsewhere. */
+  marked: boolean;
   start: number;
   x: (ms: number) => number;
-  choose: () => void;
+  open: () => void;
 }) {
   const { step, bands, skewed } = track;
   return (
     <div
       id={`track-${index}`}
-      class={`line ${chosen ? "chosen" : ""}`}
+      class={`line ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
       role="option"
       aria-selected={chosen}
       aria-setsize={count}
       aria-posinset={index + 1}
       aria-label={wordsOf(track, start)}
       style={{ top: `${index * rowHeight}px` }}
-      onClick={() => {
-        choose();
-        openStep(track);
-      }}
+      onClick={open}
     >
       <span class="label clip" title={step.name}>
-        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : step.kind}</span>
-        {skewed && <span class="tag warn">skew</span>}
+        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : stepWord(step.kind)}</span>
+        {skewed && <span class="tag warn">{t("skew")}</span>}
       </span>
       <span class="bands">
         {bands.map((band, i) => (
@@ -274,7 +302,11 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
     <i
       class={`band ${band.kind} ${band.open ? "open" : ""}`}
       style={{ left: `${from}%`, width: `${Math.min(100, right) - from}%` }}
-      title={`${bandWords[band.kind]}, ${duration(band.to - band.from)}${band.open ? " so far" : ""}`}
+      title={
+        band.open
+          ? t("{what}, {time} so far", { what: bandWords[band.kind], time: duration(band.to - band.from) })
+          : `${bandWords[band.kind]}, ${duration(band.to - band.from)}`
+      }
     />
   );
 }
@@ -282,50 +314,18 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
 function wordsOf({ step, bands }: Track, start: number): string {
   const first = bands[0]?.from ?? step.startedAt;
   const last = bands.at(-1)?.to ?? first;
-  const tries =
-    step.kind === "step" && step.tries > 1 ? `, ${plural(step.tries, "try").replace("trys", "tries")}` : "";
-  return `${step.name}: ${step.kind}, ${step.state}${tries}, began after ${duration(first - start)}, took ${duration(last - first)}`;
-}
-
-function openStep(track: Track | undefined): void {
-  if (track === undefined) return;
-  const { step } = track;
-  showDialog(`Step ${step.name}`, (close) => (
-    <div class="dialog">
-      <header>
-        <h2>{step.name}</h2>
-        <State state={step.state} />
-      </header>
-      <div class="content">
-        <Facts
-          of={[
-            ["Kind", step.kind],
-            ["Started", instant(step.startedAt)],
-            ["Ended", instant(step.endedAt)],
-            ...(step.until === null ? [] : [["Goes on", instant(step.until)] as const]),
-            ["Tries", String(step.tries)],
-          ]}
-        />
-        {step.triedAt.length > 1 && (
-          <ol class="samples" aria-label="Tries">
-            {step.triedAt.map(({ startedAt, endedAt }, i) => (
-              <li key={startedAt}>
-                <span>{i === step.triedAt.length - 1 && step.state === "done" ? "went well" : "failed"}</span>
-                <span class="muted">
-                  {instant(startedAt)}, took {duration(endedAt - startedAt)}
-                </span>
-              </li>
-            ))}
-          </ol>
-        )}
-        {step.error !== null && <pre class="code">{step.error}</pre>}
-        {step.output !== null && <Json text={step.output} label={`Result of ${step.name}`} />}
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close} autofocus>
-          Close
-        </button>
-      </footer>
-    </div>
-  ));
+  const said = {
+    name: step.name,
+    kind: stepWord(step.kind),
+    state: stateWord(step.state),
+    tries: step.tries,
+    wait: duration(first - start),
+    took: duration(last - first),
+  };
+  return step.kind === "step" && step.tries > 1
+    ? t(
+        "{name}: {kind}, {state}, {tries, plural, one {# try} other {# tries}}, began after {wait}, took {took}",
+        said,
+      )
+    : t("{name}: {kind}, {state}, began after {wait}, took {took}", said);
 }

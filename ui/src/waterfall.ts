@@ -6,6 +6,7 @@ import type { FlowStep, JobDetail } from "../../src/dashboard/contract.ts";
 export type BandKind =
   | "run"
   | "failed"
+  | "lost"
   | "delay"
   | "wait"
   | "backoff"
@@ -57,16 +58,21 @@ export function lifeOf(
   now: number,
 ): Bands {
   const life = new Builder();
-  const attempts: { from: number; to: number; failed: boolean; open: boolean }[] = job.errors
+  const attempts: { from: number; to: number; kind: "run" | "failed" | "lost"; open: boolean }[] = job.errors
     .filter(({ attempt }) => attempt > 0)
-    .map(({ at, ranMs }) => ({ from: at - (ranMs ?? 0), to: at, failed: true, open: false }));
+    .map(({ at, ranMs, lost }) => ({
+      from: at - (ranMs ?? 0),
+      to: at,
+      kind: lost ? "lost" : "failed",
+      open: false,
+    }));
   const running = job.state === "running";
   const last = job.startedAt;
   if (last !== null && (running || job.state === "done"))
     attempts.push({
       from: last,
       to: job.endedAt ?? Math.max(now, last),
-      failed: false,
+      kind: "run",
       open: running,
     });
   let at = job.createdAt;
@@ -93,11 +99,12 @@ export function lifeOf(
   if (first !== undefined && started < first.from) life.gap("steps", started, first.from);
   for (const [i, attempt] of attempts.entries()) {
     const before = attempts[i - 1];
-    if (before !== undefined) life.gap("backoff", before.to, attempt.from);
-    life.add(attempt.failed ? "failed" : "run", attempt.from, attempt.to, attempt.open);
+    // What was lost is due at once: until its next attempt it waits for somebody to find it.
+    if (before !== undefined) life.gap(before.kind === "lost" ? "wait" : "backoff", before.to, attempt.from);
+    life.add(attempt.kind, attempt.from, attempt.to, attempt.open);
   }
   const end = attempts.at(-1);
-  if (end?.failed === true && job.endedAt === null && job.runAt !== null)
+  if (end !== undefined && end.kind !== "run" && job.endedAt === null && job.runAt !== null)
     life.gap("backoff", end.to, Math.max(job.runAt, Math.min(now, end.to)), true);
   return life;
 }

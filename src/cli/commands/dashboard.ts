@@ -11,6 +11,7 @@ import {
   serve,
   type ServeOptions,
 } from "../../dashboard/index.ts";
+import { openBrowser } from "../browser.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 
@@ -22,7 +23,13 @@ export const dashboard: Command = {
     host: { type: "string", value: "address", help: "Default 127.0.0.1; any other needs HOLDFAST_TOKEN" },
     "read-only": { type: "boolean", help: "Look, and change nothing" },
     auth: { type: "boolean", help: "--no-auth: no token; on this machine alone" },
-    label: { type: "string", value: "text", help: "Shown beside the name: prod, staging" },
+    label: { type: "string", value: "text", help: "Shown on every screen: prod, staging" },
+    "label-color": {
+      type: "string",
+      value: "color",
+      help: "Of the label: red, orange, yellow, green, blue, violet, pink, grey, or #rrggbb",
+    },
+    open: { type: "boolean", help: "Open the address in this machine's browser" },
     "trace-link": {
       type: "string",
       value: "address",
@@ -46,6 +53,7 @@ export const dashboard: Command = {
   json: "{ url, address, port, readOnly, databases }, once it listens; databases: their names, where there are several",
   examples: [
     { line: "dashboard", says: "On http://127.0.0.1:8787" },
+    { line: "dashboard --open --label prod --label-color red", says: "In the browser, with a red label" },
     { line: "dashboard --read-only --port 9000", says: "To look at only" },
     {
       line: "dashboard --url main=postgres://db/app --url archive=sqlite:old.db --read-only-of archive",
@@ -57,13 +65,18 @@ export const dashboard: Command = {
     const options = optionsOf(ctx);
     const target = await databasesOf(ctx);
     const shown = target ?? (await ctx.client());
-    const server = await listen(() => serve(shown, options));
+    const { jobs, dashboard: looks } = (await ctx.config()).config;
+    const server = await listen(() => serve(shown, { ...options, ...looks, jobs }));
     const { url, address, port } = server;
     const names = target === null ? {} : { databases: Object.keys(target) };
     ctx.result(
       { url, address, port, readOnly: options.readOnly === true, ...names },
       () => `Dashboard: ${address}${target === null ? "" : `\nDatabases: ${Object.keys(target).join(", ")}`}`,
     );
+    if (ctx.flag("open"))
+      void openBrowser(address, ctx.io.env).then((opened) => {
+        if (!opened) ctx.note("No browser could be opened from here. Open the address by hand.");
+      });
     await new Promise<void>((resolve) => {
       if (ctx.io.signal.aborted) resolve();
       ctx.io.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -102,7 +115,7 @@ function wrongUse(message: string): UsageError {
 function optionsOf(ctx: Context): ServeOptions {
   const token = ctx.io.env["HOLDFAST_TOKEN"] ?? "";
   const [port, host, label] = [ctx.integer("port"), ctx.string("host"), ctx.string("label")];
-  const traceLink = ctx.string("trace-link");
+  const [labelColor, traceLink] = [ctx.string("label-color"), ctx.string("trace-link")];
   const auth = ctx.switch("auth") === false ? "none" : token === "" ? undefined : { token };
   return {
     readOnly: ctx.flag("read-only"),
@@ -110,6 +123,7 @@ function optionsOf(ctx: Context): ServeOptions {
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(label === undefined ? {} : { label }),
+    ...(labelColor === undefined ? {} : { labelColor }),
     ...(traceLink === undefined ? {} : { traceLink }),
   };
 }

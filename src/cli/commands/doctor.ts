@@ -1,14 +1,11 @@
 /** `holdfast doctor`: looks at everything that is known to go wrong, and says what to do. */
-import type { Holdfast, JobPage } from "../../index.ts";
-import { MOVED_TO } from "../../move.ts";
-import { durationMs } from "../../policy/duration.ts";
+import { type Check, diagnose, type Facts } from "../../diagnosis.ts";
+import { isHoldfastError } from "../../errors.ts";
+import { findings, noFacts } from "../../findings.ts";
+import { MOVED_TO } from "../../sql/admin.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { type Check, diagnose, type Facts } from "../diagnosis.ts";
 import { oneLine } from "../text.ts";
-
-/** A lease, and the seconds that taking over may need. */
-const takeoverMs = durationMs("35s", "takeover");
 
 export const doctor: Command = {
   name: "doctor",
@@ -31,66 +28,33 @@ export const doctor: Command = {
   },
 };
 
+/** Versions that the client refuses to work with. */
+const refusals = ["POSTGRES_TOO_OLD", "SQLITE_TOO_OLD"];
+
 async function facts(ctx: Context): Promise<Facts> {
+  const refused = await ctx.client().then(
+    () => null,
+    (error: unknown) => {
+      if (isHoldfastError(error) && refusals.includes(error.code)) return error.message;
+      return null; // whatever else it is, it shows below
+    },
+  );
+  if (refused !== null) return { ...noFacts(Date.now()), refused };
   const admin = await ctx.admin();
   const { applied, pending } = await admin.status();
   const base = {
-    node: process.version,
+    ...noFacts(Date.now()),
     applied,
     pending: pending.map(({ version }) => version),
-    now: Date.now(),
   };
-  if (applied.length === 0 || pending.length > 0)
-    return {
-      ...base,
-      drift: [],
-      movedTo: null,
-      clock: null,
-      inspection: null,
-      queues: [],
-      workers: [],
-      stuck: 0,
-    };
+  if (applied.length === 0 || pending.length > 0) return base;
   const hf = await ctx.client();
-  const [inspection, queues, workers] = await Promise.all([
-    hf.inspect(),
-    hf.queues.list(),
-    hf.workers.list(),
-  ]);
   return {
     ...base,
+    ...(await findings(hf)),
     drift: await admin.drift(),
     movedTo: await admin.meta(MOVED_TO),
-    clock: await clock(hf),
-    inspection,
-    queues,
-    workers,
-    stuck: await stuck(hf),
   };
-}
-
-async function clock(hf: Holdfast): Promise<Facts["clock"]> {
-  await hf.databaseNow(); // the first call may open a connection
-  const before = Date.now();
-  const theirs = await hf.databaseNow();
-  const after = Date.now();
-  return { skewMs: (before + after) / 2 - theirs, roundTripMs: after - before };
-}
-
-/** Running jobs whose lease passed longer ago than taking over needs. A page of a thousand says enough. */
-async function stuck(hf: Holdfast): Promise<number> {
-  const now = await hf.databaseNow();
-  let count = 0;
-  let cursor: string | null = null;
-  for (let pages = 0; pages < 10; pages += 1) {
-    const page: JobPage = await hf.jobs.list({ state: "running", limit: 1_000, cursor });
-    count += page.jobs.filter(
-      ({ leaseUntil }) => leaseUntil === null || leaseUntil.getTime() < now - takeoverMs,
-    ).length;
-    ({ cursor } = page);
-    if (cursor === null) break;
-  }
-  return count;
 }
 
 function text(ctx: Context, place: string, checks: readonly Check[]): string {

@@ -1,4 +1,5 @@
 /** `holdfast errors`: failures by cause, and what is decided about them. */
+import { StateError } from "../../errors.ts";
 import type { ErrorGroup } from "../../index.ts";
 import {
   checkBy,
@@ -8,6 +9,7 @@ import {
   type FailureCountQuery,
 } from "../../error-groups.ts";
 import { type Command, type Option } from "../command.ts";
+import { ACTOR, acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { instant } from "../filter.ts";
 import { grouped, oneLine, relative, table } from "../text.ts";
@@ -116,7 +118,7 @@ function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
     groups,
     (cell, column, group) => {
       if (group === null) return ctx.paint("dim", cell);
-      if (column !== 1) return cell;
+      if (column !== "state") return cell;
       return group.state === "regressed" ? ctx.paint("bad", cell) : cell;
     },
   );
@@ -135,9 +137,8 @@ const show: Command = {
     const id = groupOf(ctx);
     const hf = await ctx.client();
     const group = await hf.errors.get(id);
-    if (group === null) return unknown(ctx, id);
+    if (group === null) throw unknown(id);
     ctx.result(group, () => showText(ctx, group));
-    return 0;
   },
 };
 
@@ -186,7 +187,7 @@ const resolve: Command = {
   options: noting,
   json: "{ group, state }",
   examples: [{ line: `errors resolve 3f0c… --note "fixed in 2.4.1"`, says: "And say where" }],
-  run: (ctx) => decide(ctx, "resolved", (hf, group, note) => hf.errors.resolve(group, note)),
+  run: (ctx) => decide(ctx, "resolve", (hf, group, note) => hf.errors.resolve(group, note)),
 };
 
 const ignore: Command = {
@@ -206,13 +207,12 @@ const ignore: Command = {
     { line: "errors ignore 3f0c… --count 1000", says: "Unless it becomes many" },
   ],
   run: (ctx) => {
-    const until = ctx.string("until");
     const bounds = {
       for: ctx.string("for"),
-      until: until === undefined ? undefined : new Date(until),
+      until: ctx.date("until"),
       count: ctx.integer("count"),
     };
-    return decide(ctx, "ignored", (hf, group, note) => hf.errors.ignore(group, { ...bounds, ...note }));
+    return decide(ctx, "ignore", (hf, group, note) => hf.errors.ignore(group, { ...bounds, ...note }));
   },
 };
 
@@ -224,7 +224,7 @@ const reopen: Command = {
   options: noting,
   json: "{ group, state }",
   examples: [{ line: "errors reopen 3f0c…", says: "Back on the list" }],
-  run: (ctx) => decide(ctx, "open", (hf, group, note) => hf.errors.reopen(group, note)),
+  run: (ctx) => decide(ctx, "reopen", (hf, group, note) => hf.errors.reopen(group, note)),
 };
 
 const note: Command = {
@@ -239,9 +239,9 @@ const note: Command = {
     const id = groupOf(ctx);
     const given = noteOf(ctx);
     const hf = await ctx.client();
-    if (!(await hf.errors.set(id, given))) return unknown(ctx, id);
+    const act = { action: "errors.note", target: id, outcome: "noted", details: given };
+    if (!(await acting(ctx, hf, act, () => hf.errors.set(id, given)))) throw unknown(id);
     ctx.result({ group: id, ...given }, () => `noted ${id}`);
-    return 0;
   },
 };
 
@@ -249,14 +249,17 @@ type Client = Awaited<ReturnType<Context["client"]>>;
 
 async function decide(
   ctx: Context,
-  state: string,
-  run: (hf: Client, group: string, note: ReturnType<typeof noteOf>) => Promise<boolean>,
-): Promise<number> {
+  verb: "resolve" | "ignore" | "reopen",
+  run: (hf: Client, group: string, note: ReturnType<typeof noteOf> & { by: string }) => Promise<boolean>,
+): Promise<void> {
   const id = groupOf(ctx);
   const hf = await ctx.client();
-  if (!(await run(hf, id, noteOf(ctx)))) return unknown(ctx, id);
+  const given = noteOf(ctx);
+  const outcome = { resolve: "resolved", ignore: "ignored", reopen: "opened" }[verb];
+  const act = { action: `errors.${verb}`, target: id, outcome, details: given };
+  if (!(await acting(ctx, hf, act, () => run(hf, id, { ...given, by: ACTOR })))) throw unknown(id);
+  const state = { resolve: "resolved", ignore: "ignored", reopen: "open" }[verb];
   ctx.result({ group: id, state }, () => `${state} ${id}`);
-  return 0;
 }
 
 function groupOf(ctx: Context): string {
@@ -268,9 +271,10 @@ function noteOf(ctx: Context): { note?: string; link?: string } {
   return { ...(text === undefined ? {} : { note: text }), ...(link === undefined ? {} : { link }) };
 }
 
-function unknown(ctx: Context, id: string): number {
-  ctx.note(`Nothing has failed of ${id}, or it is too long ago.`);
-  return 1;
+function unknown(id: string): StateError {
+  return new StateError("NOT_FOUND", `Nothing has failed of ${id}, or it is too long ago.`, {
+    details: { group: id },
+  });
 }
 
 export const errors: Command = {

@@ -6,6 +6,7 @@ import { UsageError } from "../../errors.ts";
 import { checkFiles } from "../../flow/check.ts";
 import { readRunFile, type RunFile } from "../../flow/run-file.ts";
 import type { Command } from "../command.ts";
+import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { oneLine, table } from "../text.ts";
 
@@ -98,7 +99,11 @@ export const signal: Command = {
         cause,
       });
     }
-    await (await ctx.client()).signal(name, { data, key: ctx.string("key"), expires: ctx.string("expires") });
+    const [key, expires] = [ctx.string("key"), ctx.string("expires")];
+    const hf = await ctx.client();
+    await acting(ctx, hf, { action: "flows.signal", target: name, outcome: "sent", details: { key } }, () =>
+      hf.signal(name, { data, key, expires }),
+    );
     ctx.result({ sent: name }, () => `Sent ${oneLine(name)}.`);
   },
 };

@@ -1,6 +1,6 @@
 /** `holdfast init`: a small project that runs. What is there already is left alone. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { Command } from "../command.ts";
 import { oneLine } from "../text.ts";
@@ -38,16 +38,29 @@ export const init: Command = {
         ...written.map((file) => `${ctx.paint("good", "wrote")}  ${file}`),
         ...kept.map((file) => `${ctx.paint("dim", "kept")}   ${file}`),
         "",
-        `Next${folder === resolve(ctx.io.cwd) ? "" : ` (in ${oneLine(folder)})`}:`,
-        "  npm install",
-        "  npm run work                        # runs jobs until Ctrl-C",
-        `  npx holdfast enqueue hello '{"name":"Ada"}'   # in another terminal`,
-        "  npx holdfast top",
-        "  npx holdfast dashboard              # the same in the browser",
+        "Next:",
+        ...nextSteps(relative(ctx.io.cwd, folder), ctx.flag("postgres"), kept.includes("package.json")),
       ].join("\n"),
     );
   },
 };
+
+/** What to type now. A package.json that was there has no script of ours, and does not name the package. */
+function nextSteps(folder: string, postgres: boolean, kept: boolean): string[] {
+  const steps: [line: string, says: string][] = [
+    ...(folder === "" ? [] : [[`cd ${oneLine(folder)}`, ""] as [string, string]]),
+    [kept ? `npm install holdfast${postgres ? " pg" : ""}` : "npm install", ""],
+    ...(postgres
+      ? [["export HOLDFAST_URL=postgres://…", "or the url in holdfast.config.ts"] as [string, string]]
+      : []),
+    [kept ? "npx holdfast work" : "npm run work", "runs jobs until Ctrl-C"],
+    [`npx holdfast enqueue hello '{"name":"Ada"}'`, "in another terminal"],
+    ["npx holdfast top", ""],
+    ["npx holdfast dashboard", "the same in the browser"],
+  ];
+  const left = Math.max(...steps.map(([line]) => line.length)) + 2;
+  return steps.map(([line, says]) => `  ${says === "" ? line : `${line.padEnd(left)}# ${says}`}`);
+}
 
 function packageName(folder: string): string {
   const name = basename(folder)

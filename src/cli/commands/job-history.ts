@@ -2,7 +2,8 @@
 import { runFileOf } from "../../flow/run-file.ts";
 import { isId } from "../../policy/id.ts";
 import type { Command } from "../command.ts";
-import { json, oneLine } from "../text.ts";
+import { jobIdOf } from "../job-id.ts";
+import { json } from "../text.ts";
 
 export const jobHistory: Command = {
   name: "history",
@@ -17,15 +18,11 @@ export const jobHistory: Command = {
     { line: "check run.json", says: "With the code at hand, without a database" },
   ],
   run: async (ctx) => {
-    const id = ctx.argument(0, "the id of a job").toLowerCase();
+    const id = await jobIdOf(ctx, "look");
     const hf = await ctx.client();
     const { store, env } = hf.internals;
     const file = isId(id) ? await runFileOf(store, id, env.clock.now()) : null;
-    if (file === null) {
-      ctx.note(`There is no job ${oneLine(id, 60)}.`);
-      return 1;
-    }
+    if (file === null) throw await ctx.noJob(id);
     ctx.print(json(file, ctx.json ? undefined : 2));
-    return 0;
   },
 };

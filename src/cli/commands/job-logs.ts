@@ -2,6 +2,7 @@
 import { checkLevel, type JobLogLine } from "../../job-log.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { jobIdOf } from "../job-id.ts";
 import { harmless, json, oneLine } from "../text.ts";
 
 export const jobLogs: Command = {
@@ -22,13 +23,10 @@ export const jobLogs: Command = {
   json: "{ lines: [{ id, at, level, attempt, message, details }] }",
   examples: [{ line: "jobs logs 0199… --level warn", says: "Warnings and errors" }],
   run: async (ctx) => {
-    const id = ctx.argument(0, "the id of a job");
     const level = ctx.string("level");
+    const id = await jobIdOf(ctx, "look");
     const hf = await ctx.client();
-    if ((await hf.jobs.get(id)) === null) {
-      ctx.note(`There is no job ${oneLine(id, 60)}.`);
-      return 1;
-    }
+    if ((await hf.jobs.get(id)) === null) throw await ctx.noJob(id);
     const lines = await hf.jobLog.list(id, {
       ...(level === undefined ? {} : { level: checkLevel(level, "--level") }),
       search: ctx.string("search"),

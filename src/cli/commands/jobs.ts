@@ -2,18 +2,22 @@
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
+import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { checkEdit } from "../../jobs.ts";
 import { jobsErrors } from "./errors.ts";
 import { jobEdit, type KeptEdit } from "../../operations.ts";
 import { instantMs } from "../../policy/duration.ts";
 import { checkPatch, type InputPatch } from "../../policy/patch.ts";
-import { bulk, FILTER, filterOf, jobTable, RATE, Search } from "../filter.ts";
+import { bulk, RATE } from "../bulk.ts";
+import { remedyOf } from "../remedy.ts";
+import { FILTER, filterOf, jobTable, Search } from "../filter.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
+import { jobIdOf, wholeFilter } from "../job-id.ts";
 import { jobHistory } from "./job-history.ts";
 import { jobLogs } from "./job-logs.ts";
 
-const acting: Readonly<Record<string, Option>> = {
+const ACTING: Readonly<Record<string, Option>> = {
   ...FILTER,
   ...RATE,
   "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
@@ -46,7 +50,7 @@ const list: Command = {
     const filter = filterOf(ctx);
     const limit = ctx.integer("limit") ?? (ctx.flag("all") ? 500 : 50);
     const hf = await ctx.client();
-    const search = new Search(hf, filter);
+    const search = new Search(hf, await wholeFilter(ctx, hf, filter, "look"));
     if (ctx.flag("count")) {
       const { count, more } = await search.count();
       ctx.result({ count, ...(more ? { more } : {}) }, () => `${grouped(count)}${more ? "+" : ""}`);
@@ -80,16 +84,14 @@ const show: Command = {
   summary: "everything about one job, and why it is where it is",
   args: "<id>",
   maxArgs: 1,
+  details: "The beginning or the end of an id is enough (4 digits at least), here and in every command.",
   json: "The job, with `why` and `history` (attempts, steps, signals, children)",
   examples: [{ line: "jobs show 0199…", says: "Input, output, errors, times, steps, related jobs" }],
   run: async (ctx) => {
+    const id = await jobIdOf(ctx, "look");
     const hf = await ctx.client();
-    const id = ctx.argument(0, "the id of a job");
     const job = await hf.jobs.get(id);
-    if (job === null) {
-      ctx.note(`There is no job ${oneLine(id, 60)}.`);
-      return 1;
-    }
+    if (job === null) throw await ctx.noJob(id);
     const [why, history] = await Promise.all([hf.jobs.why(id), hf.jobs.history(id)]);
     ctx.result({ ...job, why, history }, () =>
       [jobText(ctx, job, why.text), ...(history === null ? [] : historyText(ctx, history))].join("\n"),
@@ -109,7 +111,7 @@ function jobText(ctx: Context, job: Job, why: string): string {
     ["kind", job.name],
     ["queue", job.queue],
     ["priority", String(job.priority)],
-    ["attempt", `${job.attempt} of ${job.maxAttempts}${job.crashes > 0 ? `, ${job.crashes} crashes` : ""}`],
+    ["attempts", attemptsText(job)],
     ["created", at(job.createdAt)],
     ["due", at(job.runAt)],
     ["started", at(job.startedAt)],
@@ -129,17 +131,32 @@ function jobText(ctx: Context, job: Job, why: string): string {
   for (const error of job.errors) {
     lines.push(
       "",
-      `${ctx.paint("bad", `attempt ${error.attempt}`)} ${ctx.paint("dim", error.at.toISOString())}`,
+      `${ctx.paint("bad", attemptText(error))} ${ctx.paint("dim", `${error.at.toISOString()}${ranText(error)}`)}`,
     );
     lines.push(harmless(error.stack ?? error.message));
   }
   return lines.join("\n");
 }
 
+function attemptText({ attempt, lost }: Job["errors"][number]): string {
+  return `attempt ${attempt} ${lost === true ? "was lost with its worker" : "failed"}`;
+}
+
+function ranText({ ranMs, lost }: Job["errors"][number]): string {
+  if (ranMs === undefined) return "";
+  return lost === true ? `, held for ${duration(ranMs)}, until its lease passed` : `, ran ${duration(ranMs)}`;
+}
+
+/** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
+function attemptsText({ attempt, maxAttempts, crashes }: Job): string {
+  const used = attempt === 0 ? `none used up, ${maxAttempts} allowed` : `${attempt} of ${maxAttempts}`;
+  return crashes === 0 ? used : `${used}; ${crashes} ${crashes === 1 ? "crash" : "crashes"}`;
+}
+
 /** Steps, signals and related jobs, as far as there are any. */
 function historyText(ctx: Context, { steps, signals, children }: JobHistory): string[] {
   const now = Date.now();
-  const head = (text: string, _column: number, row: unknown): string =>
+  const head = (text: string, _column: string, row: unknown): string =>
     row === null ? ctx.paint("dim", text) : text;
   const part = (title: string, text: string): string => `\n${ctx.paint("bold", title)}\n${text}`;
   const lines: string[] = [];
@@ -225,7 +242,7 @@ const retry: Command = {
   args: "[<id>…]",
   maxArgs: 10_000,
   options: {
-    ...acting,
+    ...ACTING,
     patch: {
       type: "string",
       value: "json",
@@ -267,11 +284,51 @@ const cancel: Command = {
   summary: "cancel jobs that have not ended",
   args: "[<id>…]",
   maxArgs: 10_000,
-  options: acting,
+  options: ACTING,
   details: "A running job is asked to stop; it ends when its handler has heard.",
   json: "{ matched, cancelled, cancel_requested, ended, not_found }",
   examples: [{ line: "jobs cancel --queue imports --state ready,scheduled --force", says: "Empty a queue" }],
   run: (ctx) => bulk(ctx, { action: "cancel" }),
+};
+
+const pause: Command = {
+  name: "pause",
+  summary: "hold jobs where they are until they are resumed",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: ACTING,
+  details:
+    "What has not started does not start, what sleeps or waits does not go on, and a workflow that runs stops before its next step. A handler without steps comes to its end; if it fails, it is not tried again before it is resumed.",
+  json: "{ matched, paused, pause_requested, ended, not_found }",
+  examples: [
+    { line: "jobs pause 0199…", says: "One run, before its next step" },
+    { line: "jobs pause --name import --force", says: "Every import, wherever it is" },
+  ],
+  run: (ctx) => bulk(ctx, { action: "pause" }),
+};
+
+const resume: Command = {
+  name: "resume",
+  summary: "let paused jobs go on",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: ACTING,
+  json: "{ matched, resumed, not_paused, ended, not_found }",
+  examples: [{ line: "jobs resume 0199…", says: "From where it stopped" }],
+  run: (ctx) => bulk(ctx, { action: "resume" }),
+};
+
+const terminate: Command = {
+  name: "terminate",
+  summary: "end jobs now, whatever their handlers do",
+  args: "[<id>…]",
+  maxArgs: 10_000,
+  options: ACTING,
+  details:
+    "They end as cancelled without waiting for a handler (its signal aborts, and nothing it still does counts), and no step is undone. `cancel` is the gentle way; this is for what does not listen.",
+  json: "{ matched, terminated, cancel_requested, ended, not_found }",
+  examples: [{ line: "jobs terminate 0199… --force", says: "A handler that ignores its signal" }],
+  run: (ctx) => bulk(ctx, { action: "terminate", destructive: true }),
 };
 
 const remove: Command = {
@@ -279,7 +336,7 @@ const remove: Command = {
   summary: "delete jobs, whatever their state",
   args: "[<id>…]",
   maxArgs: 10_000,
-  options: acting,
+  options: ACTING,
   details: "Nothing of them stays. A running job is asked to stop instead.",
   json: "{ matched, deleted, cancel_requested, not_found }",
   examples: [
@@ -293,7 +350,7 @@ const runNow: Command = {
   summary: "make scheduled jobs due now",
   args: "[<id>…]",
   maxArgs: 10_000,
-  options: acting,
+  options: ACTING,
   json: "{ matched, due, not_scheduled }",
   examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
   run: (ctx) => bulk(ctx, { action: "run-now" }),
@@ -305,14 +362,14 @@ const edit: Command = {
   args: "[<id>…]",
   maxArgs: 10_000,
   options: {
-    ...acting,
+    ...ACTING,
     delay: { type: "string", value: "duration", help: "Due so long from now: 5m, 1h30m, 2d" },
     at: { type: "string", value: "date", help: "Due at an instant" },
     to: { type: "string", value: "queue", help: "Into this queue" },
     priority: { type: "string", short: "p", value: "n", help: "Higher first" },
   },
   details:
-    "Ids, or a filter. Jobs that run, have ended, sleep or wait (for a new time), must start by an earlier instant, or are unique within the queue that they would leave are passed over, and counted.",
+    "Ids, or a filter. Dead jobs (--state dead) take another queue and priority and stay dead there, until they are retried. Jobs that run, have ended otherwise, sleep or wait (for a new time), must start by an earlier instant, or are unique within the queue that they would leave are passed over, and counted.",
   json: "{ matched, edited, running, ended, waiting, past_deadline, keyed, not_found }; with --dry-run { dryRun, matched, samples }",
   examples: [
     { line: "jobs edit --queue mail --state ready --delay 2h --force", says: "Put a queue's jobs off" },
@@ -321,15 +378,19 @@ const edit: Command = {
       says: "How many would move",
     },
     { line: "jobs edit 0199… --priority 10", says: "Ahead of the others" },
+    {
+      line: "jobs edit --error 3f9a… --state dead --to mail-dead --force",
+      says: "Put the dead jobs of one cause aside",
+    },
   ],
   run: (ctx) => {
-    const at = ctx.string("at");
+    const at = ctx.date("at");
     const delay = ctx.string("delay");
     const queue = ctx.string("to");
     const priority = ctx.integer("priority");
     const change: KeptEdit = {
       ...(delay === undefined ? {} : { delay }),
-      ...(at === undefined ? {} : { at: instantMs(new Date(at), "at") }),
+      ...(at === undefined ? {} : { at: instantMs(at, "at") }),
       ...(queue === undefined ? {} : { queue }),
       ...(priority === undefined ? {} : { priority }),
     };
@@ -348,16 +409,43 @@ const fork: Command = {
   json: "{ status, id }",
   examples: [{ line: "jobs fork 0199… --from send-invoice", says: "A new run, from there on" }],
   run: async (ctx) => {
-    const id = ctx.argument(0, "the id of a job");
-    const made = await (await ctx.client()).jobs.fork(id, { from: ctx.string("from") ?? "" });
+    const from = ctx.string("from") ?? "";
+    const id = await jobIdOf(ctx, "act");
+    const hf = await ctx.client();
+    const made = await acting(
+      ctx,
+      hf,
+      {
+        action: "jobs.fork",
+        target: id,
+        outcome: "forked",
+        details: (fork) => ({ from, job: fork.id }),
+      },
+      () => hf.jobs.fork(id, { from }),
+    );
     ctx.result(made, () => `${made.status} ${made.id}`);
   },
 };
 
 export const jobs: Command = {
   name: "jobs",
-  summary: "list, errors, show, retry, cancel, delete, run, edit, fork",
-  subcommands: [list, jobsErrors, show, jobHistory, jobLogs, retry, cancel, remove, runNow, edit, fork],
+  summary: "list, errors, show, retry, pause, resume, cancel, terminate, delete, run, edit, fork",
+  subcommands: [
+    list,
+    jobsErrors,
+    show,
+    jobHistory,
+    jobLogs,
+    retry,
+    pause,
+    resume,
+    cancel,
+    terminate,
+    remove,
+    runNow,
+    edit,
+    fork,
+  ],
   fallback: "list",
 };
 
@@ -366,82 +454,23 @@ export const why: Command = {
   summary: "why a job is not running",
   args: "<id>",
   maxArgs: 1,
-  json: "{ reason, text, … }",
-  examples: [{ line: "why 0199…", says: "One sentence: paused, held, unserved, due later …" }],
+  json: "{ reason, text, remedy, … }; remedy: what to do, or null",
+  examples: [
+    {
+      line: "why 0199…",
+      says: "One sentence (paused, held, unserved, due later …), and what to do about it",
+    },
+  ],
   run: async (ctx) => {
+    const id = await jobIdOf(ctx, "look");
     const hf = await ctx.client();
-    const id = ctx.argument(0, "the id of a job");
     const answer = await hf.jobs.why(id);
-    ctx.result(answer, () => `${ctx.paint("bold", answer.reason)}  ${oneLine(answer.text)}`);
+    const remedy = remedyOf(answer);
+    ctx.result(
+      { ...answer, remedy },
+      () =>
+        `${ctx.paint("bold", answer.reason)}  ${oneLine(answer.text)}${remedy === null ? "" : `\n${ctx.paint("accent", `→ ${remedy}`)}`}`,
+    );
     return answer.reason === "not-found" ? 1 : 0;
   },
 };
-
-export const enqueue: Command = {
-  name: "enqueue",
-  summary: "enqueue a job by its name",
-  args: "<kind> [<json>]",
-  maxArgs: 2,
-  options: {
-    delay: { type: "string", value: "duration", help: "Due after 5m, 1h30m, 2d" },
-    at: { type: "string", value: "date", help: "Due at an instant" },
-    priority: { type: "string", short: "p", value: "n", help: "Higher first; default 0" },
-    queue: { type: "string", short: "q", value: "name", help: "Default: the router's, else default" },
-    key: { type: "string", value: "text", help: "The unique key" },
-    lane: { type: "string", value: "text", help: "The lane" },
-    attempts: { type: "string", value: "n", help: "How often at the most" },
-    timeout: { type: "string", value: "duration", help: "For one attempt" },
-    deadline: { type: "string", value: "duration", help: "Not started by then: cancelled" },
-    context: { type: "string", value: "text", help: "Why this job exists" },
-    id: { type: "string", value: "uuid", help: "Its id: enqueuing the same one again is harmless" },
-    wait: { type: "string", value: "duration", help: "Wait so long for its end, and print its output" },
-  },
-  details:
-    "The input is JSON: the second argument, or standard input when that is -. Without one it is null.",
-  json: "{ status, id }; with --wait { status, id, output }",
-  examples: [
-    { line: `enqueue send-mail '{"to":"ada@example.org"}' --queue mail --delay 5m`, says: "One job" },
-    { line: "enqueue report --wait 1m --json", says: "Wait for what it gives" },
-  ],
-  run: async (ctx) => {
-    const name = ctx.argument(0, "the name of a job");
-    const input = await inputOf(ctx);
-    const hf = await ctx.client();
-    const at = ctx.string("at");
-    const enqueued = await hf.enqueue(name, input, {
-      delay: ctx.string("delay"),
-      at: at === undefined ? undefined : new Date(at),
-      priority: ctx.integer("priority"),
-      queue: ctx.string("queue"),
-      key: ctx.string("key"),
-      lane: ctx.string("lane"),
-      attempts: ctx.integer("attempts"),
-      timeout: ctx.string("timeout"),
-      deadline: ctx.string("deadline"),
-      context: ctx.string("context"),
-      id: ctx.string("id"),
-    });
-    const wait = ctx.string("wait");
-    if (wait === undefined) {
-      ctx.result(enqueued, () => `${enqueued.status} ${enqueued.id}`);
-      return;
-    }
-    const output = await hf.result(enqueued.id, { timeout: wait });
-    ctx.result({ ...enqueued, output }, () => harmless(json(output, 2)));
-  },
-};
-
-async function inputOf(ctx: Context): Promise<unknown> {
-  const given = ctx.args[1];
-  if (given === undefined) return null;
-  const text = given === "-" ? await ctx.io.read() : given;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new UsageError(
-      "INPUT_NOT_JSON",
-      `The input must be JSON: ${(cause as Error).message}. In a shell, quote it: '{"to":"ada"}'.`,
-      { cause },
-    );
-  }
-}

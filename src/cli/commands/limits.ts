@@ -2,10 +2,11 @@
 import { UsageError } from "../../errors.ts";
 import type { LaneOptions, LaneState } from "../../index.ts";
 import { type Command, FORCE } from "../command.ts";
+import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { oneLine, relative, table } from "../text.ts";
-import { WHILE, whileOf } from "../while.ts";
+import { setting, WHILE, whileOf } from "../while.ts";
 
 // --- budgets ------------------------------------------------------------------------------------------------
 
@@ -50,9 +51,12 @@ const budgetSet: Command = {
     const which = ctx.argument(0, "the name of a budget");
     const burst = ctx.integer("burst");
     const rate = rateOf(ctx.string("rate") ?? "");
-    await (
-      await ctx.client()
-    ).budgets.set(which, { ...rate, ...(burst === undefined ? {} : { burst }) }, whileOf(ctx));
+    const change = { ...rate, ...(burst === undefined ? {} : { burst }) };
+    const during = whileOf(ctx);
+    const hf = await ctx.client();
+    await acting(ctx, hf, setting("budgets.set", which, change, during), () =>
+      hf.budgets.set(which, change, during),
+    );
     ctx.result({ set: which }, () => `${oneLine(which)}: set.`);
   },
 };
@@ -73,7 +77,11 @@ function onBudget(
     run: async (ctx) => {
       const which = ctx.argument(0, "the name of a budget");
       if (words.ask !== undefined && !(await ctx.confirm(`${words.ask} ${which}?`))) return 1;
-      const changed = await (await ctx.client()).budgets[name](which);
+      const hf = await ctx.client();
+      const outcome = { drain: "drained", reset: "reset", remove: "removed" }[name];
+      const changed = await acting(ctx, hf, { action: `budgets.${name}`, target: which, outcome }, () =>
+        hf.budgets[name](which),
+      );
       ctx.result({ name: which, changed }, () => `${oneLine(which)}: ${changed ? words.done : words.none}.`);
       return changed ? 0 : 1;
     },
@@ -186,7 +194,10 @@ const laneSet: Command = {
     if (Object.keys(change).length === 0)
       throw new UsageError("BAD_OPTION", "lanes set needs something to set: holdfast help lanes set");
     const hf = await ctx.client();
-    await hf.lanes.set(queue, key, change, whileOf(ctx));
+    const during = whileOf(ctx);
+    await acting(ctx, hf, setting("lanes.set", `${queue}/${key}`, change, during), () =>
+      hf.lanes.set(queue, key, change, during),
+    );
     const { lanes: found } = await hf.lanes.list({ queue, key });
     ctx.result(found[0] ?? null, () => laneTable(found));
   },
@@ -217,20 +228,60 @@ function onLane(name: "pause" | "resume", summary: string, done: string): Comman
     examples: [{ line: `lanes ${name} mail tenant-7`, says: summary }],
     run: async (ctx) => {
       const [queue, lane] = laneOf(ctx);
-      await (await ctx.client()).lanes[name](queue, lane);
+      const hf = await ctx.client();
+      const act = setting("lanes.set", `${queue}/${lane}`, { paused: name === "pause" });
+      await acting(ctx, hf, act, () => hf.lanes[name](queue, lane));
       ctx.result({ queue, lane, paused: name === "pause" }, () => `${oneLine(lane)} in ${queue}: ${done}.`);
+    },
+  };
+}
+
+function giveUp(
+  name: "reset" | "drop",
+  outcome: "reset" | "dropped",
+  { summary, details, says }: { readonly summary: string; readonly details: string; readonly says: string },
+): Command {
+  return {
+    name,
+    summary,
+    args: "<queue> <lane>",
+    maxArgs: 2,
+    details,
+    json: `{ queue, lane, ${outcome}: boolean }`,
+    examples: [{ line: `lanes ${name} mail tenant-7`, says }],
+    run: async (ctx) => {
+      const [queue, lane] = laneOf(ctx);
+      const hf = await ctx.client();
+      const act = { action: `lanes.${name}`, target: `${queue}/${lane}`, outcome };
+      const there = await acting(ctx, hf, act, () => hf.lanes[name](queue, lane));
+      ctx.result({ queue, lane, [outcome]: there }, () =>
+        there ? `${oneLine(lane)} in ${queue}: ${outcome}.` : `${queue} has no lane ${oneLine(lane)}.`,
+      );
+      return there ? 0 : 1;
     },
   };
 }
 
 export const lanes: Command = {
   name: "lanes",
-  summary: "list, set, pause, resume",
+  summary: "list, set, pause, resume, reset, drop",
   subcommands: [
     laneList,
     laneSet,
     onLane("pause", "claim nothing more from a lane", "paused"),
     onLane("resume", "let a lane go on", "resumed"),
+    giveUp("reset", "reset", {
+      summary: "give up what was set by hand, for the code's limits",
+      details:
+        "Limits and weight are those of the definition again, and a rate begins anew, as if nothing had started lately. What runs stays counted; a pause stays.",
+      says: "As the code says",
+    }),
+    giveUp("drop", "dropped", {
+      summary: "remove everything that was set of a lane",
+      details:
+        "As reset, and it is not paused either. It is forgotten after a day in which no job comes; one that comes has the limits of its definition.",
+      says: "The tenant has left",
+    }),
   ],
   fallback: "list",
 };
@@ -276,7 +327,10 @@ const breakerReset: Command = {
   examples: [{ line: "breakers reset queue:mail", says: "The mail server is back" }],
   run: async (ctx) => {
     const key = ctx.argument(0, "the key of a breaker");
-    const reset = await (await ctx.client()).breakers.reset(key);
+    const hf = await ctx.client();
+    const reset = await acting(ctx, hf, { action: "breakers.reset", target: key, outcome: "closed" }, () =>
+      hf.breakers.reset(key),
+    );
     ctx.result({ key, reset }, () => (reset ? "Closed." : `Nothing is known of ${oneLine(key)}.`));
     return reset ? 0 : 1;
   },

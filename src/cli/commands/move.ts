@@ -1,11 +1,13 @@
 /** `holdfast move`: everything from this database to another, ids kept; see ../../move.ts for how. */
 import { sleep, systemClock } from "../../clock.ts";
 import { StateError, UsageError } from "../../errors.ts";
-import { type JobState, open, silentLogger } from "../../index.ts";
-import { abortMove, move as moveAll, MOVED_TO } from "../../move.ts";
+import { type Holdfast, type JobState, open, silentLogger } from "../../index.ts";
+import { abortMove, move as moveAll } from "../../move.ts";
+import { MOVED_TO } from "../../sql/admin.ts";
 import { durationMs } from "../../policy/duration.ts";
 import type { Admin } from "../../sql/admin.ts";
 import { withoutSecrets } from "../../sql/open.ts";
+import { record } from "../audit.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { grouped, table } from "../text.ts";
@@ -87,7 +89,10 @@ export const move: Command = {
       ...(batch === undefined ? {} : { batch }),
       onProgress: ({ phase, rows, total }) => (phase === "copy" ? copying : comparing)(rows, total),
     });
-    const arrived = await countStates(url, schema);
+    const arrived = await countStates(url, schema, (hf) =>
+      // The source takes no writes any more.
+      record(ctx, hf, { action: "database.move", target: source.place, outcome: "moved here" }),
+    );
     ctx.result(
       { ...report, states: states.map((state) => ({ state, from: counted[state], to: arrived[state] })) },
       () =>
@@ -141,11 +146,16 @@ async function stopWorkers(
 }
 
 /** By reads alone: the source may be frozen. */
-async function countStates(url: string, schema: string): Promise<Partial<Record<JobState, number>>> {
+async function countStates(
+  url: string,
+  schema: string,
+  then: (hf: Holdfast) => Promise<void> = () => Promise.resolve(),
+): Promise<Partial<Record<JobState, number>>> {
   const hf = await open(url, { schema, migrate: "check", logger: silentLogger });
   try {
     const counts: Partial<Record<JobState, number>> = {};
     for (const state of states) counts[state] = await hf.jobs.count({ state });
+    await then(hf);
     return counts;
   } finally {
     await hf.close();

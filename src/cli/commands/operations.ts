@@ -1,14 +1,16 @@
 /** `holdfast operations`: bulk actions on this database, whoever drives them: list, show, pause, resume, stop. */
+import { StateError } from "../../errors.ts";
 import type { InsightFilter } from "../../insight.ts";
 import { type Operation, Operations } from "../../operations.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { ACTOR, follow } from "../filter.ts";
+import { ACTOR } from "../audit.ts";
+import { follow } from "../bulk.ts";
 import { rateText } from "../rate.ts";
-import { grouped, oneLine, relative, table } from "../text.ts";
+import { grouped, json, oneLine, relative, table } from "../text.ts";
 
 const fields =
-  "id, action, change, filter, rate, actor, state, standsStill, startedAt, endedAt, seenAt, total, matched, outcomes, refused, error";
+  "id, action, change, filter, rate, actor, state, standsStill, startedAt, endedAt, seenAt, total, matched, outcomes, refused, refusals, error";
 
 const list: Command = {
   name: "list",
@@ -39,7 +41,7 @@ function listText(ctx: Context, all: readonly Operation[]): string {
     all,
     (cell, column, operation) => {
       if (operation === null) return ctx.paint("dim", cell);
-      if (column !== 2) return cell;
+      if (column !== "state") return cell;
       return operation.standsStill || operation.state === "failed" ? ctx.paint("bad", cell) : cell;
     },
   );
@@ -55,9 +57,8 @@ const show: Command = {
   run: async (ctx) => {
     const id = idOf(ctx);
     const operation = await new Operations(await ctx.client()).get(id);
-    if (operation === null) return unknown(ctx, id);
+    if (operation === null) throw unknown(id);
     ctx.result(operation, () => showText(ctx, operation));
-    return 0;
   },
 };
 
@@ -77,6 +78,8 @@ function showText(ctx: Context, operation: Operation): string {
     ["started", at(operation.startedAt)],
     ["ended", at(operation.endedAt)],
   ];
+  for (const { id, outcome } of operation.refusals)
+    lines.push(["refused", `${id} ${outcome.replaceAll("_", " ")}`]);
   if (operation.error !== null) lines.push(["error", operation.error]);
   return lines.map(([name, value]) => `${ctx.paint("dim", name.padEnd(9))} ${oneLine(value)}`).join("\n");
 }
@@ -106,15 +109,15 @@ const resume: Command = {
   summary: "go on with one that is paused, failed or stands still; this process drives it",
   args: "<id>",
   maxArgs: 1,
-  json: "{ matched, …, operation, state }",
+  json: "{ matched, …, operation, state }; where there is nothing to go on with, the operation",
   examples: [{ line: "operations resume 0199…", says: "From where it was left" }],
   run: async (ctx) => {
     const id = idOf(ctx);
     const operations = new Operations(await ctx.client());
     const resumed = await operations.resume(id, ACTOR);
-    if (resumed === null) return unknown(ctx, id);
+    if (resumed === null) throw unknown(id);
     if ("left" in resumed) return follow(ctx, operations, resumed);
-    ctx.note(
+    ctx.result(resumed, () =>
       resumed.state === "running"
         ? `Somebody drives ${id} already.`
         : `${id} is over: it is ${resumed.state}.`,
@@ -126,21 +129,23 @@ const resume: Command = {
 async function steer(
   ctx: Context,
   run: (operations: Operations, id: string) => Promise<Operation | null>,
-): Promise<number> {
+): Promise<void> {
   const id = idOf(ctx);
   const operation = await run(new Operations(await ctx.client()), id);
-  if (operation === null) return unknown(ctx, id);
+  if (operation === null) throw unknown(id);
   ctx.result(operation, () => `${operation.state} after ${progressText(operation)}`);
-  return 0;
 }
 
 function idOf(ctx: Context): string {
   return ctx.argument(0, "an id, as `holdfast operations list` shows it").toLowerCase();
 }
 
-function unknown(ctx: Context, id: string): number {
-  ctx.note(`There is no operation ${oneLine(id, 60)}.`);
-  return 1;
+function unknown(id: string): StateError {
+  return new StateError(
+    "NOT_FOUND",
+    `There is no operation ${oneLine(id, 60)}. Those that are kept: holdfast operations list`,
+    { details: { operation: id } },
+  );
 }
 
 function stateText({ state, standsStill }: Operation): string {
@@ -155,8 +160,13 @@ function filterText(filter: InsightFilter): string {
   if (filter.ids !== undefined) return "by their ids";
   return Object.entries(filter)
     .filter(([name]) => name !== "until")
-    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(",") : String(value)}`)
+    .map(([name, value]) => `${name} ${valueText(value)}`)
     .join("; ");
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value.join(",");
+  return typeof value === "string" ? value : json(value);
 }
 
 export const operations: Command = {

@@ -1,6 +1,7 @@
 /** `holdfast overrides`: limits that were set for a while, and ending one before its time. */
 import { UsageError } from "../../errors.ts";
 import type { Override } from "../../index.ts";
+import { acting } from "../audit.ts";
 import type { Command } from "../command.ts";
 import { oneLine, relative, table } from "../text.ts";
 
@@ -55,7 +56,11 @@ const end: Command = {
       name: ctx.argument(1, "a name"),
     };
     if (kind === "lane") of.key = ctx.argument(2, "a lane");
-    const ended = await (await ctx.client()).overrides.end(of);
+    const hf = await ctx.client();
+    const target = of.key === undefined ? of.name : `${of.name}/${of.key}`;
+    const ended = await acting(ctx, hf, { action: "overrides.end", target, outcome: "back" }, () =>
+      hf.overrides.end(of),
+    );
     ctx.result({ ended }, () =>
       ended ? "Back to what was there before." : "Nothing holds for a while there.",
     );

@@ -1,31 +1,45 @@
 /** `holdfast queues` and `holdfast holds`: what runs, and what is told not to. */
 import { UsageError } from "../../errors.ts";
-import type { Holdfast, QueueOptions, QueueState } from "../../index.ts";
+import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
+import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
+import { counted, MOST_COUNTED } from "../../counted.ts";
 import { rateOf } from "../rate.ts";
-import { WHILE, whileOf } from "../while.ts";
+import { noteUnknown } from "../served.ts";
+import { setting, WHILE, whileOf } from "../while.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
+import { drain } from "./drain.ts";
 
 /** Queues as a table for people. */
-export function queueTable(ctx: Pick<Context, "paint">, queues: readonly QueueState[], now: number): string {
+export function queueTable(
+  ctx: Pick<Context, "paint">,
+  queues: readonly QueueState[],
+  now: number,
+  width?: number,
+): string {
   return table(
     [
       { title: "queue", cell: ({ name }) => name, most: 40 },
-      { title: "ready", align: "right", cell: ({ counts }) => counts.ready },
-      { title: "running", align: "right", cell: ({ counts }) => counts.running },
-      { title: "scheduled", align: "right", cell: ({ counts }) => counts.scheduled },
-      { title: "waiting", align: "right", cell: ({ counts }) => counts.waiting },
+      { title: "ready", align: "right", cell: cellOf("ready") },
+      { title: "running", align: "right", cell: cellOf("running") },
+      { title: "scheduled", align: "right", spare: 3, cell: cellOf("scheduled") },
+      { title: "waiting", align: "right", spare: 2, cell: cellOf("waiting") },
       { title: "lag", align: "right", cell: ({ lagMs }) => duration(lagMs) },
-      { title: "limit", align: "right", cell: ({ settings }) => settings.concurrency ?? "–" },
+      { title: "limit", align: "right", spare: 1, cell: ({ settings }) => settings.concurrency ?? "–" },
       { title: "note", cell: (queue) => noteOf(queue, now), most: 80 },
     ],
     queues,
     (text, column, queue) => {
       if (queue === null) return ctx.paint("dim", text);
-      return column === 7 ? ctx.paint(queue.unserved.length > 0 ? "bad" : "warn", text) : text;
+      return column === "note" ? ctx.paint(queue.unserved.length > 0 ? "bad" : "warn", text) : text;
     },
+    width,
   );
+}
+
+function cellOf(state: keyof QueueState["counts"]): (queue: QueueState) => number | string {
+  return (queue) => (queue.atLeast.includes(state) ? counted([queue], state) : queue.counts[state]);
 }
 
 function noteOf(queue: QueueState, now: number): string {
@@ -36,15 +50,6 @@ function noteOf(queue: QueueState, now: number): string {
     notes.push(`cools down, ${relative(queue.coolUntil, now)}`);
   if (queue.unserved.length > 0) notes.push(`no worker for ${queue.unserved.join(", ")}`);
   return notes.join("; ");
-}
-
-/** A queue needs no creation, so a slip of the fingers is one too. */
-async function noteUnknown(ctx: Context, hf: Holdfast): Promise<void> {
-  const known = new Set((await hf.queues.list()).map(({ name }) => name));
-  const served = new Set((await hf.workers.list()).flatMap(({ queues }) => Object.keys(queues)));
-  for (const name of ctx.args)
-    if (!known.has(name) && !served.has(name))
-      ctx.note(`${oneLine(name)} has no jobs, no settings and no worker until now.`);
 }
 
 const list: Command = {
@@ -74,34 +79,11 @@ const pause: Command = {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
     await noteUnknown(ctx, hf);
-    for (const name of ctx.args) await hf.queues.pause(name);
+    for (const name of ctx.args)
+      await acting(ctx, hf, { action: "queues.pause", target: name, outcome: "paused" }, () =>
+        hf.queues.pause(name),
+      );
     ctx.result({ paused: ctx.args }, () => `Paused ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
-  },
-};
-
-const drain: Command = {
-  name: "drain",
-  summary: "let these queues finish what is there, then pause them",
-  args: "<name>…",
-  maxArgs: 1_000,
-  details:
-    "A queue goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) does not hinder it, and what comes in meanwhile still runs. resume ends it, pause makes it a pause at once.",
-  json: "{ draining: [names], paused: [names] }",
-  examples: [{ line: "queues drain mail", says: "Before a migration or a deploy" }],
-  run: async (ctx) => {
-    const hf = await ctx.client();
-    ctx.argument(0, "the name of a queue");
-    await noteUnknown(ctx, hf);
-    const now = { draining: [] as string[], paused: [] as string[] };
-    for (const name of ctx.args) now[await hf.queues.drain(name)].push(oneLine(name));
-    ctx.result(now, () =>
-      [
-        ...(now.draining.length === 0
-          ? []
-          : [`Draining ${now.draining.join(", ")}: paused when nothing is due and nothing runs.`]),
-        ...(now.paused.length === 0 ? [] : [`Nothing to finish: ${now.paused.join(", ")} is paused.`]),
-      ].join("\n"),
-    );
   },
 };
 
@@ -116,7 +98,10 @@ const resume: Command = {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
     await noteUnknown(ctx, hf);
-    for (const name of ctx.args) await hf.queues.resume(name);
+    for (const name of ctx.args)
+      await acting(ctx, hf, { action: "queues.resume", target: name, outcome: "resumed" }, () =>
+        hf.queues.resume(name),
+      );
     ctx.result({ resumed: ctx.args }, () => `Resumed ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
   },
 };
@@ -175,8 +160,11 @@ const set: Command = {
     if (Object.keys(change).length === 0)
       throw new UsageError("BAD_OPTION", "queues set needs something to set: holdfast help queues set");
     const hf = await ctx.client();
-    await hf.queues.set(name, change, whileOf(ctx));
-    const queue = (await hf.queues.list()).find((one) => one.name === name);
+    const during = whileOf(ctx);
+    await acting(ctx, hf, setting("queues.set", name, change, during), () =>
+      hf.queues.set(name, change, during),
+    );
+    const queue = (await hf.queues.list({ upTo: MOST_COUNTED })).find((one) => one.name === name);
     ctx.result(queue ?? { name }, () =>
       queue === undefined ? "Set." : queueTable(ctx, [queue], Date.now()),
     );
@@ -209,7 +197,16 @@ const purge: Command = {
       return 0;
     }
     if (matched > 0 && !(await ctx.confirm(`Delete ${those}?`))) return 1;
-    const result = await hf.queues.purge(name);
+    const result = await acting(
+      ctx,
+      hf,
+      {
+        action: "jobs.purge",
+        target: JSON.stringify({ queues: [name] }),
+        outcome: ({ deleted }) => `${deleted} deleted`,
+      },
+      () => hf.queues.purge(name),
+    );
     ctx.result(
       result,
       () => `Deleted ${result.deleted}${result.running > 0 ? `; ${result.running} had begun to run` : ""}.`,
@@ -309,12 +306,14 @@ const holdSet: Command = {
     const name = ctx.argument(0, "the name of a hold");
     const reason = ctx.string("reason");
     const over = ctx.list("queue");
-    await (
-      await ctx.client()
-    ).holds.set(name, {
+    const what = {
       ...(over === undefined ? {} : { queues: over }),
       ...(reason === undefined ? {} : { reason }),
-    });
+    };
+    const hf = await ctx.client();
+    await acting(ctx, hf, { action: "holds.set", target: name, outcome: "set", details: what }, () =>
+      hf.holds.set(name, what),
+    );
     ctx.result(
       { set: name },
       () =>
@@ -332,7 +331,10 @@ const holdClear: Command = {
   examples: [{ line: "holds clear session-expired", says: "Let the jobs go on" }],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a hold");
-    const cleared = await (await ctx.client()).holds.clear(name);
+    const hf = await ctx.client();
+    const cleared = await acting(ctx, hf, { action: "holds.clear", target: name, outcome: "cleared" }, () =>
+      hf.holds.clear(name),
+    );
     ctx.result({ cleared }, () => (cleared ? "Cleared." : `There is no hold ${oneLine(name)}.`));
     return cleared ? 0 : 1;
   },

@@ -1,14 +1,14 @@
 /** `holdfast schedules`: the verbs of `hf.schedules`. */
 import { UsageError } from "../../errors.ts";
-import type { Holdfast, ScheduleEdit, ScheduleState } from "../../index.ts";
+import type { Holdfast, ScheduleEdit, ScheduleRun, ScheduleState } from "../../index.ts";
+import { timingInWords } from "../../policy/cron-words.ts";
 import { type Command, FORCE } from "../command.ts";
+import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
-const timing = ({ cron, every, timezone }: ScheduleState): string => {
-  if (cron !== null) return `${cron} ${timezone ?? ""}`.trim();
-  return every === null ? "–" : `every ${duration(every)}`;
-};
+const timing = ({ cron, every, timezone }: ScheduleState): string =>
+  timingInWords({ cron, everyMs: every, timezone });
 
 function noteOf(schedule: ScheduleState): string {
   const notes: string[] = [];
@@ -26,7 +26,8 @@ function scheduleTable(ctx: Context, schedules: readonly ScheduleState[]): strin
   return table(
     [
       { title: "schedule", cell: ({ name }) => name, most: 40 },
-      { title: "when", cell: timing, most: 50 },
+      { title: "when", cell: timing, most: 60 },
+      { title: "pattern", cell: ({ cron }) => cron ?? "–", most: 30 },
       {
         title: "job",
         cell: ({ job, queue }) => (job === null ? "–" : `${job} in ${queue ?? "–"}`),
@@ -71,7 +72,11 @@ function changing(
     examples: [{ line: `schedules ${name} nightly`, says: summary }],
     run: async (ctx) => {
       const which = ctx.argument(0, "the name of a schedule");
-      const state = await (await ctx.client()).schedules[name](which);
+      const hf = await ctx.client();
+      const outcome = { pause: "paused", resume: "resumed", reset: "reset" }[name];
+      const state = await acting(ctx, hf, { action: `schedules.${name}`, target: which, outcome }, () =>
+        hf.schedules[name](which),
+      );
       ctx.result(state, () => `${oneLine(which)}: ${done}.`);
     },
   };
@@ -106,7 +111,10 @@ const edit: Command = {
         "BAD_OPTION",
         "schedules edit needs something to change: holdfast help schedules edit",
       );
-    const state = await (await ctx.client()).schedules.edit(which, change);
+    const hf = await ctx.client();
+    const { input: _, ...words } = change; // what a job gets may be secret
+    const act = { action: "schedules.set", target: which, outcome: "set", details: words };
+    const state = await acting(ctx, hf, act, () => hf.schedules.edit(which, change));
     ctx.result(state, () => scheduleTable(ctx, [state]));
   },
 };
@@ -140,7 +148,18 @@ const trigger: Command = {
   examples: [{ line: "schedules trigger nightly", says: "A job now, beside its slots" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
-    const made = await (await ctx.client()).schedules.trigger(which);
+    const hf = await ctx.client();
+    const made = await acting(
+      ctx,
+      hf,
+      {
+        action: "schedules.trigger",
+        target: which,
+        outcome: "triggered",
+        details: ({ id }) => ({ job: id }),
+      },
+      () => hf.schedules.trigger(which),
+    );
     ctx.result(made, () => `${made.status} ${made.id}`);
   },
 };
@@ -166,15 +185,15 @@ const backfill: Command = {
   ],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
-    const [from, to, limit] = [ctx.string("from"), ctx.string("to"), ctx.integer("limit")];
+    const [from, to, limit] = [ctx.date("from"), ctx.date("to"), ctx.integer("limit")];
     if (from === undefined) throw new UsageError("BAD_OPTION", "schedules backfill needs --from, a date.");
     const range = {
-      from: new Date(from),
-      ...(to === undefined ? {} : { to: new Date(to) }),
+      from,
+      ...(to === undefined ? {} : { to }),
       ...(limit === undefined ? {} : { limit }),
     };
-    const { schedules: of } = await ctx.client();
-    const dry = await of.backfill(which, { ...range, dryRun: true });
+    const hf = await ctx.client();
+    const dry = await hf.schedules.backfill(which, { ...range, dryRun: true });
     const n = dry.slots.length;
     const jobs = `${n}${dry.more ? " (and more)" : ""} ${n === 1 ? "slot" : "slots"} of ${oneLine(which)}`;
     if (ctx.flag("dry-run")) {
@@ -183,7 +202,17 @@ const backfill: Command = {
       return 0;
     }
     if (n > 0 && !(await ctx.confirm(`Make the jobs of ${jobs}?`))) return 1;
-    const done = await of.backfill(which, range);
+    const done = await acting(
+      ctx,
+      hf,
+      {
+        action: "schedules.backfill",
+        target: which,
+        outcome: ({ slots }) => `${slots.length} made`,
+        details: { from: from.getTime(), to: to?.getTime() },
+      },
+      () => hf.schedules.backfill(which, range),
+    );
     ctx.result(done, () => `Made ${done.slots.length}${done.more ? "; there are more, run it again" : ""}.`);
     return 0;
   },
@@ -204,6 +233,47 @@ const preview: Command = {
   },
 };
 
+const MADE_BY = { slot: "its slot", backfill: "backfill", hand: "hand" } as const;
+
+function runTable(ctx: Context, found: readonly ScheduleRun[]): string {
+  const length = (ms: number | null): string => (ms === null ? "–" : duration(ms));
+  return table(
+    [
+      { title: "slot", cell: ({ at }) => at.toISOString() },
+      { title: "by", cell: ({ by }) => MADE_BY[by] },
+      { title: "state", cell: ({ state }) => state ?? "not kept" },
+      { title: "late", align: "right", cell: ({ lateMs }) => length(lateMs) },
+      { title: "ran", align: "right", cell: ({ ranMs }) => length(ranMs) },
+      { title: "attempt", align: "right", cell: ({ attempt }) => attempt ?? "–" },
+      { title: "job", cell: ({ jobId }) => jobId },
+    ],
+    found,
+    (text, _column, run) =>
+      run === null ? ctx.paint("dim", text) : run.state === "dead" ? ctx.paint("bad", text) : text,
+  );
+}
+
+const runs: Command = {
+  name: "runs",
+  summary: "its newest runs: how late, how long, how they ended",
+  args: "<name>",
+  maxArgs: 1,
+  options: {
+    limit: { type: "string", short: "n", value: "n", help: "At most so many, up to 500; default 20" },
+  },
+  details:
+    "Late: from the slot to the start of the first attempt. Ran: the latest attempt. A run by hand and a backfill are never late. Slots are remembered for 30 days.",
+  json: "An array of runs: { at, by, jobId, state, attempt, startedAt, endedAt, lateMs, ranMs }",
+  examples: [{ line: "schedules runs nightly --limit 7", says: "How its last seven nights went" }],
+  run: async (ctx) => {
+    const which = ctx.argument(0, "the name of a schedule");
+    const found = await (await ctx.client()).schedules.runs(which, { limit: ctx.integer("limit") ?? 20 });
+    ctx.result(found, () =>
+      found.length === 0 ? `${oneLine(which)} has made no job yet.` : runTable(ctx, found),
+    );
+  },
+};
+
 const remove: Command = {
   name: "remove",
   summary: "forget a schedule",
@@ -217,7 +287,12 @@ const remove: Command = {
     const which = ctx.argument(0, "the name of a schedule");
     if (!(await ctx.confirm(`Remove the schedule ${which}?`))) return 1;
     const hf: Holdfast = await ctx.client();
-    const removed = await hf.schedules.remove(which);
+    const removed = await acting(
+      ctx,
+      hf,
+      { action: "schedules.remove", target: which, outcome: "removed" },
+      () => hf.schedules.remove(which),
+    );
     ctx.result({ removed }, () => (removed ? "Removed." : `There is no schedule ${oneLine(which)}.`));
     return removed ? 0 : 1;
   },
@@ -225,10 +300,11 @@ const remove: Command = {
 
 export const schedules: Command = {
   name: "schedules",
-  summary: "list, preview, pause, resume, edit, reset, trigger, backfill, remove",
+  summary: "list, preview, runs, pause, resume, edit, reset, trigger, backfill, remove",
   subcommands: [
     list,
     preview,
+    runs,
     changing("pause", "fire no more", "For every process, until it is resumed.", "paused"),
     changing("resume", "fire again", "With the next slot from now.", "resumed"),
     edit,

@@ -1,13 +1,17 @@
 /** `holdfast create`, `migrate`, `status`, `drop`, `reset`: the database itself. */
-import { open, silentLogger } from "../../index.ts";
-import { MOVED_TO } from "../../move.ts";
+import { type Holdfast, open, silentLogger } from "../../index.ts";
+import { MOVED_TO } from "../../sql/admin.ts";
 import { createDatabase, migrationSql } from "../../sql/open.ts";
+import { record } from "../audit.ts";
 import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../context.ts";
 import { grouped, oneLine } from "../text.ts";
 
 /** Opens once with migrating on, and closes. */
-async function applyMigrations(ctx: Context): Promise<void> {
+async function applyMigrations(
+  ctx: Context,
+  then: (hf: Holdfast) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   const target = await ctx.target();
   const { config } = await ctx.config();
   const hf = await open(target.url, {
@@ -16,7 +20,11 @@ async function applyMigrations(ctx: Context): Promise<void> {
     migrate: true,
     logger: silentLogger,
   });
-  await hf.close();
+  try {
+    await then(hf);
+  } finally {
+    await hf.close();
+  }
 }
 
 export const create: Command = {
@@ -176,7 +184,10 @@ export const reset: Command = {
     )
       return 1;
     await (await ctx.admin()).drop();
-    await applyMigrations(ctx);
+    // The trail of before went with the rest: the new one begins with who did that.
+    await applyMigrations(ctx, (hf) =>
+      record(ctx, hf, { action: "database.reset", target: target.schema, outcome: "emptied" }),
+    );
     ctx.result({ reset: target.place }, () => `${target.place} is empty and ready.`);
     return 0;
   },

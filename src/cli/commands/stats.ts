@@ -1,9 +1,10 @@
 /** `holdfast stats`, `metrics`, `events` and `prune`: numbers, series, lines, and forgetting. */
-import type { MetricPoint } from "../../index.ts";
+import type { LoggedEvent, MetricPoint } from "../../index.ts";
+import { acting } from "../audit.ts";
 import { type Command, FORCE } from "../command.ts";
 import { instant } from "../filter.ts";
 import { duration, grouped, oneLine, shownValue, table } from "../text.ts";
-import { sleep, systemClock } from "../../clock.ts";
+import { newLines } from "../follow.ts";
 import { queueTable } from "./queues.ts";
 
 export const stats: Command = {
@@ -123,7 +124,8 @@ export const events: Command = {
     limit: { type: "string", short: "l", value: "n", help: "1 to 1,000; default 100" },
     follow: { type: "boolean", help: "Go on with what comes, oldest first" },
   },
-  details: "Lines are written by processes whose `open` has the option eventLog, within 2 seconds.",
+  details:
+    "Lines are written by processes whose `open` has the option eventLog, within 2 seconds; --follow shows them as they arrive, so that a line of one process may come behind newer ones of another.",
   json: "{ events, cursor }; with --follow one event a line",
   examples: [{ line: "events --job 0199…", says: "The life of one job" }],
   run: async (ctx) => {
@@ -134,32 +136,31 @@ export const events: Command = {
       event: ctx.list("event"),
       queue: ctx.list("queue"),
       name: ctx.list("name"),
-      ...(since === undefined ? {} : { since: instant(since, "since") }),
     };
-    const text = (event: (typeof page.events)[number]): string =>
+    const text = (event: LoggedEvent): string =>
       `${ctx.paint("dim", event.at.toISOString())}  ${event.event.padEnd(14)} ${oneLine(event.name ?? "", 30).padEnd(16)} ${event.job ?? ""} ${shownValue(event.detail, 100)}`;
-    const page = await hf.eventLog.list({ ...query, limit: ctx.integer("limit") ?? 100 });
-    if (!ctx.flag("follow")) {
+    const lines = ctx.flag("follow") ? newLines(hf, query, ctx.io.signal) : null;
+    await lines?.next(); // what arrives from here on is not missed
+    const page = await hf.eventLog.list({
+      ...query,
+      ...(since === undefined ? {} : { since: instant(since, "since") }),
+      limit: ctx.integer("limit") ?? 100,
+    });
+    if (lines === null) {
       ctx.result(page, () =>
-        page.events.length === 0 ? "The log has no such line." : page.events.map(text).join("\n"),
+        page.events.length === 0
+          ? "The log has no such line. Processes write them whose `open` has the option eventLog."
+          : page.events.map(text).join("\n"),
       );
       return;
     }
-    let after = page.events[0]?.id ?? "";
-    const show = (list: typeof page.events): void => {
-      for (const event of list.toReversed())
-        if (ctx.json) ctx.line(event);
-        else ctx.print(text(event));
+    const shown = new Set(page.events.map(({ id }) => id));
+    const show = (event: LoggedEvent): void => {
+      if (ctx.json) ctx.line(event);
+      else ctx.print(text(event));
     };
-    show(page.events);
-    while (!ctx.io.signal.aborted) {
-      await sleep(systemClock, 500, ctx.io.signal).catch(() => undefined);
-      const fresh = (await hf.eventLog.list({ ...query, limit: 1_000 })).events.filter(
-        ({ id }) => id > after,
-      );
-      show(fresh);
-      after = fresh[0]?.id ?? after;
-    }
+    page.events.toReversed().forEach(show);
+    for await (const fresh of lines) fresh.filter(({ id }) => !shown.has(id)).forEach(show);
   },
 };
 
@@ -173,7 +174,17 @@ export const prune: Command = {
   run: async (ctx) => {
     const hf = await ctx.client();
     if (!(await ctx.confirm("Delete every ended job that is older than its queue keeps it?"))) return 1;
-    const report = await hf.prune();
+    const report = await acting(
+      ctx,
+      hf,
+      {
+        action: "jobs.prune",
+        target: "ended",
+        outcome: ({ done, dead, cancelled }) => `${done + dead + cancelled} deleted`,
+        details: (deleted) => ({ ...deleted }),
+      },
+      () => hf.prune(),
+    );
     ctx.result(report, () =>
       oneLine(
         `Deleted ${grouped(report.done)} done, ${grouped(report.dead)} dead, ${grouped(report.cancelled)} cancelled; dropped ${report.partitions} days whole.`,

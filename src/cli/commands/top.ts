@@ -7,8 +7,10 @@
 import { sleep, systemClock } from "../../clock.ts";
 import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
 import { durationMs } from "../../policy/duration.ts";
+import { isQuiet } from "../../serving.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { counted, MOST_COUNTED } from "../../counted.ts";
 import type { Paint } from "../io.ts";
 import { clipped, duration, grouped, oneLine } from "../text.ts";
 import { queueTable } from "./queues.ts";
@@ -33,7 +35,8 @@ export const top: Command = {
     every: { type: "string", value: "duration", help: "How often; default 1s" },
     once: { type: "boolean", help: "One picture, and end (also where there is no terminal)" },
   },
-  details: "q ends it. With --json one picture a line.",
+  details:
+    "q ends it. With --json one picture a line. Jobs are counted to 10,000 of a kind, then as 10,000+ (in the JSON: atLeast); the lag is exact.",
   json: "{ at, place, queues, workers, minutes, trouble } a line",
   examples: [{ line: "top --every 5s", says: "A picture every five seconds" }],
   run: async (ctx) => {
@@ -87,7 +90,7 @@ async function look(hf: Holdfast, place: string, last: TopState | null): Promise
   const at = new Date();
   try {
     const [queues, workers, series] = await Promise.all([
-      hf.queues.list(),
+      hf.queues.list({ upTo: MOST_COUNTED }),
       hf.workers.list(),
       hf.metrics.series({ since: at.getTime() - 15 * 60_000 }),
     ]);
@@ -101,13 +104,13 @@ async function look(hf: Holdfast, place: string, last: TopState | null): Promise
 /** One picture. Pure. */
 export function frame(state: TopState, paint: Paint, columns: number, rows: number): string {
   const now = state.at.getTime();
-  const sum = (count: (queue: QueueState) => number): number =>
-    state.queues.reduce((total, queue) => total + count(queue), 0);
-  const counts = `ready ${grouped(sum(({ counts }) => counts.ready))}   running ${grouped(sum(({ counts }) => counts.running))}   scheduled ${grouped(sum(({ counts }) => counts.scheduled))}   waiting ${grouped(sum(({ counts }) => counts.waiting))}`;
+  const counts = (["ready", "running", "scheduled", "waiting"] as const).map(
+    (one) => `${one} ${counted(state.queues, one)}`,
+  );
   const lag = Math.max(0, ...state.queues.map(({ lagMs }) => lagMs));
   const lines = [
     `${paint("bold", "holdfast top")}  ${oneLine(state.place, 60)}  ${paint("dim", state.at.toISOString().slice(0, 19).replace("T", " "))}  q ends`,
-    `${counts}   lag ${duration(lag)}   workers ${state.workers.filter(({ kind }) => kind === "worker").length}`,
+    ...folded([...counts, `lag ${duration(lag)}`, `workers ${workersText(state.workers)}`], columns),
   ];
   if (state.trouble !== null)
     lines.push(paint("bad", `the database does not answer: ${oneLine(state.trouble, columns - 32)}`));
@@ -115,18 +118,29 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
   const busy = state.queues.toSorted(
     (a, b) => b.counts.running + b.counts.ready - a.counts.running - a.counts.ready,
   );
-  lines.push("", ...queueTable({ paint }, busy, now).split("\n"));
+  lines.push("", ...queueTable({ paint }, busy, now, columns).split("\n"));
   lines.push(
     "",
     ...(state.workers.length === 0
       ? [paint("warn", "no worker is alive")]
-      : workerTable({ paint }, state.workers, now).split("\n")),
+      : workerTable({ paint }, state.workers, now, columns).split("\n")),
   );
   // A line that is too long would take two of the terminal's, and push the last ones out of sight.
   return lines
     .slice(0, Math.max(3, rows - 1))
     .map((line) => clipped(line, columns))
     .join("\n");
+}
+
+/** As many on a line as it holds. */
+function folded(parts: readonly string[], columns: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const longer = `${lines.at(-1) ?? ""}   ${part}`;
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
+    else lines.push(part);
+  }
+  return lines;
 }
 
 export function sparkline(values: readonly number[]): string {
@@ -144,6 +158,12 @@ function minutesText(minutes: readonly MetricPoint[], now: number, paint: Paint)
   const said =
     last === undefined
       ? "nothing ended in the last minute"
-      : `${grouped(last.done)} done in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}${last.dead > 0 ? paint("bad", `, ${last.dead} dead`) : ""}`;
+      : `${grouped(last.done)} done${last.dead > 0 ? `, ${paint("bad", `${grouped(last.dead)} dead`)}` : ""} in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}`;
   return `last 15 min ${paint("accent", sparkline(done))}  ${said}`;
+}
+
+function workersText(workers: readonly WorkerState[]): string {
+  const live = workers.filter(({ kind }) => kind === "worker");
+  const quiet = live.filter(isQuiet).length;
+  return `${live.length}${quiet > 0 ? ` (${quiet} quiet)` : ""}`;
 }

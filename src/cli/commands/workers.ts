@@ -1,21 +1,27 @@
-/** `holdfast workers`: who works, stopping them from afar, and asking whether they are gone. */
+/** `holdfast workers`: who works; quieting, resuming and stopping them from afar, and asking whether they are gone. */
 import { durationMs } from "../../policy/duration.ts";
 import { sleep, systemClock } from "../../clock.ts";
 import type { Command } from "../command.ts";
+import { type Act, acting } from "../audit.ts";
 import type { Context } from "../context.ts";
-import type { WorkerState } from "../../index.ts";
+import type { Holdfast, WorkerState } from "../../index.ts";
 import { oneLine, relative, table } from "../text.ts";
 
 export function workerTable(
   ctx: Pick<Context, "paint">,
   workers: readonly WorkerState[],
   now: number,
+  width?: number,
 ): string {
   return table(
     [
-      { title: "name", cell: ({ name }) => name, most: 30 },
-      { title: "host", cell: ({ host }) => host, most: 24 },
-      { title: "pid", align: "right", cell: ({ pid }) => String(pid) },
+      {
+        title: "name",
+        cell: ({ name, stopping, quietAt }) =>
+          `${oneLine(name, 30)}${width === undefined ? "" : stopping ? " (stopping)" : quietAt === null ? "" : " (quiet)"}`,
+      },
+      { title: "host", spare: 1, cell: ({ host }) => host, most: 24 },
+      { title: "pid", align: "right", spare: 2, cell: ({ pid }) => String(pid) },
       {
         title: "queues",
         cell: (worker) =>
@@ -24,18 +30,26 @@ export function workerTable(
             .join(" "),
         most: 44,
       },
-      { title: "kinds", align: "right", cell: ({ names }) => names.length },
+      { title: "kinds", align: "right", spare: 3, cell: ({ names }) => names.length },
       { title: "jobs", align: "right", cell: ({ jobs }) => jobs.length },
-      { title: "up", align: "right", cell: ({ startedAt }) => relative(startedAt, now).replace(" ago", "") },
+      {
+        title: "up",
+        align: "right",
+        spare: 5,
+        cell: ({ startedAt }) => relative(startedAt, now).replace(" ago", ""),
+      },
       { title: "beat", align: "right", cell: ({ beatAt }) => relative(beatAt, now) },
       {
         title: "id",
-        cell: ({ id, stopping, kind }) =>
-          `${id}${kind === "lease" ? " (lease)" : ""}${stopping ? " stopping" : ""}`,
+        spare: 4,
+        cell: ({ id, stopping, quietAt, kind }) =>
+          `${id}${kind === "lease" ? " (lease)" : ""}${stopping ? " stopping" : quietAt === null ? "" : " quiet"}`,
       },
     ],
     workers,
-    (text, _column, worker) => ctx.paint(worker === null || worker.stopping ? "dim" : "accent", text),
+    (text, _column, worker) =>
+      ctx.paint(worker === null || worker.stopping || worker.quietAt !== null ? "dim" : "accent", text),
+    width,
   );
 }
 
@@ -77,6 +91,48 @@ const duties: Command = {
   },
 };
 
+const quiet: Command = {
+  name: "quiet",
+  summary: "let workers claim nothing until they are resumed",
+  args: "<id | name | all>",
+  maxArgs: 1,
+  details:
+    "They give back what they have not started, finish what they run, and stay alive: workers resume lets them go on.",
+  json: "{ asked }",
+  examples: [{ line: "workers quiet crawler-1", says: "No new jobs for this one" }],
+  run: (ctx) => steer(ctx, "quiet"),
+};
+
+const resume: Command = {
+  name: "resume",
+  summary: "let quiet workers claim again",
+  args: "<id | name | all>",
+  maxArgs: 1,
+  json: "{ asked }",
+  examples: [{ line: "workers resume all", says: "Everybody goes on" }],
+  run: (ctx) => steer(ctx, "resume"),
+};
+
+async function steer(ctx: Context, verb: "quiet" | "resume"): Promise<number> {
+  const which = ctx.argument(0, 'a worker\'s id or name, or "all"');
+  const hf = await ctx.client();
+  const asked = await acting(ctx, hf, await onWorkers(hf, verb, which), () => hf.workers[verb](which));
+  ctx.result({ asked }, () => (asked === 0 ? `No worker ${oneLine(which)} is alive.` : `Asked ${asked}.`));
+  return asked === 0 && which !== "all" ? 1 : 0;
+}
+
+/** A line for each worker that it is about, as the dashboard writes it. */
+async function onWorkers(
+  hf: Holdfast,
+  verb: "quiet" | "resume" | "stop",
+  which: string,
+): Promise<Act<number>> {
+  const live = (await hf.workers.list()).filter(({ kind }) => kind === "worker");
+  const meant = live.filter(({ id, name }) => which === "all" || id === which || name === which);
+  const outcome = { quiet: "quiet", resume: "resumed", stop: "asked" }[verb];
+  return { action: `workers.${verb}`, target: meant.map(({ id }) => id), outcome };
+}
+
 const stop: Command = {
   name: "stop",
   summary: "ask workers to stop",
@@ -95,7 +151,7 @@ const stop: Command = {
   run: async (ctx) => {
     const which = ctx.argument(0, 'a worker\'s id or name, or "all"');
     const hf = await ctx.client();
-    const asked = await hf.workers.stop(which);
+    const asked = await acting(ctx, hf, await onWorkers(hf, "stop", which), () => hf.workers.stop(which));
     const wait = ctx.string("wait");
     if (wait === undefined) {
       ctx.result({ asked }, () =>
@@ -133,7 +189,7 @@ const drained: Command = {
 
 export const workers: Command = {
   name: "workers",
-  summary: "list, duties, stop, drained",
-  subcommands: [list, duties, stop, drained],
+  summary: "list, duties, quiet, resume, stop, drained",
+  subcommands: [list, duties, quiet, resume, stop, drained],
   fallback: "list",
 };

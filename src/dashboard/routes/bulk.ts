@@ -8,7 +8,9 @@ import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../
 import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
 import { jobLine } from "../shapes.ts";
+import { filterShownTo } from "../shown-filter.ts";
 import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
+import { about, movedTo } from "./targets.ts";
 
 export const bulkRoutes: readonly Route[] = [
   {
@@ -18,6 +20,7 @@ export const bulkRoutes: readonly Route[] = [
     summary:
       "Acts on every job that matches, at a `rate` if one is given. With `dryRun: true` it says how many and shows some, and changes nothing.",
     permission: "view",
+    about: about.jobsOfBody,
     write: true,
     body: ["action", "filter", "dryRun", "change", "patch", "rate"],
     answer: "BulkAnswer",
@@ -29,6 +32,7 @@ export const bulkRoutes: readonly Route[] = [
     id: "listOperations",
     summary: "Bulk actions on this database, whoever drives them, newest first: at most 100.",
     permission: "view",
+    about: about.all("operation"),
     answer: "OperationList",
     run: async (context) => {
       const show = await shownTo(context);
@@ -41,6 +45,7 @@ export const bulkRoutes: readonly Route[] = [
     id: "getOperation",
     summary: "How far a bulk action has got.",
     permission: "view",
+    about: about.operation,
     answer: "Operation",
     run: async (context) => {
       const { operations, path } = context;
@@ -76,6 +81,7 @@ function steer(
     id: `${verb}Operation`,
     summary,
     permission: "view",
+    about: about.operation,
     write: true,
     answer: "Operation",
     run: async (context) => {
@@ -88,11 +94,20 @@ function steer(
   };
 }
 
-async function shownTo({ may, redactor }: RouteContext): Promise<(operation: Kept) => Operation> {
+async function shownTo(context: RouteContext): Promise<(operation: Kept) => Operation> {
+  const { may, redactor } = context;
   const mayPayload = await may("view:payload");
-  const shown = (patch: string): string | null =>
-    mayPayload ? redactor.json(patch, { name: "", queue: "" }) : null;
-  return (operation) => operationJson(operation, shown);
+  const show = {
+    patch: (patch: string) => (mayPayload ? redactor.json(patch, { name: "", queue: "" }) : null),
+    filter: await filterShownTo(context),
+    text: (text: string | null) => redactor.text(text),
+  };
+  return (operation) => operationJson(operation, show);
+}
+
+/** Who puts jobs into a queue edits there too. */
+export async function mayMove({ need, about: own }: RouteContext, queue: string | undefined): Promise<void> {
+  if (queue !== undefined) await need("jobs:edit", async () => movedTo(await own(), queue));
 }
 
 /** To write into inputs is to edit them, and nobody writes blindly. */
@@ -112,7 +127,10 @@ function busy(): ApiError {
 const permissionOf: Readonly<Record<BulkVerb, Permission>> = {
   retry: "jobs:retry",
   "run-now": "jobs:run",
+  pause: "jobs:pause",
+  resume: "jobs:pause",
   cancel: "jobs:cancel",
+  terminate: "jobs:terminate",
   delete: "jobs:delete",
   purge: "jobs:delete",
   edit: "jobs:edit",
@@ -130,6 +148,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   const verb = action as BulkVerb;
   await context.need(permissionOf[verb]);
   const change = changeOf(verb, body["change"]);
+  await mayMove(context, change?.queue);
   const rate = rateOf(body["rate"]);
   const patch = patchOf(verb, body["patch"]);
   if (patch !== null) await mayPatch(context);

@@ -1,10 +1,12 @@
 /** Failures by cause: lists, one of them, and what is decided about it. */
 import type { ErrorGroup } from "../../insight.ts";
 import { checkBy, checkTriageState, isGroup } from "../../error-groups.ts";
-import type { Permission } from "../contract.ts";
+import { commonFields } from "../../policy/common.ts";
+import type { Deploy, ErrorClues, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
 import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
-import { change, type Route, type RouteContext } from "./route.ts";
+import { change, nameOf, type Route, type RouteContext } from "./route.ts";
+import { about } from "./targets.ts";
 
 const permission: Permission = "errors:triage";
 const missing = "Nothing has failed so, or it is too long ago.";
@@ -17,6 +19,7 @@ export const errorsRoutes: readonly Route[] = [
     summary:
       "Failures by cause, what wants attention first: jobs among the newest 50,000 that ended unhappily, and what workers counted.",
     permission: "view",
+    about: about.errorsOfQuery,
     query: ["queue", "name", "state"],
     answer: "ErrorGroups",
     run: async (context) => {
@@ -40,6 +43,7 @@ export const errorsRoutes: readonly Route[] = [
     summary:
       "Attempts that failed, by kind, queue, worker, version or hour, as workers counted them since an instant (default: a day ago). Which worker is known of the last hour or two.",
     permission: "view",
+    about: about.cluster,
     query: ["by", "since"],
     answer: "FailuresBy",
     run: async ({ insight, store, query }) => {
@@ -54,12 +58,46 @@ export const errorsRoutes: readonly Route[] = [
     id: "errorGroup",
     summary: "One cause of failures: how often by the hour, in which queues, of which versions.",
     permission: "view",
+    about: about.error,
     answer: "ErrorGroup",
     run: async (context) => {
       const group = context.path["group"] ?? "";
       const found = isGroup(group) ? await context.insight.errorGroup(group) : null;
       if (found === null) throw new ApiError("NOT_FOUND", missing);
       return (await shownTo(context))(found);
+    },
+  },
+  {
+    method: "GET",
+    path: "/errors/:group/clues",
+    id: "errorClues",
+    summary:
+      "What may help to find why: since which build it fails, and what the inputs of its newest 50 dead jobs have in common.",
+    permission: "view",
+    about: about.error,
+    answer: "ErrorClues",
+    run: async ({ path, insight, adapters, may, redactor }): Promise<ErrorClues> => {
+      const group = path["group"] ?? "";
+      const found = isGroup(group) ? await insight.errorGroup(group) : null;
+      if (found === null) throw new ApiError("NOT_FOUND", missing);
+      const since = sinceBuild(found.firstAt, await adapters.deploys());
+      if (!(await may("view:payload"))) return { since, looked: null, common: [] };
+      const where = {
+        errorGroup: group,
+        states: ["dead"],
+        names: [found.name],
+        ...(found.queues.length === 0 ? {} : { queues: found.queues }),
+      } as const;
+      const { jobs } = await insight.browse(where, { limit: mostLooked, cursor: null });
+      // Masked first: what may not be seen is not compared either, and looks the same in all.
+      const inputs = jobs.flatMap((job) => {
+        const text = redactor.json(job.input, job);
+        return text === null ? [] : [decoded(text)];
+      });
+      const common = commonFields(inputs)
+        .filter(({ value }) => !value.includes("[redacted]"))
+        .slice(0, mostCommon);
+      return { since, looked: inputs.length, common };
     },
   },
   decision(
@@ -100,6 +138,7 @@ export const errorsRoutes: readonly Route[] = [
       id: "noteError",
       summary: "Sets a note or a link; null takes it away.",
       permission,
+      about: about.error,
       body: ["note", "link"],
     },
     ["errors.note", "noted"],
@@ -107,6 +146,24 @@ export const errorsRoutes: readonly Route[] = [
     missing,
   ),
 ];
+
+const mostLooked = 50;
+const mostCommon = 12;
+
+/** The build that came last before it was first seen. Where there was only ever one, that says nothing. */
+function sinceBuild(firstAt: number | null, deploys: readonly Deploy[]): Deploy | null {
+  if (firstAt === null) return null;
+  const before = deploys.filter(({ at }) => at <= firstAt);
+  return before.length < 2 ? null : (before.at(-1) ?? null);
+}
+
+function decoded(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 
 function decision(
   verb: "resolve" | "ignore" | "reopen",
@@ -126,6 +183,7 @@ function decision(
       id: `${verb}Error`,
       summary,
       permission,
+      about: about.error,
       body: [...body, "note", "link"],
     },
     [`errors.${verb}`, outcome],
@@ -133,11 +191,6 @@ function decision(
       isGroup(group) && run(context, group, { ...noteOf(context.body), by: nameOf(context) }),
     missing,
   );
-}
-
-/** Names come from the site's own sign-in, and may have what no database takes. */
-function nameOf({ user }: RouteContext): string {
-  return user.name.replaceAll("\0", "").toWellFormed().slice(0, 200) || "somebody";
 }
 
 function noteOf({ note, link }: RouteContext["body"]): { note?: string | null; link?: string | null } {

@@ -12,6 +12,7 @@ import { bad, FILTER_PARAMS, filterOfQuery } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import { fullLine } from "../shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
+import { about } from "./targets.ts";
 
 const pageSize = 500;
 const chunkLength = 256 * 1_024;
@@ -26,6 +27,7 @@ export const exportRoutes: readonly Route[] = [
     id: "exportJobs",
     summary: "Every job that matches, newest first, as NDJSON or CSV; streamed.",
     permission: "jobs:export",
+    about: about.jobsOfQuery,
     query: [...FILTER_PARAMS, "format"],
     answer: "Export",
     run: async (context) => {

@@ -1,9 +1,10 @@
-/** How things go: minute roll-ups, jobs that run unusually long, the database, the audit trail. */
+/** How things go: minute roll-ups, jobs that run unusually long, the database. */
 import { bad, integer } from "../query.ts";
 import type { QueueMinute } from "../../store.ts";
-import type { QueueTrends, StuckList } from "../contract.ts";
-import { readStuck } from "../stuck.ts";
+import type { QueueTrends, SlowKinds, StuckList } from "../contract.ts";
+import { readSlow, readStuck } from "../stuck.ts";
 import type { Route, RouteContext } from "./route.ts";
+import { about } from "./targets.ts";
 
 const minuteMs = 60_000;
 
@@ -14,6 +15,7 @@ export const insightRoutes: readonly Route[] = [
     id: "series",
     summary: "Minute roll-ups: throughput, failures, waiting and running times.",
     permission: "view",
+    about: about.queuesOfQuery,
     query: ["queue", "name", "from", "to"],
     answer: "Series",
     run: (context) => {
@@ -25,11 +27,13 @@ export const insightRoutes: readonly Route[] = [
     method: "GET",
     path: "/series/load",
     id: "load",
-    summary: "Ready jobs of the fullest queues, and slots used and there, once a minute.",
+    summary:
+      "Ready jobs of the fullest queues, and slots used and there, once a minute; with queue, the ready jobs of that one.",
     permission: "view",
-    query: ["from", "to"],
+    about: about.queuesOfQuery,
+    query: ["from", "to", "queue"],
     answer: "Load",
-    run: (context) => context.adapters.load(rangeOf(context)),
+    run: (context) => context.adapters.load({ ...rangeOf(context), queue: context.query.get("queue") }),
   },
   {
     method: "GET",
@@ -37,6 +41,7 @@ export const insightRoutes: readonly Route[] = [
     id: "queueTrends",
     summary: "What every queue's workers did in the last 5 to 60 minutes, by the minute.",
     permission: "view",
+    about: about.cluster,
     query: ["minutes"],
     answer: "QueueTrends",
     run: async ({ store, hf, query }): Promise<QueueTrends> => {
@@ -48,13 +53,48 @@ export const insightRoutes: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/series/database",
+    id: "databaseSeries",
+    summary:
+      "How the database was, once a minute: size, WAL, free disk, connections, pools, how long reads and writes took.",
+    permission: "view",
+    about: about.cluster,
+    query: ["from", "to"],
+    answer: "DatabaseSeries",
+    run: (context) => context.adapters.resources.database(rangeOf(context)),
+  },
+  {
+    method: "GET",
+    path: "/series/hosts",
+    id: "hostSeries",
+    summary: "CPU, memory and event-loop delay of the workers' machines, once a minute.",
+    permission: "view",
+    about: about.cluster,
+    query: ["from", "to"],
+    answer: "HostSeries",
+    run: (context) => context.adapters.resources.hosts(rangeOf(context)),
+  },
+  {
+    method: "GET",
     path: "/stuck",
     id: "stuckJobs",
     summary:
       "Running jobs that take more than three times as long as 95 % of the attempts of their kind did in the last 24 hours.",
     permission: "view",
+    about: about.cluster,
     answer: "StuckList",
     run: ({ insight, adapters }): Promise<StuckList> => readStuck({ insight, usual: adapters.usual }),
+  },
+  {
+    method: "GET",
+    path: "/slowest",
+    id: "slowKinds",
+    summary: "The kinds whose attempts took longest in the last 24 hours (95 % were over by then).",
+    permission: "view",
+    about: about.cluster,
+    answer: "SlowKinds",
+    run: ({ insight, store, adapters }): Promise<SlowKinds> =>
+      readSlow({ insight, kinds: () => store.kinds(), usual: adapters.usual }),
   },
   {
     method: "GET",
@@ -62,26 +102,20 @@ export const insightRoutes: readonly Route[] = [
     id: "database",
     summary: "How the database is: size, tables, connections, the oldest transaction.",
     permission: "view",
+    about: about.cluster,
     answer: "DatabaseHealth",
     run: ({ insight }) => insight.health(),
   },
   {
     method: "GET",
-    path: "/audit",
-    id: "listAudit",
-    summary: "What was done on the dashboard, newest first; kept 90 days.",
-    permission: "audit:view",
-    query: ["limit", "before"],
-    answer: "AuditList",
-    run: async ({ insight, query }) => {
-      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
-      const before = query.has("before")
-        ? integer(query, "before", { min: 0, max: 2 ** 53 - 1, or: 0 })
-        : null;
-      const entries = await insight.audit({ limit: limit + 1, before });
-      const page = entries.slice(0, limit);
-      return { entries: page, before: entries.length > limit ? (page.at(-1)?.id ?? null) : null };
-    },
+    path: "/doctor",
+    id: "doctor",
+    summary:
+      "What holdfast doctor says: each check with a verdict and what to do; schema, retention, the oldest transaction. At most 5 seconds old.",
+    permission: "view",
+    about: about.cluster,
+    answer: "DoctorReport",
+    run: ({ doctor }) => doctor.report(),
   },
 ];
 

@@ -1,12 +1,32 @@
 /** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
+import type { JobContract } from "../../contract.ts";
 import type { Holdfast } from "../../index.ts";
-import type { BulkAction, Permission } from "../contract.ts";
+import type { BulkAction, InputCheck, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
+import { UsageError } from "../../errors.ts";
 import { jobEdit } from "../../operations.ts";
+import { type StandardSchemaV1, validate } from "../../policy/schema.ts";
 import { editOf } from "../operations.ts";
+import { checkDeclared } from "../../flow/signal.ts";
+import { idPart } from "../../policy/id-part.ts";
+import { isId } from "../../policy/id.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../query.ts";
 import { jobDetail, jobLine } from "../shapes.ts";
 import { pageParams, readFilter, type Route, type RouteContext } from "./route.ts";
+import { about } from "./targets.ts";
+import { mayMove } from "./bulk.ts";
+
+/** More than a person would choose among. */
+const mostMatches = 20;
+
+const actionIds = {
+  retry: "retryJob",
+  "run-now": "runJobNow",
+  pause: "pauseJob",
+  resume: "resumeJob",
+  terminate: "terminateJob",
+  cancel: "cancelJob",
+} as const;
 
 export const jobsRoutes: readonly Route[] = [
   {
@@ -15,6 +35,7 @@ export const jobsRoutes: readonly Route[] = [
     id: "listJobs",
     summary: "One page of jobs, newest first; with order=due the scheduled ones, next due first.",
     permission: "view",
+    about: about.jobsOfQuery,
     query: [...FILTER_PARAMS, ...pageParams, "order"],
     answer: "JobList",
     run: async (context) => {
@@ -38,6 +59,7 @@ export const jobsRoutes: readonly Route[] = [
     summary:
       "How many jobs match, in all and by state: exact up to 10,000 and as far as was looked, then `more`.",
     permission: "view",
+    about: about.jobsOfQuery,
     query: FILTER_PARAMS,
     answer: "JobCount",
     run: async (context) => {
@@ -60,16 +82,43 @@ export const jobsRoutes: readonly Route[] = [
     summary:
       "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, and of ended jobs among as many of the newest as a few milliseconds suffice for (`cut`).",
     permission: "view",
+    about: about.jobsOfQuery,
     query: FILTER_PARAMS,
     answer: "JobFacets",
     run: async (context) => context.insight.facets(await readFilter(context, filterOfQuery(context.query))),
   },
   {
+    method: "GET",
+    path: "/jobs/matching",
+    id: "jobsMatching",
+    summary:
+      "The jobs whose ids begin or end so (`id`: 4 to 32 hexadecimal digits, with or without dashes; lists show the last 12): at most 20, then `more`. Ends are looked for among as many of the newest jobs as a few milliseconds suffice for, then `cursor` to look on.",
+    permission: "view",
+    about: about.all("jobs"),
+    query: ["id", "cursor"],
+    answer: "JobMatches",
+    run: async (context) => {
+      const { insight, query, redactor } = context;
+      const part = idPart(query.get("id") ?? "");
+      if (part === null)
+        throw bad("id", "must be the beginning or the end of an id: 4 hexadecimal digits at least.");
+      const cursor = query.get("cursor");
+      if (cursor !== null && !isId(cursor))
+        throw bad("cursor", "must be what the page before gave as its cursor.");
+      const { ids, ...looked } = await insight.matching(part, { limit: mostMatches, cursor });
+      const { jobs } = await insight.browse({ ids }, { limit: mostMatches, cursor: null });
+      const mayPayload = await context.may("view:payload");
+      return { jobs: jobs.map((job) => jobLine(job, redactor, mayPayload)), ...looked };
+    },
+  },
+  {
     method: "POST",
     path: "/jobs",
     id: "enqueue",
-    summary: "Enqueues a job by name.",
+    summary:
+      "Enqueues a job by name; where this process has its definition, as that says: its schema is asked, its key and lane are computed.",
     permission: "jobs:enqueue",
+    about: about.enqueued,
     write: true,
     body: [
       "name",
@@ -80,18 +129,25 @@ export const jobsRoutes: readonly Route[] = [
       "priority",
       "attempts",
       "timeout",
+      "deadline",
       "key",
       "lane",
       "context",
     ],
     answer: "Enqueued",
-    run: async ({ hf, body, audit }) => {
+    run: async ({ hf, body, exactBody, definition, audit }) => {
       const { name, input, at, ...rest } = body;
       if (typeof name !== "string") throw bad("name", "must be the name of a job.");
       if (at !== undefined && !Number.isSafeInteger(at))
         throw bad("at", "must be an instant in epoch milliseconds.");
       const options = { ...rest, ...(at === undefined ? {} : { at: new Date(at as number) }) };
-      const { status, id } = await hf.enqueue(name, input ?? null, options);
+      const job = definition(name);
+      // A schema, a key or a lane reads the input as JavaScript does; else every digit is kept.
+      const read = job !== null && (job.input ?? job.unique ?? job.lane) !== null;
+      const given = (read ? input : exactBody()["input"]) ?? null;
+      const { status, id } = await (job === null
+        ? hf.enqueue(name, given, options)
+        : hf.enqueue(job as JobContract, given, options));
       await audit("jobs.enqueue", id, status, { name });
       return { status, id };
     },
@@ -100,21 +156,68 @@ export const jobsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs/:id",
     id: "getJob",
-    summary: "Everything of one job, and why it is where it is.",
+    summary:
+      "Everything of one job, and why it is where it is. With `without=input,output` without one or both of these, which may be large: their tags say whether they have changed.",
     permission: "view",
+    about: about.job,
+    query: ["without"],
     answer: "JobDetail",
     run: async (context) => {
-      const { hf, insight, path, redactor } = context;
+      const { hf, insight, path, redactor, query } = context;
+      const without = (query.get("without") ?? "").split(",").filter((part) => part !== "");
+      if (!without.every((part) => part === "input" || part === "output"))
+        throw bad("without", "must be input, output, or both with a comma between.");
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
-      return jobDetail(job, await hf.jobs.why(id), redactor, await context.may("view:payload"));
+      const [why, workers] = await Promise.all([hf.jobs.why(id), hf.workers.list()]);
+      const versions = workers
+        .filter(({ kind, names }) => kind === "worker" && names.includes(job.name))
+        .map((worker) => worker.versions[job.name] ?? 1);
+      const workerVersions = [...new Set(versions)].sort((a, b) => a - b);
+      const mayPayload = await context.may("view:payload");
+      return { ...jobDetail(job, why, redactor, mayPayload, without), workerVersions };
+    },
+  },
+  {
+    method: "GET",
+    path: "/jobs/:id/check",
+    id: "checkInput",
+    summary:
+      "Whether a job's input fits the schema of its kind, where this process has the definition. It says what does not.",
+    permission: "view:payload",
+    about: about.job,
+    answer: "InputCheck",
+    run: async ({ insight, path, definition, redactor }): Promise<InputCheck> => {
+      const id = idOf(path);
+      const job = await insight.inspect(id);
+      if (job === null) throw noJob(id);
+      const schema = definition(job.name)?.input ?? null;
+      if (schema === null) return { checked: false, issues: [] };
+      const issues = await misfits(schema, job.input);
+      return {
+        checked: true,
+        issues: issues.map(({ path: at, message }) => ({ path: at, message: redactor.text(message) })),
+      };
     },
   },
   jobAction("retry", "jobs:retry", "Runs an ended job again, with all its attempts.", (hf, id) =>
     hf.jobs.retry(id),
   ),
   jobAction("run-now", "jobs:run", "Makes a scheduled job due now.", (hf, id) => hf.jobs.runNow(id)),
+  jobAction(
+    "pause",
+    "jobs:pause",
+    "Holds a job until it is resumed; a run stops before its next step.",
+    (hf, id) => hf.jobs.pause(id),
+  ),
+  jobAction("resume", "jobs:pause", "Lets a paused job go on.", (hf, id) => hf.jobs.resume(id)),
+  jobAction(
+    "terminate",
+    "jobs:terminate",
+    "Ends a job now, without waiting for its handler and without undoing its steps.",
+    (hf, id) => hf.jobs.terminate(id),
+  ),
   jobAction("cancel", "jobs:cancel", "Cancels a job; a running one is asked to stop.", (hf, id) =>
     hf.jobs.cancel(id),
   ),
@@ -124,6 +227,7 @@ export const jobsRoutes: readonly Route[] = [
     id: "deleteJob",
     summary: "Deletes a job; a running one is asked to stop instead.",
     permission: "jobs:delete",
+    about: about.job,
     write: true,
     answer: "Outcome",
     run: (context) => act(context, "delete", (hf, id) => hf.jobs.delete(id)),
@@ -132,13 +236,16 @@ export const jobsRoutes: readonly Route[] = [
     method: "PATCH",
     path: "/jobs/:id",
     id: "editJob",
-    summary: "Puts a job that has not started to another time, queue or priority.",
+    summary:
+      "Puts a job that has not started to another time, queue or priority; a dead one into another queue, where it stays dead.",
     permission: "jobs:edit",
+    about: about.job,
     write: true,
     body: ["delay", "at", "queue", "priority"],
     answer: "Outcome",
-    run: (context) => {
+    run: async (context) => {
       const change = editOf(context.body, "");
+      await mayMove(context, change.queue);
       return act(context, "edit", (hf, id) => hf.jobs.edit(id, jobEdit(change)), change);
     },
   },
@@ -146,15 +253,22 @@ export const jobsRoutes: readonly Route[] = [
     method: "POST",
     path: "/signals",
     id: "signal",
-    summary: "Sends a signal to whatever job waits for it.",
+    summary:
+      "Sends a signal to whatever job waits for it. Where this process has the definitions of those that wait, the data must be what they declare.",
     permission: "flows:signal",
+    about: about.signal,
     write: true,
     body: ["name", "key", "data"],
     answer: "Done",
-    run: async ({ adapters, body, audit }) => {
+    run: async ({ adapters, body, audit, definition, definitions }) => {
       const { name, key = null, data = null } = body;
       if (typeof name !== "string") throw bad("name", "must be the name of a signal.");
       if (key !== null && typeof key !== "string") throw bad("key", "must be a string.");
+      const { jobs } = await adapters.flows.waiting(name, key);
+      // With nobody waiting it is for whoever comes: any that declares it.
+      const kinds = jobs.length === 0 ? definitions() : new Set(jobs.map((job) => job.name));
+      const known = [...kinds].flatMap((kind) => definition(kind) ?? []);
+      await checkDeclared(name, data, known);
       await adapters.flows.signal(name, { key, data });
       await audit("flows.signal", name, "sent", { key });
       return { ok: true };
@@ -163,18 +277,19 @@ export const jobsRoutes: readonly Route[] = [
 ];
 
 function jobAction(
-  verb: "retry" | "run-now" | "cancel",
+  verb: keyof typeof actionIds,
   permission: Permission,
   summary: string,
   run: (hf: Holdfast, id: string) => Promise<string>,
 ): Route {
-  const id = { retry: "retryJob", "run-now": "runJobNow", cancel: "cancelJob" }[verb];
+  const id = actionIds[verb];
   return {
     method: "POST",
     path: `/jobs/:id/${verb}`,
     id,
     summary,
     permission,
+    about: about.job,
     write: true,
     answer: "Outcome",
     run: (context) => act(context, verb, run),
@@ -185,6 +300,7 @@ const conflicts: Readonly<Record<string, string>> = {
   superseded: "Another job has its unique key now, so it cannot run beside it.",
   not_ended: "It has not ended, so there is nothing to retry.",
   ended: "It has ended already.",
+  not_paused: "It is not paused.",
   running: "It runs: its holder has it, and nobody else may change it.",
   waiting: "It sleeps or waits, and says itself when it goes on. Its queue and priority can be changed.",
   past_deadline: "It must start by an earlier instant, and would be cancelled instead of run.",
@@ -208,6 +324,18 @@ async function act(
   return { outcome };
 }
 
+/** What of a stored input its kind's schema refuses today. */
+async function misfits(schema: StandardSchemaV1, input: string): Promise<InputCheck["issues"]> {
+  try {
+    await validate(schema, JSON.parse(input), "input", "INPUT_INVALID");
+    return [];
+  } catch (error) {
+    const issues = error instanceof UsageError ? error.details["issues"] : null;
+    if (Array.isArray(issues)) return issues as InputCheck["issues"];
+    return [{ path: "", message: "It could not be checked: the schema threw." }];
+  }
+}
+
 function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | null {
   const cursor = query.get("cursor");
   if (cursor === null || cursor === "") return null;
@@ -221,8 +349,9 @@ export function idOf(path: Readonly<Record<string, string>>): string {
 }
 
 export function noJob(id: string): ApiError {
-  return new ApiError(
-    "NOT_FOUND",
-    `No job has the id ${id.slice(0, 60)}: it never existed, was deleted, or its retention has passed.`,
-  );
+  const why =
+    isId(id) || idPart(id) === null
+      ? "it never existed, was deleted, or its retention has passed."
+      : `that is a part of one. GET /jobs/matching?id=${id} finds whose.`;
+  return new ApiError("NOT_FOUND", `No job has the id ${id.slice(0, 60)}: ${why}`);
 }

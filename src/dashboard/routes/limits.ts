@@ -2,6 +2,7 @@
 import { integer } from "../query.ts";
 import { holdLine } from "../shapes.ts";
 import { change, pageParams, type Route, WHILE, whileOf } from "./route.ts";
+import { about } from "./targets.ts";
 
 export const limitsRoutes: readonly Route[] = [
   {
@@ -10,6 +11,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "listHolds",
     summary: "Every hold that is set.",
     permission: "view",
+    about: about.all("hold"),
     answer: "HoldList",
     run: async ({ hf }) => ({ holds: (await hf.holds.list()).map(holdLine) }),
   },
@@ -20,6 +22,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "setHold",
       summary: "Sets a hold over some queues, or all.",
       permission: "limits:set",
+      about: about.hold,
       body: ["queues", "reason"],
     },
     ["holds.set", "set"],
@@ -32,6 +35,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "clearHold",
       summary: "Clears a hold.",
       permission: "limits:set",
+      about: about.clearedHold,
     },
     ["holds.clear", "cleared"],
     ({ hf }, name) => hf.holds.clear(name),
@@ -43,6 +47,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "listLanes",
     summary: "Lanes with their limits and what waits in them.",
     permission: "view",
+    about: about.queuesOfQuery,
     query: ["queue", ...pageParams],
     answer: "LaneList",
     run: ({ adapters, query }) =>
@@ -59,6 +64,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "setLane",
       summary: "Changes a lane's limits, or pauses it.",
       permission: "limits:set",
+      about: about.lane,
       body: ["concurrency", "rate", "weight", "paused", ...WHILE],
     },
     ["lanes.set", "set"],
@@ -67,6 +73,33 @@ export const limitsRoutes: readonly Route[] = [
       return adapters.lanes.set(path["queue"] ?? "", path["lane"] ?? "", change, when);
     },
   ),
+  change(
+    {
+      method: "POST",
+      path: "/lanes/:queue/:lane/reset",
+      id: "resetLane",
+      summary: "Gives up what was set of a lane by hand, for the code's limits; its rate begins anew.",
+      permission: "limits:set",
+      about: about.lane,
+    },
+    ["lanes.reset", "reset"],
+    ({ hf, path }) => hf.lanes.reset(path["queue"] ?? "", path["lane"] ?? ""),
+    "There is no such lane.",
+  ),
+  change(
+    {
+      method: "DELETE",
+      path: "/lanes/:queue/:lane",
+      id: "dropLane",
+      summary:
+        "Removes everything that was set of a lane, its pause too; it is forgotten after a day in which no job comes. What runs stays counted.",
+      permission: "limits:set",
+      about: about.lane,
+    },
+    ["lanes.drop", "dropped"],
+    ({ hf, path }) => hf.lanes.drop(path["queue"] ?? "", path["lane"] ?? ""),
+    "There is no such lane.",
+  ),
   {
     method: "GET",
     path: "/lanes/throttled",
@@ -74,6 +107,7 @@ export const limitsRoutes: readonly Route[] = [
     summary:
       "Lanes with jobs that may start none now, among 500 that are at a limit or paused; most jobs first.",
     permission: "view",
+    about: about.all("lane"),
     answer: "ThrottledLanes",
     run: async ({ adapters }) => ({ lanes: await adapters.lanes.throttled(20) }),
   },
@@ -83,6 +117,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "limitUse",
     summary: "How far queues' limits and budgets are used, now and by the minute (5 to 60, default 15).",
     permission: "view",
+    about: about.cluster,
     query: ["minutes"],
     answer: "LimitUse",
     run: ({ adapters, query }) => adapters.use(integer(query, "minutes", { min: 5, max: 60, or: 15 })),
@@ -93,6 +128,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "listOverrides",
     summary: "Limits that hold for a while, the next end first.",
     permission: "view",
+    about: about.cluster,
     answer: "OverrideList",
     run: async ({ adapters }) => ({ overrides: await adapters.overrides.list() }),
   },
@@ -104,6 +140,7 @@ export const limitsRoutes: readonly Route[] = [
         id: kind === "queue" ? "endQueueOverride" : "endBudgetOverride",
         summary: `Goes back at once to what a ${kind} had before.`,
         permission: kind === "queue" ? "queues:set" : "limits:set",
+        about: kind === "queue" ? about.queue : about.budget,
       },
       [`overrides.end`, "back"],
       ({ adapters }, name) => adapters.overrides.end(kind, name, null),
@@ -117,6 +154,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "endLaneOverride",
       summary: "Goes back at once to what a lane had before.",
       permission: "limits:set",
+      about: about.lane,
     },
     ["overrides.end", "back"],
     ({ adapters, path }) => adapters.overrides.end("lane", path["queue"] ?? "", path["lane"] ?? ""),
@@ -128,6 +166,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "listBudgets",
     summary: "Cluster-wide rates, and what is left of them.",
     permission: "view",
+    about: about.all("budget"),
     answer: "BudgetList",
     run: async ({ adapters }) => ({ budgets: await adapters.budgets.list() }),
   },
@@ -138,6 +177,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "setBudget",
       summary: "Sets a budget.",
       permission: "limits:set",
+      about: about.budget,
       body: ["limit", "per", "burst", ...WHILE],
     },
     ["budgets.set", "set"],
@@ -153,6 +193,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "drainBudget",
       summary: "Takes what is left: nothing is granted until it refills.",
       permission: "limits:set",
+      about: about.budget,
     },
     ["budgets.drain", "drained"],
     ({ adapters }, name) => adapters.budgets.drain(name),
@@ -165,6 +206,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "resetBudget",
       summary: "Gives up what was set by hand, for the code's numbers.",
       permission: "limits:set",
+      about: about.budget,
     },
     ["budgets.reset", "reset"],
     ({ adapters }, name) => adapters.budgets.reset(name),
@@ -177,6 +219,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "removeBudget",
       summary: "Removes a budget: what takes from it is throttled.",
       permission: "limits:set",
+      about: about.budget,
     },
     ["budgets.remove", "removed"],
     ({ adapters }, name) => adapters.budgets.remove(name),
@@ -188,6 +231,7 @@ export const limitsRoutes: readonly Route[] = [
     id: "listBreakers",
     summary: "Breakers, open ones first.",
     permission: "view",
+    about: about.all("breaker"),
     answer: "BreakerList",
     run: async ({ adapters, redactor, may }) => {
       const mayPayload = await may("view:payload");
@@ -207,6 +251,7 @@ export const limitsRoutes: readonly Route[] = [
       id: "resetBreaker",
       summary: "Closes a breaker by hand.",
       permission: "limits:set",
+      about: about.breaker,
     },
     ["breakers.reset", "closed"],
     ({ adapters }, name) => adapters.breakers.reset(name),

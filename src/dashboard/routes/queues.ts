@@ -1,7 +1,9 @@
 /** Queues: counts, settings, pause, drain and resume. */
 import { ApiError } from "../http.ts";
-import { queueDetail, queueLines, readCluster } from "../overview.ts";
+import { queueLines, readCluster } from "../overview.ts";
+import { readQueue } from "../queue-detail.ts";
 import { change, type Route, WHILE, whileOf } from "./route.ts";
+import { about } from "./targets.ts";
 
 export const queuesRoutes: readonly Route[] = [
   {
@@ -10,6 +12,7 @@ export const queuesRoutes: readonly Route[] = [
     id: "listQueues",
     summary: "Every queue, with its counts.",
     permission: "view",
+    about: about.all("queue"),
     answer: "QueueList",
     run: async ({ store }) => ({ queues: queueLines(await readCluster(store)) }),
   },
@@ -17,16 +20,15 @@ export const queuesRoutes: readonly Route[] = [
     method: "GET",
     path: "/queues/:name",
     id: "getQueue",
-    summary: "One queue: kinds, workers, settings, and what keeps it from being claimed from.",
+    summary:
+      "One queue: kinds, workers, the lanes with most jobs, settings, and what keeps it from being claimed from.",
     permission: "view",
+    about: about.queue,
     answer: "QueueDetail",
     run: async ({ store, path }) => {
-      const name = path["name"] ?? "";
-      const cluster = await readCluster(store);
-      const detail = queueDetail(cluster, name);
+      const detail = await readQueue(store, path["name"] ?? "");
       if (detail === null) throw new ApiError("NOT_FOUND", "No queue of this name has jobs or settings.");
-      const row = cluster.rows.find((one) => one.name === name);
-      return { ...detail, settings: row?.settings ?? noSettings };
+      return detail;
     },
   },
   change(
@@ -36,6 +38,7 @@ export const queuesRoutes: readonly Route[] = [
       id: "pauseQueue",
       summary: "Nothing more is claimed from it; what runs finishes.",
       permission: "queues:pause",
+      about: about.queue,
     },
     ["queues.pause", "paused"],
     ({ hf }, name) => hf.queues.pause(name),
@@ -47,6 +50,7 @@ export const queuesRoutes: readonly Route[] = [
       id: "drainQueue",
       summary: "It goes on until nothing in it is due and nothing of it runs; then it is paused by itself.",
       permission: "queues:pause",
+      about: about.queue,
     },
     ["queues.drain", "draining"],
     ({ hf }, name) => hf.queues.drain(name),
@@ -58,6 +62,7 @@ export const queuesRoutes: readonly Route[] = [
       id: "resumeQueue",
       summary: "It may be claimed from again; a draining ends.",
       permission: "queues:pause",
+      about: about.queue,
     },
     ["queues.resume", "resumed"],
     ({ hf }, name) => hf.queues.resume(name),
@@ -69,6 +74,7 @@ export const queuesRoutes: readonly Route[] = [
       id: "setQueue",
       summary: "Changes settings in every process; null is back to the default.",
       permission: "queues:set",
+      about: about.queue,
       body: [
         "concurrency",
         "rate",
@@ -86,13 +92,3 @@ export const queuesRoutes: readonly Route[] = [
     ({ hf, body }, name) => hf.queues.set(name, ...whileOf(body)),
   ),
 ];
-
-const noSettings = {
-  concurrency: null,
-  rate: null,
-  weight: null,
-  backoff: null,
-  retention: null,
-  cooldown: null,
-  slots: null,
-};

@@ -5,16 +5,22 @@
  * trail; GET changes nothing.
  */
 import type { Holdfast, OverrideOptions } from "../../index.ts";
+import type { AnyJob } from "../../definition.ts";
 import type { Insight, InsightFilter } from "../../insight.ts";
 import type { Store } from "../../store.ts";
 import type { Adapters } from "../adapters.ts";
 import type { DatabaseLine, FilterJson, Permission } from "../contract.ts";
+import type { Doctor } from "../doctor.ts";
 import { ApiError } from "../http.ts";
 import type { Operations } from "../../operations.ts";
 import { ageless, insightFilter } from "../query.ts";
+import type { Pulse } from "../pulse.ts";
 import type { Redactor } from "../redact.ts";
+import type { Resource } from "../resource.ts";
 import type { Identity } from "../security.ts";
-import type { Stream } from "../stream.ts";
+import { standing } from "../standings.ts";
+import type { Followed, Stream } from "../stream.ts";
+import { subjectOf } from "../undo.ts";
 
 export interface RouteContext {
   readonly hf: Holdfast;
@@ -24,28 +30,56 @@ export interface RouteContext {
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The same with every digit of its numbers, which are then not all numbers (policy/exact.ts). */
+  readonly exactBody: () => Readonly<Record<string, unknown>>;
+  /** Of a kind, where this process has it. */
+  readonly definition: (name: string) => AnyJob | null;
+  /** The names of all those. */
+  readonly definitions: () => ReadonlySet<string>;
   readonly user: Identity;
-  readonly readOnly: boolean;
+  /** By its options, or because the database takes no writes from here. */
+  readonly readOnly: () => Promise<boolean>;
   readonly label: string | null;
+  /** As `#rrggbb`. */
+  readonly labelColor: string | null;
   readonly redactor: Redactor;
   readonly operations: Operations;
   readonly stream: Stream;
+  readonly pulse: Pulse;
+  readonly doctor: Doctor;
   readonly adapters: Adapters;
   /** Its name among several; null: it is the only one. */
   readonly database: string | null;
   /** Those that this person may see, where there are several. */
   readonly databases: () => Promise<readonly DatabaseLine[]>;
+  /**
+   * The topics that the query names, each for this person.
+   *
+   * @throws ApiError 400 for one that there is not, 403 for one that is not theirs to see
+   */
+  readonly topics: () => Promise<readonly Followed[]>;
   readonly openapi: () => unknown;
-  readonly may: (permission: Permission) => Promise<boolean>;
+  /** Of what the route is about, unless it says of what else. */
+  readonly may: (permission: Permission, of?: Asked) => Promise<boolean>;
   /** @throws ApiError 403 */
-  readonly need: (permission: Permission) => Promise<void>;
+  readonly need: (permission: Permission, of?: Asked) => Promise<void>;
+  /** What the route is about; read once. */
+  readonly about: () => Promise<readonly Resource[]>;
+  /** False: what it undoes was undone already. */
   readonly audit: (
     action: string,
     target: string | null,
     outcome: string,
     details?: unknown,
-  ) => Promise<void>;
+    undoes?: number,
+  ) => Promise<boolean>;
 }
+
+/** What a permission is asked for. Called only where somebody decides by it. */
+type Asked = () => Resource | readonly Resource[] | Promise<Resource | readonly Resource[]>;
+
+/** What a route is about. */
+export type About = (context: RouteContext) => ReturnType<Asked>;
 
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -54,7 +88,11 @@ export interface Route {
   readonly summary: string;
   /** Null: whoever may see the dashboard at all. */
   readonly permission: Permission | null;
+  /** What `authorize` is told it is about. Null: it needs no permission. */
+  readonly about: About | null;
   readonly write?: true;
+  /** Answered without asking who: it tells nothing but yes or no. */
+  readonly probe?: true;
   readonly query?: readonly string[];
   /** Fields of the body. */
   readonly body?: readonly string[];
@@ -68,10 +106,14 @@ export const pageParams = ["limit", "cursor"] as const;
 
 /**
  * A route that changes the one thing its path names, writes so on the audit trail (`queues.pause`, `paused`), and answers
- * that it is done. Where `run` gives false there is no such thing, and `missing` says so.
+ * that it is done. Where `run` gives false there is no such thing, and `missing` says so. What can be taken back is
+ * written with how it stood before and after.
  */
 export function change(
-  route: Pick<Route, "method" | "path" | "id" | "summary" | "body"> & { readonly permission: Permission },
+  route: Pick<Route, "method" | "path" | "id" | "summary" | "body"> & {
+    readonly permission: Permission;
+    readonly about: About;
+  },
   [action, outcome]: readonly [action: string, outcome: string],
   run: (context: RouteContext, name: string) => Promise<unknown>,
   missing = "There is no such thing here.",
@@ -83,11 +125,28 @@ export function change(
     answer: "Done",
     run: async (context) => {
       const name = segments.map((segment) => context.path[segment] ?? "").join("/");
+      const [given] = whileOf(context.body);
+      const subject = subjectOf(action);
+      const stands = (): Promise<unknown> =>
+        subject === null
+          ? Promise.resolve(undefined)
+          : standing(context, subject, { action, target: name, keys: Object.keys(given) });
+      const before = await stands();
       if ((await run(context, name)) === false) throw new ApiError("NOT_FOUND", missing);
-      await context.audit(action, name, outcome, route.body === undefined ? undefined : context.body);
+      // It has happened: where that cannot be read any more, it cannot be taken back, and that is all.
+      const after = await stands().catch(() => undefined);
+      const body = route.body === undefined ? {} : context.body;
+      const details = after === undefined ? body : { ...body, before, after };
+      const nothing = route.body === undefined && after === undefined;
+      await context.audit(action, name, outcome, nothing ? undefined : details);
       return { ok: true };
     },
   };
+}
+
+/** Names come from the site's own sign-in, and may have what no database takes. */
+export function nameOf({ user }: Pick<RouteContext, "user">): string {
+  return user.name.replaceAll("\0", "").toWellFormed().slice(0, 200) || "somebody";
 }
 
 /** Fields that say how long a change holds: `for` ("1h"), or `until` an instant. */

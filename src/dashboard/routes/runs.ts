@@ -16,8 +16,11 @@ import { errorKind } from "../shapes.ts";
 import { stepsBefore } from "../step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import { pageParams, readFilter, type Route } from "./route.ts";
+import { about } from "./targets.ts";
 
 const mostSteps = 1_000;
+/** Behind the number of any step. */
+const lastSeq = 2_147_483_647;
 
 export const runsRoutes: readonly Route[] = [
   {
@@ -27,6 +30,7 @@ export const runsRoutes: readonly Route[] = [
     summary:
       "Runs an ended workflow again from one of its steps, as a new job that takes over what was done before it.",
     permission: "jobs:retry",
+    about: about.job,
     write: true,
     body: ["from"],
     answer: "Enqueued",
@@ -45,34 +49,31 @@ export const runsRoutes: readonly Route[] = [
     summary:
       "Attempts, steps, signals, children and the graph of a job. Steps come in pages, the newest first.",
     permission: "view",
+    about: about.job,
     query: ["before", "limit"],
     answer: "FlowHistory",
     run: async (context): Promise<FlowHistory> => {
       const { adapters, path, redactor, insight, query } = context;
       const limit = integer(query, "limit", { min: 1, max: mostSteps, or: 500 });
-      const before = integer(query, "before", { min: 0, max: 1e9, or: 1e9 });
+      const before = integer(query, "before", { min: 0, max: lastSeq, or: lastSeq });
       const id = idOf(path);
       const job = await insight.inspect(id);
-      const history = job === null ? null : await adapters.flows.history(id);
+      const history = job === null ? null : await adapters.flows.history(id, { before, limit });
       if (job === null || history === null) throw noJob(id);
       const mayPayload = await context.may("view:payload");
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
       const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
-      const until = Math.min(before, history.steps.length);
-      const from = Math.max(0, until - limit);
       return {
         ...history,
         attempts: history.attempts.map((attempt) => ({
           ...attempt,
           error: mayPayload ? redactor.text(attempt.error) : errorKind(attempt.error),
         })),
-        steps: history.steps.slice(from, until).map((step) => ({
+        steps: history.steps.map((step) => ({
           ...step,
           output: shown(step.output),
           error: error(step.error),
         })),
-        stepCount: history.steps.length,
-        earlier: from === 0 ? null : from,
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
         children: history.children.map((child) => ({ ...child, error: error(child.error) })),
       };
@@ -82,8 +83,10 @@ export const runsRoutes: readonly Route[] = [
     method: "GET",
     path: "/runs",
     id: "listRuns",
-    summary: "Workflow runs, newest first: jobs that remember steps, what each is at and how far it is.",
+    summary:
+      "Workflow runs, newest first: jobs that remember steps, what each is at and how far it is. With `at` (milliseconds) those at one step for longer; a sleep that is not over does not count.",
     permission: "view",
+    about: about.jobsOfQuery,
     query: ["state", "queue", "name", "retrying", "at", ...pageParams],
     answer: "RunList",
     run: async (context): Promise<RunList> => {
@@ -108,6 +111,7 @@ export const runsRoutes: readonly Route[] = [
     summary:
       "What a run that has not ended may still come to: the steps of the newest run of its kind that ended well, by name.",
     permission: "view",
+    about: about.job,
     answer: "ExpectedSteps",
     run: async ({ path, insight }): Promise<ExpectedSteps> => {
       const id = idOf(path);
@@ -134,6 +138,7 @@ export const runsRoutes: readonly Route[] = [
     id: "runFile",
     summary: "A run's history as a file that `holdfast check` replays, with secrets taken out.",
     permission: "jobs:export",
+    about: about.job,
     answer: "RunFile",
     run: async (context) => {
       await context.need("view:payload");
@@ -155,6 +160,7 @@ export const runsRoutes: readonly Route[] = [
     id: "jobLog",
     summary: "What a job's handler said with ctx.log, where it is kept: oldest first, the newest page first.",
     permission: "view:payload",
+    about: about.job,
     query: ["level", "search", "before", "limit"],
     answer: "LogList",
     run: async (context): Promise<LogList> => {
@@ -214,8 +220,8 @@ function redactedFile(file: RunFile, redactor: Redactor, job: { name: string; qu
 }
 
 function runLine({ job, known, done, retrying, at }: RunSummary): RunList["runs"][number] {
-  const { id, name, queue, state, createdAt, endedAt, errorGroup } = job;
+  const { id, name, queue, state, paused, createdAt, endedAt, errorGroup } = job;
   const step =
     at === null ? null : { name: at.name, kind: at.kind, since: at.since, until: at.until, jobId: at.child };
-  return { id, name, queue, state, createdAt, endedAt, errorGroup, known, done, retrying, at: step };
+  return { id, name, queue, state, paused, createdAt, endedAt, errorGroup, known, done, retrying, at: step };
 }

@@ -1,8 +1,9 @@
 /** Schedules: what fires when, and changes by hand that outlive restarts. */
 import type { JobSummary } from "../../insight.ts";
-import type { Calendar, ScheduleRuns } from "../contract.ts";
+import type { Calendar, ScheduleHistory, ScheduleRuns } from "../contract.ts";
 import { bad, integer } from "../query.ts";
 import { change, type Route } from "./route.ts";
+import { about } from "./targets.ts";
 
 const mostSchedules = 200;
 const batchSize = 500;
@@ -14,6 +15,7 @@ export const schedulesRoutes: readonly Route[] = [
     id: "listSchedules",
     summary: "Every schedule, with its next run.",
     permission: "view",
+    about: about.all("schedule"),
     answer: "ScheduleList",
     run: async ({ adapters }) => ({ schedules: await adapters.schedules.list() }),
   },
@@ -23,6 +25,7 @@ export const schedulesRoutes: readonly Route[] = [
     id: "previewSchedule",
     summary: "The next runs of a schedule.",
     permission: "view",
+    about: about.schedule,
     query: ["n"],
     answer: "Preview",
     run: async ({ adapters, path, query }) => {
@@ -33,10 +36,30 @@ export const schedulesRoutes: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/schedules/preview",
+    id: "previewTiming",
+    summary:
+      "The next runs of a timing before it is saved: `cron` with `timezone`, or `every`; at most 20. What is wrong with it is in `error`.",
+    permission: "view",
+    about: about.all("schedule"),
+    query: ["cron", "every", "timezone", "n"],
+    answer: "TimingPreview",
+    run: ({ adapters, query }) => {
+      const n = integer(query, "n", { min: 1, max: 20, or: 5 });
+      const given = ["cron", "every", "timezone"].flatMap((name) => {
+        const value = query.get(name);
+        return value === null ? [] : [[name, value] as const];
+      });
+      return adapters.schedules.tryOut(Object.fromEntries(given), n);
+    },
+  },
+  {
+    method: "GET",
     path: "/schedules/calendar",
     id: "scheduleCalendar",
     summary: "How many slots of which schedules lie in each quarter of an hour of the next 24 hours.",
     permission: "view",
+    about: about.all("schedule"),
     answer: "Calendar",
     run: ({ adapters }): Promise<Calendar> => adapters.schedules.calendar(),
   },
@@ -46,6 +69,7 @@ export const schedulesRoutes: readonly Route[] = [
     id: "scheduleRuns",
     summary: "The newest jobs of each schedule, at most 20, with how they ended.",
     permission: "view",
+    about: about.all("schedule"),
     answer: "ScheduleRuns",
     run: async ({ adapters, insight }): Promise<ScheduleRuns> => {
       const made = [...(await adapters.schedules.recent())].slice(0, mostSchedules);
@@ -68,13 +92,29 @@ export const schedulesRoutes: readonly Route[] = [
                 id,
                 at,
                 state: job?.state ?? null,
-                lateMs: started === null ? null : Math.max(0, started - at),
+                // Of what was retried only the latest start is in the list.
+                lateMs: started === null || (job?.attempt ?? 0) > 1 ? null : Math.max(0, started - at),
                 ranMs: started === null || ended === null ? null : Math.max(0, ended - started),
               };
             }),
           ]),
         ),
       };
+    },
+  },
+  {
+    method: "GET",
+    path: "/schedules/:name/runs",
+    id: "scheduleHistory",
+    summary:
+      "The newest runs of a schedule, newest first: how late each started, how long it ran, how it ended.",
+    permission: "view",
+    about: about.schedule,
+    query: ["limit"],
+    answer: "ScheduleHistory",
+    run: async ({ adapters, path, query }): Promise<ScheduleHistory> => {
+      const limit = integer(query, "limit", { min: 1, max: 500, or: 100 });
+      return { runs: await adapters.schedules.runs(path["name"] ?? "", limit) };
     },
   },
   change(
@@ -84,6 +124,7 @@ export const schedulesRoutes: readonly Route[] = [
       id: "setSchedule",
       summary: "Changes a schedule; the change survives restarts.",
       permission: "schedules:set",
+      about: about.schedule,
       body: ["cron", "every", "timezone", "missed", "overlap", "jitter"],
     },
     ["schedules.set", "set"],
@@ -101,6 +142,7 @@ export const schedulesRoutes: readonly Route[] = [
           reset: "Gives up what was edited, and a fault: the code's words count again.",
         }[verb],
         permission: "schedules:set",
+        about: about.schedule,
       },
       [`schedules.${verb}`, { pause: "paused", resume: "resumed", reset: "reset" }[verb]],
       ({ adapters }, name) => adapters.schedules[verb](name),
@@ -112,6 +154,7 @@ export const schedulesRoutes: readonly Route[] = [
     id: "triggerSchedule",
     summary: "Makes its job now, beside its slots.",
     permission: "schedules:trigger",
+    about: about.schedule,
     write: true,
     answer: "Triggered",
     run: async ({ adapters, path, audit }) => {
@@ -127,6 +170,7 @@ export const schedulesRoutes: readonly Route[] = [
     summary:
       "Makes the jobs of slots that passed without one, oldest first, at most `limit`. With `dryRun: true` it lists them, and makes nothing.",
     permission: "schedules:trigger",
+    about: about.schedule,
     write: true,
     body: ["from", "to", "limit", "dryRun"],
     answer: "Backfill",
@@ -154,6 +198,7 @@ export const schedulesRoutes: readonly Route[] = [
       id: "removeSchedule",
       summary: "Removes a schedule.",
       permission: "schedules:set",
+      about: about.schedule,
     },
     ["schedules.remove", "removed"],
     ({ adapters }, name) => adapters.schedules.remove(name),

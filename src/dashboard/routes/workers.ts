@@ -1,23 +1,43 @@
 /** Workers, and the kinds of jobs that they have registered. */
+import type { Holdfast } from "../../index.ts";
+import type { WorkerList } from "../contract.ts";
 import { ApiError } from "../http.ts";
 import { workerLine } from "../shapes.ts";
 import { change, type Route } from "./route.ts";
+import { about } from "./targets.ts";
+
+/** Jobs whose names are asked for: of each worker, and of all. */
+const namedEach = 5;
+const namedInAll = 500;
 
 export const workersRoutes: readonly Route[] = [
   {
     method: "GET",
     path: "/workers",
     id: "listWorkers",
-    summary: "Every live worker, and every holder of leases; and who did each duty last.",
+    summary:
+      "Every live worker, and every holder of leases; who did each duty last; and workers that died in the last hour.",
     permission: "view",
+    about: about.all("worker"),
     answer: "WorkerList",
-    run: async ({ store, hf }) => {
-      const since = hf.internals.env.clock.now() - 3 * 60_000;
-      const [workers, duties, gauges] = await Promise.all([
+    run: async ({ store, hf, insight }): Promise<WorkerList> => {
+      const now = hf.internals.env.clock.now();
+      const [workers, duties, lost, failures, gauges] = await Promise.all([
         store.workers(),
         store.duties(),
-        hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since }),
+        store.lostWorkers(),
+        insight.failuresBy("worker", now - 3_600_000),
+        hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since: now - 3 * 60_000 }),
       ]);
+      const ids = workers.flatMap(({ jobs }) => jobs.slice(0, namedEach)).slice(0, namedInAll);
+      const named = new Map(
+        ids.length === 0
+          ? []
+          : (await insight.browse({ ids }, { limit: ids.length, cursor: null })).jobs.map((job) => [
+              job.id,
+              job,
+            ]),
+      );
       const latest = (id: string, name: string): number | null =>
         gauges.find((one) => one.source === id && one.name === name)?.points.at(-1)?.value ?? null;
       return {
@@ -26,8 +46,24 @@ export const workersRoutes: readonly Route[] = [
             duties: duties.filter(({ by }) => by === worker.id).map(({ name }) => name),
             rssBytes: latest(worker.id, "rss"),
             loopDelayMs: latest(worker.id, "loopDelayMs"),
+            failed: failures.lines.find(({ value }) => value === worker.id)?.failures ?? 0,
+            runs: worker.jobs.slice(0, namedEach).flatMap((id) => {
+              const job = named.get(id);
+              if (job === undefined) return [];
+              return [{ id, name: job.name, queue: job.queue, startedAt: job.startedAt }];
+            }),
           }),
         ),
+        lost: lost.map(({ id, name, host, pid, release, beatAt, leaseUntil, jobs }) => ({
+          id,
+          name,
+          host,
+          pid,
+          release,
+          beatAt: beatAt.getTime(),
+          lostAt: leaseUntil.getTime(),
+          held: jobs.length,
+        })),
         duties: duties.map(({ name, by, doneAt, nextAt }) => ({
           name,
           by,
@@ -44,24 +80,48 @@ export const workersRoutes: readonly Route[] = [
       id: "stopWorker",
       summary: "Asks a worker to stop: it finishes what it runs and goes.",
       permission: "workers:stop",
+      about: about.worker,
     },
     ["workers.stop", "asked"],
     async ({ hf }, id) => {
-      // Never "all" from a path segment.
-      if (!(await hf.workers.list()).some((worker) => worker.id === id && worker.kind === "worker"))
-        throw new ApiError("NOT_FOUND", "No live worker has this id.");
+      await needLive(hf, id);
       await hf.workers.stop(id);
     },
   ),
-  {
-    method: "GET",
-    path: "/kinds",
-    id: "listKinds",
-    summary: "The kinds of jobs that workers have registered.",
-    permission: "view",
-    answer: "KindList",
-    run: async ({ store }) => ({
-      kinds: [...(await store.kinds())].map(([name, { unique, lane }]) => ({ name, unique, lane })),
-    }),
-  },
+  change(
+    {
+      method: "POST",
+      path: "/workers/:id/quiet",
+      id: "quietWorker",
+      summary: "Makes a worker quiet: it claims nothing more, finishes what it runs, and stays.",
+      permission: "workers:stop",
+      about: about.worker,
+    },
+    ["workers.quiet", "quiet"],
+    async ({ hf }, id) => {
+      await needLive(hf, id);
+      await hf.workers.quiet(id);
+    },
+  ),
+  change(
+    {
+      method: "POST",
+      path: "/workers/:id/resume",
+      id: "resumeWorker",
+      summary: "Lets a quiet worker claim again.",
+      permission: "workers:stop",
+      about: about.worker,
+    },
+    ["workers.resume", "resumed"],
+    async ({ hf }, id) => {
+      await needLive(hf, id);
+      await hf.workers.resume(id);
+    },
+  ),
 ];
+
+/** Never "all", nor a name, from a path segment. */
+async function needLive(hf: Holdfast, id: string): Promise<void> {
+  if (!(await hf.workers.list()).some((worker) => worker.id === id && worker.kind === "worker"))
+    throw new ApiError("NOT_FOUND", "No live worker has this id.");
+}

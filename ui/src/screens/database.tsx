@@ -1,79 +1,95 @@
-// How the database is: size, connections, the oldest transaction, tables.
+// How the database is: size, connections, the oldest transaction, tables; what the doctor says;
+// and how it was, as far as workers have measured.
 import type { DatabaseHealth } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
+import { Doctor } from "../doctor.tsx";
 import { bytes, duration, number } from "../format.ts";
 import { Ago, Head, Loaded } from "../parts.tsx";
+import { DatabaseCharts } from "../resource-charts.tsx";
 import { type Column, Panel, Table, Tile } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
 const longTransactionMs = 60_000;
 
 const columns: Column<DatabaseHealth["tables"][number]>[] = [
-  { head: "Table", class: "mono", cell: ({ name }) => name },
-  { head: "Size", num: true, cell: ({ bytes: size }) => bytes(size) },
-  { head: "Rows", num: true, cell: ({ rows }) => (rows === null ? "—" : number(rows)) },
-  { head: "Dead rows", num: true, cell: ({ deadRows }) => (deadRows === null ? "—" : number(deadRows)) },
-  { head: "Vacuumed", num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
+  { head: t("Table"), class: "mono", cell: ({ name }) => name },
+  { head: t("Size"), num: true, cell: ({ bytes: size }) => bytes(size) },
+  { head: t("Rows"), num: true, cell: ({ rows }) => (rows === null ? "—" : number(rows)) },
+  { head: t("Dead rows"), num: true, cell: ({ deadRows }) => (deadRows === null ? "—" : number(deadRows)) },
+  { head: t("Vacuumed"), num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
 ];
 
 export function Database() {
   const query = useQuery("database", (signal) => get<DatabaseHealth>("/database", {}, signal), {
-    live: true,
+    topic: "database",
   });
   return (
     <>
-      <Head title="Database" note="How the store is doing." />
+      <Head title={t("Database")} note={t("How the store is doing.")} />
       <Loaded query={query}>
         {(health) => (
           <>
             {(health.oldestTransactionMs ?? 0) > longTransactionMs && (
               <div class="banner" role="status">
-                A transaction has been open for {duration(health.oldestTransactionMs)}: Postgres cannot clean
-                up behind it.
+                {t(
+                  "A transaction has been open for {oldestTransactionMs}: Postgres cannot clean up behind it.",
+                  { oldestTransactionMs: duration(health.oldestTransactionMs) },
+                )}
               </div>
             )}
             <div class="tiles">
               <Tile
                 name={health.dialect === "sqlite" ? "SQLite" : "Postgres"}
                 value={health.version.split(" ")[0] ?? ""}
-                note="version"
+                note={t("version")}
               />
               <Tile
-                name="Size"
+                name={t("Size")}
                 value={bytes(health.sizeBytes)}
-                note={health.freeBytes === null ? "database" : `${bytes(health.freeBytes)} free inside`}
+                note={
+                  health.freeBytes === null
+                    ? t("database")
+                    : t("{freeBytes} free inside", { freeBytes: bytes(health.freeBytes) })
+                }
               />
-              <Tile name="Round trip" value={duration(health.roundTripMs)} note="of a small read, just now" />
               <Tile
-                name="WAL"
+                name={t("Round trip")}
+                value={duration(health.roundTripMs)}
+                note={t("of a small read, just now")}
+              />
+              <Tile
+                name={t("WAL")}
                 value={bytes(health.walBytes)}
                 note={
                   health.walBytes !== null
-                    ? "not yet checkpointed"
+                    ? t("not yet checkpointed")
                     : health.dialect === "sqlite"
-                      ? "in memory"
-                      : "not told by the server"
+                      ? t("in memory")
+                      : t("not told by the server")
                 }
               />
               <Tile
-                name="Connections"
+                name={t("Connections")}
                 value={health.connections === null ? "—" : number(health.connections)}
                 note={
                   health.maxConnections === null
-                    ? "one file, no server"
-                    : `of ${number(health.maxConnections)}`
+                    ? t("one file, no server")
+                    : t("of {maxConnections}", { maxConnections: number(health.maxConnections) })
                 }
               />
               <Tile
-                name="Wake-ups"
-                value={health.listening ? "Live" : "Polling"}
-                note={health.listening ? "from other processes" : "not proven now"}
+                name={t("Wake-ups")}
+                value={health.listening ? t("Live") : t("Polling")}
+                note={health.listening ? t("from other processes") : t("not proven now")}
               />
             </div>
+            <Doctor />
+            <DatabaseCharts />
             {health.tables.some(({ bytes: size }) => size !== null) && (
               <Panel
-                title="Tables"
-                note={health.dialect === "postgres" ? "rows as the server last counted them" : undefined}
+                title={t("Tables")}
+                note={health.dialect === "postgres" ? t("rows as the server last counted them") : undefined}
               >
                 <Table rows={health.tables} rowKey={({ name }) => name} columns={columns} />
               </Panel>

@@ -1,12 +1,13 @@
 // One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
 import { useLayoutEffect } from "preact/hooks";
-import type { ErrorGroupDetail, JobDetail, JobList } from "../../../src/dashboard/contract.ts";
+import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/contract.ts";
 import { Act } from "../actions.tsx";
 import { ApiFailure, get } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import {
   deadOf,
   deleteAll,
+  moveAll,
   ignore,
   isSettled,
   note,
@@ -16,30 +17,33 @@ import {
   retryAll,
   tryOne,
 } from "../error-actions.tsx";
-import { instant, number, plural, shortId } from "../format.ts";
+import { duration, instant, number, shortId, minuteOf } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { commandOf } from "../job-filter.ts";
 import { onKey } from "../keys.ts";
+import { useJob } from "../job-query.ts";
 import { may } from "../live.ts";
 import { Ago, copy, Empty, JobLink, JobStateOf, Loaded, State } from "../parts.tsx";
 import { href, params } from "../router.ts";
 import { Facts, Panel, Table, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 import { groupKeys, Until } from "./errors.tsx";
+import { rich } from "../rich.ts";
+import { t } from "../text.ts";
 
 const HOUR = 3_600_000;
 
 export function ErrorScreen({ group: id }: { group: string }) {
   const query = useQuery(`error ${id}`, (signal) => get<ErrorGroupDetail>(`/errors/${id}`, {}, signal), {
-    live: true,
+    topic: `error:${id}`,
   });
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
       <section class="panel">
-        <Empty icon="search" title="No such error">
-          <p>Nothing has failed so, or it is longer ago than 30 days.</p>
+        <Empty icon="search" title={t("No such error")}>
+          <p>{t("Nothing has failed so, or it is longer ago than 30 days.")}</p>
           <a class="button" href={href("/errors")}>
-            All failures
+            {t("All failures")}
           </a>
         </Empty>
       </section>
@@ -54,106 +58,100 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
     return () => offs.forEach((off) => off());
   });
   const tried = params.value.get("tried");
-  const hourName = (i: number): string => instant(group.weekFrom + i * HOUR).slice(0, 16);
+  const hourName = (i: number): string => minuteOf(group.weekFrom + i * HOUR);
   return (
     <>
       <div class="head">
         <div style={{ minWidth: 0 }}>
           <div class="row">
-            <h1 class="error-title">{group.message ?? "(hidden)"}</h1>
+            <h1 class="error-title">{group.message ?? t("(hidden)")}</h1>
             <State state={group.state} />
             <Until group={group} />
           </div>
           <p class="row tight">
-            <span>
-              {group.name} in {group.queues.join(", ")}
-            </span>
+            <span>{t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}</span>
             <span class="mono">{group.group}</span>
             <button
               type="button"
               class="button quiet small"
-              title="The same in a terminal"
+              title={t("The same in a terminal")}
               onClick={() => void copy(`holdfast errors show ${group.group}`)}
             >
-              <Icon name="copy" size={13} /> Copy as command
+              <Icon name="copy" size={13} /> {t("Copy as command")}
             </button>
           </p>
         </div>
         <span class="spring" />
         <div class="row">
-          <Act large verb="Note" on="" needs="errors:triage" press={() => note(group, again)} />
+          <Act large verb={t("Note")} on="" needs="errors:triage" press={() => note(group, again)} />
           {!isSettled(group) && (
-            <Act large verb="Ignore" on="" needs="errors:triage" press={() => ignore(group, again)} />
+            <Act large verb={t("Ignore")} on="" needs="errors:triage" press={() => ignore(group, again)} />
           )}
           {group.state === "open" || group.state === "regressed" ? (
-            <Act large verb="Resolve" on="" needs="errors:triage" press={() => resolve(group, again)} />
+            <Act large verb={t("Resolve")} on="" needs="errors:triage" press={() => resolve(group, again)} />
           ) : (
-            <Act large verb="Reopen" on="" needs="errors:triage" press={() => reopen(group, again)} />
+            <Act large verb={t("Reopen")} on="" needs="errors:triage" press={() => reopen(group, again)} />
           )}
         </div>
       </div>
       <Decided group={group} />
-      <section class="tiles" aria-label="Figures">
+      <section class="tiles" aria-label={t("Figures")}>
         <Tile
-          name="Dead"
+          name={t("Dead")}
           value={number(group.dead)}
-          note="jobs that gave up"
+          note={t("jobs that gave up")}
           to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
           bad={group.dead > 0}
         />
         <Tile
-          name="Retrying"
+          name={t("Retrying")}
           value={number(group.retrying)}
-          note="wait for their next attempt"
+          note={t("wait for their next attempt")}
           to={href(`/retries?errorGroup=${group.group}`)}
         />
-        <Tile name="Failures, 1 h" value={number(group.lastHour)} note="attempts" />
-        <Tile name="24 h" value={number(group.lastDay)} note="attempts" />
-        <Tile name="7 d" value={number(group.lastWeek)} note="attempts" />
+        <Tile name={t("Failures, 1 h")} value={number(group.lastHour)} note={t("attempts")} />
+        <Tile name={t("24 h")} value={number(group.lastDay)} note={t("attempts")} />
+        <Tile name={t("7 d")} value={number(group.lastWeek)} note={t("attempts")} />
         <Tile
-          name="Seen"
+          name={t("Seen")}
           value={<Ago at={group.lastAt} />}
-          note={
-            <>
-              first <Ago at={group.firstAt} />
-            </>
-          }
+          note={<>{rich("first {when}", { when: <Ago at={group.firstAt} /> })}</>}
         />
       </section>
       <div class="grid aside">
         <div class="stack">
           <Canary key={tried} group={group} tried={tried} again={again} />
-          <Panel title="The last 7 days" note="attempts that failed so, by the hour">
-            <div class="strip">
+          <Panel title={t("The last 7 days")} note={t("attempts that failed so, by the hour")}>
+            <div class="week">
               <Bars
                 of={group.week}
-                label="Failures by the hour, the last 7 days"
+                label={t("Failures by the hour, the last 7 days")}
                 height={72}
                 name={hourName}
               />
               <div class="ends muted small">
                 <span>{hourName(0)}</span>
-                <span>now</span>
+                <span>{t("now")}</span>
               </div>
             </div>
           </Panel>
           <Examples group={group} />
         </div>
         <div class="stack">
-          <Panel title="Facts">
+          <Panel title={t("Facts")}>
             <Facts
               of={[
                 [
-                  "Kind",
+                  t("Kind"),
                   <a class="link" href={href(`/jobs?name=${group.name}`)}>
                     {group.name}
                   </a>,
                 ],
-                ["First seen", instant(group.firstAt)],
-                ["Last seen", instant(group.lastAt)],
-                ["Versions", group.versions.join(", ") || "—"],
+                [t("First seen"), instant(group.firstAt)],
+                [t("Last seen"), instant(group.lastAt)],
+                [t("Versions"), group.versions.join(", ") || "—"],
                 [
-                  "Queues",
+                  t("Queues"),
                   group.queues.map((queue, i) => (
                     <>
                       {i > 0 && ", "}
@@ -166,15 +164,16 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
               ]}
             />
           </Panel>
+          <Clues group={group} />
           {group.places.length > 0 && (
-            <Panel title="Where" note="in 30 days">
+            <Panel title={t("Where")} note={t("in 30 days")}>
               <Table
                 rows={group.places}
                 rowKey={({ queue, version }) => `${queue} ${version}`}
                 columns={[
-                  { head: "Queue", cell: ({ queue }) => queue },
-                  { head: "Version", num: true, cell: ({ version }) => number(version) },
-                  { head: "Failures", num: true, cell: ({ n }) => number(n) },
+                  { head: t("Queue"), cell: ({ queue }) => queue },
+                  { head: t("Version"), num: true, cell: ({ version }) => number(version) },
+                  { head: t("Failures"), num: true, cell: ({ n }) => number(n) },
                 ]}
               />
             </Panel>
@@ -185,18 +184,70 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
   );
 }
 
+/** What may help to find why. */
+function Clues({ group }: { group: ErrorGroupDetail }) {
+  const query = useQuery(`clues ${group.group}`, (signal) =>
+    get<ErrorClues>(`/errors/${group.group}/clues`, {}, signal),
+  );
+  const told = query.data;
+  if (told === null || (told.since === null && told.common.length === 0)) return null;
+  const { since, looked, common } = told;
+  return (
+    <Panel title={t("Clues")}>
+      <div class="content stack tight">
+        {since !== null && (
+          <p>
+            {rich("Only since release {release}: first seen {firstAt} after it started, and never before.", {
+              release: <b>{since.release}</b>,
+              firstAt: duration(Math.max(0, (group.firstAt ?? since.at) - since.at)),
+            })}
+          </p>
+        )}
+        {common.length > 0 && (
+          <>
+            <p class="muted small">
+              {t("In common, of the inputs of its newest {looked} dead jobs:", {
+                looked: number(looked ?? 0),
+              })}
+            </p>
+            <dl class="facts">
+              {common.map(({ path, value, n }) => (
+                <>
+                  <dt key={`${path} name`} class="mono clip" title={path}>
+                    {path}
+                  </dt>
+                  <dd key={path}>
+                    <span class="mono">{value}</span>{" "}
+                    <span class="muted small">
+                      {n === looked
+                        ? t("all")
+                        : t("{n} of {looked}", { n: number(n), looked: number(looked ?? 0) })}
+                    </span>
+                  </dd>
+                </>
+              ))}
+            </dl>
+          </>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
 /** What was decided, by whom, and what was noted. */
 function Decided({ group }: { group: ErrorGroupDetail }) {
   const { state, decidedAt, decidedBy, note: text, link } = group;
-  const when = (
-    <>
-      {decidedBy !== null && ` by ${decidedBy}`} <Ago at={decidedAt} />
-    </>
-  );
+  const said = { by: decidedBy ?? "", when: <Ago at={decidedAt} /> };
   const says = {
-    regressed: <>It was resolved{when} and has failed again since.</>,
-    resolved: <>Resolved{when}. If it fails so again, it opens by itself.</>,
-    ignored: <>Ignored{when}.</>,
+    regressed:
+      decidedBy === null
+        ? rich("It was resolved {when} and has failed again since.", said)
+        : rich("It was resolved by {by} {when} and has failed again since.", said),
+    resolved:
+      decidedBy === null
+        ? rich("Resolved {when}. If it fails so again, it opens by itself.", said)
+        : rich("Resolved by {by} {when}. If it fails so again, it opens by itself.", said),
+    ignored: decidedBy === null ? rich("Ignored {when}.", said) : rich("Ignored by {by} {when}.", said),
     open: null,
   }[state];
   if (says === null && text === null && link === null) return null;
@@ -231,15 +282,18 @@ function Canary({
   const { dead } = group;
   if (tried === null)
     return dead === 0 ? null : (
-      <Panel title="Is it mended?">
+      <Panel title={t("Is it mended?")}>
         <div class="content row">
           <span style={{ flex: 1, minWidth: "200px" }}>
-            Try one of the {plural(dead, "dead job")} and see what becomes of it, then retry the rest.
+            {t(
+              "Try one of the {dead, plural, one {# dead job} other {# dead jobs}} and see what becomes of it, then retry the rest.",
+              { dead },
+            )}
           </span>
           <Act
             large
             primary
-            verb="Try one"
+            verb={t("Try one")}
             on=""
             needs="jobs:retry"
             icon="play"
@@ -253,19 +307,17 @@ function Canary({
 }
 
 function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; again: () => void }) {
-  const query = useQuery(`tried ${id}`, (signal) => get<JobDetail>(`/jobs/${id}`, {}, signal), {
-    live: true,
-  });
+  const query = useJob(id);
   return (
     <Panel
-      title="One was tried"
+      title={t("One was tried")}
       tools={
         <button
           type="button"
           class="button small quiet"
           onClick={() => void copy(commandOf("list", { ids: [id] }))}
         >
-          Copy as command
+          {t("Copy as command")}
         </button>
       }
     >
@@ -285,13 +337,16 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                 <div class="row">
                   <span style={{ flex: 1, minWidth: "160px" }}>
                     {good
-                      ? `It came good. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
-                      : "It failed again; the others may too."}
+                      ? t(
+                          "It came good. {dead, plural, one {# dead job} other {# dead jobs}} {dead, plural, one {is} other {are}} left.",
+                          { dead: group.dead },
+                        )
+                      : t("It failed again; the others may too.")}
                   </span>
                   <Act
                     large
                     quiet={good}
-                    verb="Try another"
+                    verb={t("Try another")}
                     on=""
                     needs="jobs:retry"
                     press={() => tryOne(group)}
@@ -299,7 +354,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                   <AllOfThem group={group} again={again} primary={good} />
                 </div>
               )}
-              {good && group.dead === 0 && <p class="muted">It came good, and none is left.</p>}
+              {good && group.dead === 0 && <p class="muted">{t("It came good, and none is left.")}</p>}
             </div>
           );
         }}
@@ -312,41 +367,41 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
 function Examples({ group }: { group: ErrorGroupDetail }) {
   const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
   const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
-    live: true,
+    sign: `error:${group.group}`,
   });
   return (
     <Panel
-      title="Jobs"
-      note="the newest that failed so"
+      title={t("Jobs")}
+      note={t("the newest that failed so")}
       tools={
         <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
-          All
+          {t("All")}
         </a>
       }
     >
       <Loaded query={query}>
         {({ jobs }) =>
           jobs.length === 0 ? (
-            <Empty icon="check" title="None is dead or retrying">
-              <p>They came good, were deleted, or their retention has passed.</p>
+            <Empty icon="check" title={t("None is dead or retrying")}>
+              <p>{t("They came good, were deleted, or their retention has passed.")}</p>
             </Empty>
           ) : (
             <Table
               rows={jobs}
               rowKey={({ id }) => id}
               columns={[
-                { head: "Job", class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
-                { head: "State", cell: (job) => <JobStateOf job={job} /> },
+                { head: t("Job"), class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
+                { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
                 {
-                  head: "Input",
+                  head: t("Input"),
                   from: "medium",
                   class: "mono clip muted",
                   style: { maxWidth: "320px" },
                   cell: ({ preview }) => preview ?? "—",
                 },
-                { head: "Queue", from: "wide", cell: ({ queue }) => queue },
+                { head: t("Queue"), from: "wide", cell: ({ queue }) => queue },
                 {
-                  head: "When",
+                  head: t("When"),
                   num: true,
                   class: "muted",
                   cell: ({ endedAt, startedAt }) => <Ago at={endedAt ?? startedAt} />,
@@ -375,7 +430,7 @@ function AllOfThem({
       <Act
         large
         primary={primary}
-        verb="Retry all"
+        verb={t("Retry all")}
         on=""
         needs="jobs:retry"
         press={() => retryAll(group, again)}
@@ -383,14 +438,29 @@ function AllOfThem({
       {may("jobs:edit") && may("view:payload") && (
         <Act
           large
-          verb="Change and retry"
+          verb={t("Change and retry")}
           on=""
           needs="jobs:retry"
-          title="Patch the inputs of its dead jobs, then retry them"
+          title={t("Patch the inputs of its dead jobs, then retry them")}
           press={() => patchAll(group, again)}
         />
       )}
-      <Act large danger verb="Delete all" on="" needs="jobs:delete" press={() => deleteAll(group, again)} />
+      <Act
+        large
+        verb={t("Move all")}
+        on=""
+        needs="jobs:edit"
+        title={t("Put its dead jobs into another queue, where they stay dead")}
+        press={() => moveAll(group, again)}
+      />
+      <Act
+        large
+        danger
+        verb={t("Delete all")}
+        on=""
+        needs="jobs:delete"
+        press={() => deleteAll(group, again)}
+      />
     </>
   );
 }

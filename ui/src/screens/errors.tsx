@@ -19,25 +19,27 @@ import { number } from "../format.ts";
 import { onKey } from "../keys.ts";
 import { Ago, Empty, Head, Loaded, State } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
-import { actionsColumn, type Column, Table } from "../table.tsx";
+import { actionsColumn, arrange, type Column, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 import { FailuresBySide } from "./failures-by.tsx";
+import { rich } from "../rich.ts";
+import { t } from "../text.ts";
 
 const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
-  { name: "Open", state: null, holds: wantsAttention },
-  { name: "Ignored", state: "ignored", holds: ({ state }) => state === "ignored" },
-  { name: "Resolved", state: "resolved", holds: ({ state }) => state === "resolved" },
-  { name: "All", state: "all", holds: () => true },
+  { name: t("Open"), state: null, holds: wantsAttention },
+  { name: t("Ignored"), state: "ignored", holds: ({ state }) => state === "ignored" },
+  { name: t("Resolved"), state: "resolved", holds: ({ state }) => state === "resolved" },
+  { name: t("All"), state: "all", holds: () => true },
 ];
 
 /** By what they can be grouped; null: by cause. */
 const sides = [
-  [null, "Cause"],
-  ["kind", "Kind"],
-  ["queue", "Queue"],
-  ["worker", "Worker"],
-  ["version", "Version"],
-  ["hour", "Hour"],
+  [null, t("Cause")],
+  ["kind", t("Kind")],
+  ["queue", t("Queue")],
+  ["worker", t("Worker")],
+  ["version", t("Version")],
+  ["hour", t("Hour")],
 ] as const;
 
 export function Errors() {
@@ -46,14 +48,14 @@ export function Errors() {
   return (
     <>
       <Head
-        title="Failures"
+        title={t("Failures")}
         note={
           side[0] === null
-            ? "Grouped by what they failed of. Try one, then retry the rest."
-            : "Attempts that failed, as workers counted them."
+            ? t("Grouped by what they failed of. Try one, then retry the rest.")
+            : t("Attempts that failed, as workers counted them.")
         }
       >
-        <nav class="spans" aria-label="Group by">
+        <nav class="spans" aria-label={t("Group by")}>
           {sides.map(([name, text]) => (
             <a
               key={text}
@@ -71,11 +73,11 @@ export function Errors() {
 }
 
 function ByCause() {
-  const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { live: true });
+  const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { topic: "errors" });
   const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
   return (
     <>
-      <nav class="tabs" aria-label="States">
+      <nav class="tabs" aria-label={t("States")}>
         {tabs.map(({ name, state, holds }) => (
           <a
             key={name}
@@ -87,20 +89,22 @@ function ByCause() {
           </a>
         ))}
       </nav>
-      <section class="panel" aria-label="Errors">
+      <section class="panel" aria-label={t("Errors")}>
         <Loaded query={query}>
           {({ groups, cut, searched }) => (
             <>
               <List
                 key={chosen.name}
                 groups={groups.filter(chosen.holds)}
-                tab={chosen.name}
+                tab={chosen.state}
                 again={query.again}
               />
               {cut && (
                 <footer>
-                  Jobs are counted among the newest {number(searched)} that ended unhappily. Open a group to
-                  see them all.
+                  {t(
+                    "Jobs are counted among the newest {searched} that ended unhappily. Open a group to see them all.",
+                    { searched: number(searched) },
+                  )}
                 </footer>
               )}
             </>
@@ -111,7 +115,18 @@ function ByCause() {
   );
 }
 
-function List({ groups, tab, again }: { groups: readonly ErrorGroup[]; tab: string; again: () => void }) {
+function List({
+  groups: given,
+  tab,
+  again,
+}: {
+  groups: readonly ErrorGroup[];
+  tab: string | null;
+  again: () => void;
+}) {
+  const columns = columnsOf(tab, again);
+  // Keys go from row to row as they are shown.
+  const groups = arrange(given, columns, "sort");
   const current = useSignal<string | null>(null);
   const body = useRef<HTMLTableSectionElement>(null);
   const at = groups.findIndex(({ group }) => group === current.value);
@@ -146,7 +161,9 @@ function List({ groups, tab, again }: { groups: readonly ErrorGroup[]; tab: stri
           if ((event.target as Element).closest("a, button") === null) go(`/errors/${group}`);
         },
       })}
-      columns={columnsOf(tab, again)}
+      columns={columns}
+      sort="sort"
+      arranged
     />
   );
 }
@@ -163,44 +180,56 @@ export function groupKeys(again: () => void): readonly (readonly [string, (group
   ];
 }
 
-function Nothing({ tab }: { tab: string }) {
-  if (tab === "Open")
+function Nothing({ tab }: { tab: string | null }) {
+  if (tab === null)
     return (
-      <Empty icon="check" title="Nothing is dead">
+      <Empty icon="check" title={t("Nothing is dead")}>
         <p>
-          Jobs that failed come here, grouped by error, until they come good or their retention passes.
-          Resolved and ignored ones are beside.
+          {t(
+            "Jobs that failed come here, grouped by error, until they come good or their retention passes. Resolved and ignored ones are beside.",
+          )}
         </p>
       </Empty>
     );
   return (
-    <Empty icon="check" title={tab === "All" ? "Nothing has failed" : `Nothing is ${tab.toLowerCase()}`}>
+    <Empty
+      icon="check"
+      title={
+        tab === "all"
+          ? t("Nothing has failed")
+          : tab === "resolved"
+            ? t("Nothing is resolved")
+            : t("Nothing is ignored")
+      }
+    >
       <p>
-        {tab === "Resolved"
-          ? "Resolve an error when it is mended: if it comes back, it opens by itself."
-          : tab === "Ignored"
-            ? "Ignore what is known and can wait, for a while or until it becomes too much."
-            : "For 30 days, what failed is counted here."}
+        {tab === "resolved"
+          ? t("Resolve an error when it is mended: if it comes back, it opens by itself.")
+          : tab === "ignored"
+            ? t("Ignore what is known and can wait, for a while or until it becomes too much.")
+            : t("For 30 days, what failed is counted here.")}
       </p>
     </Empty>
   );
 }
 
 /** Where all are open, only what came back says so. */
-function columnsOf(tab: string, again: () => void): Column<ErrorGroup>[] {
-  const open = tab === "Open";
+function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] {
+  const open = tab === null;
   return [
     {
-      head: "Error",
+      head: t("Error"),
+      by: ({ message }) => message,
       class: "cause",
       cell: (group) => (
         <>
           <a class="main-link clip" href={href(`/errors/${group.group}`)}>
-            {group.message ?? "(hidden)"}
+            {group.message ?? t("(hidden)")}
           </a>
           <span class="sub clip">
-            {group.name} in {group.queues.join(", ")}
-            {group.versions.length > 0 && ` · version ${group.versions.join(", ")}`}
+            {t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}
+            {group.versions.length > 0 &&
+              ` · ${t("version {versions}", { versions: group.versions.join(", ") })}`}
             {group.note !== null && ` · ${group.note}`}
           </span>
           {open && group.state === "regressed" && <State state="regressed" />}
@@ -209,33 +238,56 @@ function columnsOf(tab: string, again: () => void): Column<ErrorGroup>[] {
     },
     ...(open ? [] : [stateColumn]),
     {
-      head: "24 hours",
+      head: t("24 hours"),
       from: "wide",
-      cell: ({ day }) => <Bars of={day} label="Failures by the hour, the last 24 hours" height={22} />,
+      cell: ({ day }) => <Bars of={day} label={t("Failures by the hour, the last 24 hours")} height={22} />,
     },
-    { head: "1 h", num: true, from: "wide", class: "muted", cell: ({ lastHour }) => number(lastHour) },
-    { head: "24 h", num: true, from: "medium", class: "muted", cell: ({ lastDay }) => number(lastDay) },
-    { head: "7 d", num: true, from: "wide", class: "muted", cell: ({ lastWeek }) => number(lastWeek) },
     {
-      head: "Dead",
+      head: t("1 h"),
+      by: ({ lastHour }) => lastHour,
+      num: true,
+      from: "wide",
+      class: "muted",
+      cell: ({ lastHour }) => number(lastHour),
+    },
+    {
+      head: t("24 h"),
+      by: ({ lastDay }) => lastDay,
+      num: true,
+      from: "medium",
+      class: "muted",
+      cell: ({ lastDay }) => number(lastDay),
+    },
+    {
+      head: t("7 d"),
+      by: ({ lastWeek }) => lastWeek,
+      num: true,
+      from: "wide",
+      class: "muted",
+      cell: ({ lastWeek }) => number(lastWeek),
+    },
+    {
+      head: t("Dead"),
+      by: ({ dead }) => dead,
       num: true,
       cell: ({ dead, retrying }) => (
         <>
           <b class={dead === 0 ? "muted" : ""}>{number(dead)}</b>
-          {retrying > 0 && <span class="sub nowrap">{number(retrying)} retrying</span>}
+          {retrying > 0 && (
+            <span class="sub nowrap">{t("{retrying} retrying", { retrying: number(retrying) })}</span>
+          )}
         </>
       ),
     },
     {
-      head: "Seen",
+      head: t("Seen"),
+      by: ({ lastAt }) => lastAt,
       num: true,
       from: "medium",
       cell: ({ firstAt, lastAt }) => (
         <>
           <Ago at={lastAt} />
-          <span class="sub nowrap">
-            first <Ago at={firstAt} />
-          </span>
+          <span class="sub nowrap">{rich("first {when}", { when: <Ago at={firstAt} /> })}</span>
         </>
       ),
     },
@@ -244,7 +296,8 @@ function columnsOf(tab: string, again: () => void): Column<ErrorGroup>[] {
 }
 
 const stateColumn: Column<ErrorGroup> = {
-  head: "State",
+  head: t("State"),
+  by: ({ state }) => state,
   from: "medium",
   cell: (group) => (
     <>
@@ -259,9 +312,17 @@ export function Until({ group: { state, untilAt, untilCount, since } }: { group:
   if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
   return (
     <span class="sub nowrap" style={{ display: "block" }}>
-      {untilAt !== null && <Ago at={untilAt} />}
-      {untilAt !== null && untilCount !== null && ", or "}
-      {untilCount !== null && `${number(since)} of ${number(untilCount)}`}
+      {untilCount === null ? (
+        <Ago at={untilAt} />
+      ) : untilAt === null ? (
+        t("{since} of {untilCount}", { since: number(since), untilCount: number(untilCount) })
+      ) : (
+        rich("{when}, or {since} of {untilCount}", {
+          when: <Ago at={untilAt} />,
+          since: number(since),
+          untilCount: number(untilCount),
+        })
+      )}
     </span>
   );
 }
@@ -272,16 +333,26 @@ function Actions({ group, again }: { group: ErrorGroup; again: () => void }) {
       {group.dead > 0 && (
         <>
           <span class="medium-only">
-            <Act verb="Try one" on={group.name} needs="jobs:retry" quiet press={() => tryOne(group)} />
+            <Act verb={t("Try one")} on={group.name} needs="jobs:retry" quiet press={() => tryOne(group)} />
           </span>
-          <Act verb="Retry all" on={group.name} needs="jobs:retry" press={() => retryAll(group, again)} />
+          <Act
+            verb={t("Retry all")}
+            on={group.name}
+            needs="jobs:retry"
+            press={() => retryAll(group, again)}
+          />
         </>
       )}
       <span class={group.dead > 0 ? "medium-only" : ""}>
         {isSettled(group) ? (
-          <Act verb="Reopen" on={group.name} needs="errors:triage" press={() => reopen(group, again)} />
+          <Act verb={t("Reopen")} on={group.name} needs="errors:triage" press={() => reopen(group, again)} />
         ) : (
-          <Act verb="Resolve" on={group.name} needs="errors:triage" press={() => resolve(group, again)} />
+          <Act
+            verb={t("Resolve")}
+            on={group.name}
+            needs="errors:triage"
+            press={() => resolve(group, again)}
+          />
         )}
       </span>
     </>

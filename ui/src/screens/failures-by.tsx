@@ -1,17 +1,18 @@
 // Failures from another side than their cause: which kind, queue, worker, version or hour has how many of them.
 import type { FailuresBy } from "../../../src/dashboard/contract.ts";
 import { get, seg } from "../api.ts";
-import { instant, number, plural } from "../format.ts";
+import { number, minuteOf, amount } from "../format.ts";
 import { Ago, now } from "../parts.tsx";
 import { href, params } from "../router.ts";
 import { Listing } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
 const HOUR = 3_600_000;
 const spans = [
-  ["1h", "1 h", HOUR],
-  [null, "24 h", 24 * HOUR],
-  ["7d", "7 d", 168 * HOUR],
+  ["1h", amount(1, "hour"), HOUR],
+  [null, amount(24, "hour"), 24 * HOUR],
+  ["7d", amount(7, "day"), 168 * HOUR],
 ] as const;
 
 type Line = FailuresBy["lines"][number];
@@ -22,13 +23,13 @@ export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
   const query = useQuery(
     `failures ${by} ${span[1]}`,
     (signal) => get<FailuresBy>("/failures", { by, since: Math.floor(now.peek() - span[2]) }, signal),
-    { live: true },
+    { sign: "errors" },
   );
   const all = Math.max(1, query.data?.lines.reduce((sum, { failures }) => sum + failures, 0) ?? 0);
   return (
     <>
       <div class="row tight span">
-        <nav class="spans" aria-label="Time shown">
+        <nav class="spans" aria-label={t("Time shown")}>
           {spans.map((one) => (
             <a
               key={one[1]}
@@ -40,18 +41,18 @@ export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
           ))}
         </nav>
         {by === "worker" && (
-          <span class="muted small">Which worker it was is known of the last hour or two.</span>
+          <span class="muted small">{t("Which worker it was is known of the last hour or two.")}</span>
         )}
       </div>
-      <section class="panel" aria-label={`Failures by ${by}`}>
+      <section class="panel" aria-label={t("Failures by {by}", { by })}>
         <Listing
           query={query}
           rows={({ lines }) => lines}
           rowKey={({ value, name }: Line) => `${name ?? ""} ${value}`}
           empty={{
             icon: "check",
-            title: "Nothing has failed",
-            text: <p>In this time, as workers counted it.</p>,
+            title: t("Nothing has failed"),
+            text: <p>{t("In this time, as workers counted it.")}</p>,
           }}
           columns={[
             {
@@ -68,26 +69,32 @@ export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
                 );
               },
             },
-            { head: "Failures", num: true, cell: ({ failures }) => number(failures) },
+            { head: t("Failures"), num: true, cell: ({ failures }) => number(failures) },
             {
-              head: "Share",
+              head: t("Share"),
               from: "medium",
               style: { width: "34%" },
               cell: ({ failures }) => (
                 <span
                   class="share"
                   role="img"
-                  aria-label={`${Math.round((failures / all) * 100)} % of these`}
+                  aria-label={t("{failures} % of these", { failures: Math.round((failures / all) * 100) })}
                 >
                   <i style={{ width: `${(failures / all) * 100}%` }} />
                 </span>
               ),
             },
-            { head: "Causes", num: true, class: "muted", cell: ({ causes }) => number(causes) },
-            { head: "Last", num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
+            { head: t("Causes"), num: true, class: "muted", cell: ({ causes }) => number(causes) },
+            { head: t("Last"), num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
           ]}
           foot={({ lines, cut }) =>
-            cut && <footer>The newest 50,000 counts were added up: {plural(lines.length, "line")}.</footer>
+            cut && (
+              <footer>
+                {t("The newest 50,000 counts were added up: {lines, plural, one {# line} other {# lines}}.", {
+                  lines: lines.length,
+                })}
+              </footer>
+            )
           }
         />
       </section>
@@ -96,16 +103,16 @@ export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
 }
 
 const heads: Readonly<Record<FailuresBy["by"], string>> = {
-  kind: "Kind",
-  queue: "Queue",
-  worker: "Worker",
-  version: "Version",
-  hour: "Hour",
+  kind: t("Kind"),
+  queue: t("Queue"),
+  worker: t("Worker"),
+  version: t("Version"),
+  hour: t("Hour"),
 };
 
 function shownOf(by: FailuresBy["by"], { value, name }: Line): string {
-  if (by === "hour") return instant(Number(value)).slice(0, 16);
-  if (by === "version") return `${name ?? "?"}, version ${value}`;
+  if (by === "hour") return minuteOf(Number(value));
+  if (by === "version") return t("{name}, version {value}", { name: name ?? "?", value });
   return value === "" ? "—" : value;
 }
 

@@ -1,4 +1,5 @@
 // Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
+import { stateName } from "../state-words.ts";
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type {
@@ -6,55 +7,60 @@ import type {
   CappedCount,
   FilterJson,
   JobFacets,
+  JobLine,
   JobState,
 } from "../../../src/dashboard/contract.ts";
+import { searchedAtOnce } from "../../../src/policy/bounds.ts";
+import { STATES_OF } from "../../../src/policy/bulk.ts";
 import { get, type Params } from "../api.ts";
-import { inWords, mayDo, startBulk } from "../bulk.tsx";
+import { mayDo, startBulk } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";
-import { count, plural, windowText } from "../format.ts";
+import { inWords, instantText } from "../filter-words.ts";
+import { count, countBeside, number, windowText } from "../format.ts";
 import { Icon } from "../icons.tsx";
-import { chooseColumns, jobColumns } from "../job-columns.tsx";
+import { chooseColumns, jobColumns, type JobsKind } from "../job-columns.tsx";
 import { exportDialog } from "../job-export.tsx";
 import { Facets } from "../job-facets.tsx";
 import { CHIPS, chipText, commandOf, filterJson, filterOf, type ListFilter } from "../job-filter.ts";
 import { useJobPages } from "../job-pages.ts";
-import { SearchBar } from "../job-search.tsx";
+import { SearchBar, searchProblem } from "../job-search.tsx";
 import { onKey } from "../keys.ts";
+import { peek, peekColumn } from "../lazy-peek.tsx";
+import { LongTable } from "../long-table.tsx";
+import type { FixedOrder } from "../table.tsx";
 import { may } from "../live.ts";
 import { copy, Empty, Failure, Head } from "../parts.tsx";
 import { go, href, params, setParams } from "../router.ts";
-import { Table } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
-import { actions } from "../verbs.ts";
+import { actions, verbOn } from "../verbs.ts";
 import { SavedViews } from "../views.tsx";
 
 const states: readonly JobState[] = ["running", "ready", "scheduled", "waiting", "dead", "cancelled", "done"];
-
-export type JobsKind = "jobs" | "scheduled" | "retries";
 
 const kinds: Readonly<
   Record<JobsKind, { title: string; note: string; fixed: Params; empty: string; hint: string }>
 > = {
   jobs: {
-    title: "Jobs",
-    note: "Newest first, over all states.",
+    title: t("Jobs"),
+    note: t("Newest first, over all states."),
     fixed: {},
-    empty: "No job matches",
+    empty: t("No job matches"),
     hint: "",
   },
   scheduled: {
-    title: "Scheduled",
-    note: "Due later; the next one first.",
-    fixed: { state: "scheduled", order: "due" },
-    empty: "Nothing is scheduled",
-    hint: "Jobs with a delay, and retries until their time has come, wait here.",
+    title: t("Scheduled"),
+    note: t("Due later; the next one first."),
+    fixed: { state: "scheduled" },
+    empty: t("Nothing is scheduled"),
+    hint: t("Jobs with a delay, and retries until their time has come, wait here."),
   },
   retries: {
-    title: "Retries",
-    note: "Failed, and will try again.",
+    title: t("Retries"),
+    note: t("Failed, and will try again."),
     fixed: { retrying: true },
-    empty: "Nothing is waiting for a retry",
-    hint: "A job that failed waits here for its next attempt; out of attempts, it is under Dead.",
+    empty: t("Nothing is waiting for a retry"),
+    hint: t("A job that failed waits here for its next attempt; out of attempts, it is under Dead."),
   },
 };
 
@@ -62,42 +68,41 @@ export function Jobs({ kind }: { kind: JobsKind }) {
   const { title, note, fixed } = kinds[kind];
   const given = params.value.toString();
   const filter = useMemo(() => filterOf(new URLSearchParams(given)), [given]);
-  // Next due first is the claim's own order, which knows queue and name and nothing else.
-  const simple = Object.keys(filter).every((name) => name === "queue" || name === "name");
-  const asked: Params = { ...filter, ...fixed, ...(kind === "scheduled" && !simple ? { order: null } : {}) };
-  const key = JSON.stringify([kind, filter]);
+  const { due, choice } = orderOf(kind, filter);
+  const asked: Params = { ...filter, ...fixed, order: due ? "due" : null };
+  const key = JSON.stringify([kind, filter, due]);
   const facets = useQuery(
     `facets ${key}`,
     (signal) => get<JobFacets>("/jobs/facets", { ...asked, order: null }, signal),
-    { live: true },
+    { sign: "overview" },
   );
   const total = totalOf(facets.data, asked["state"]);
   return (
     <>
       <Head title={title} note={note}>
-        <button type="button" class="button quiet" onClick={chooseColumns}>
-          <Icon name="columns" size={14} /> Columns
+        <button type="button" class="button quiet" onClick={() => chooseColumns(kind)}>
+          <Icon name="columns" size={14} /> {t("Columns")}
         </button>
         <button
           type="button"
           class="button quiet"
-          title="The same list in a terminal"
+          title={t("The same list in a terminal")}
           onClick={() => void copy(commandOf("list", filterJson(asked)))}
         >
-          <Icon name="copy" size={14} /> Copy as command
+          <Icon name="copy" size={14} /> {t("Copy as command")}
         </button>
         {may("jobs:export") && (
           <button
             type="button"
             class="button quiet"
-            onClick={() => exportDialog(asked, total, inWords(filterJson(asked)))}
+            onClick={() => exportDialog(asked, total && count(total), inWords(filterJson(asked)))}
           >
-            <Icon name="download" size={14} /> Export
+            <Icon name="download" size={14} /> {t("Export")}
           </button>
         )}
         {may("jobs:enqueue") && (
           <button type="button" class="button" onClick={() => enqueueDialog({})}>
-            <Icon name="plus" size={14} /> New job
+            <Icon name="plus" size={14} /> {t("New job")}
           </button>
         )}
       </Head>
@@ -108,16 +113,49 @@ export function Jobs({ kind }: { kind: JobsKind }) {
       </div>
       {kind === "jobs" && <StateTabs facets={facets.data} chosen={filter["state"] ?? null} />}
       {facets.data !== null && <Facets facets={facets.data} filter={filter} />}
-      <List key={key} kind={kind} asked={asked} total={total} filtered={Object.keys(filter).length > 0} />
+      <List
+        key={key}
+        kind={kind}
+        asked={asked}
+        order={shownOrder(due, choice)}
+        all={total}
+        filtered={Object.keys(filter).length > 0}
+      />
     </>
   );
+}
+
+/**
+ * Newest first is how every list can be walked; next due first is the claim's own order, which has what is scheduled and knows queue and
+ * name and nothing else. `choice`: there are both.
+ */
+function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
+  const scheduled = kind === "scheduled" || (kind === "jobs" && state === "scheduled");
+  const choice = scheduled && Object.keys(filter).every((name) => name === "queue" || name === "name");
+  const wanted = params.value.get("order") ?? (kind === "scheduled" ? "due" : "newest");
+  return { due: choice && wanted === "due", choice };
+}
+
+function shownOrder(due: boolean, choice: boolean): FixedOrder {
+  const to = (order: string) => () => setParams({ order });
+  return {
+    ...(due ? { head: t("Due"), down: false } : { head: t("Created"), down: true }),
+    why: due
+      ? t(
+          "The next due first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
+        )
+      : t(
+          "The newest first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
+        ),
+    press: choice ? { Due: to("due"), Created: to("newest") } : {},
+  };
 }
 
 function Chips({ filter }: { filter: ListFilter }) {
   const shown = CHIPS.flatMap((name) => (filter[name]?.split("\n") ?? []).map((value) => ({ name, value })));
   if (shown.length === 0) return null;
   return (
-    <div class="row tight" aria-label="Filters" role="group">
+    <div class="row tight" aria-label={t("Filters")} role="group">
       {shown.map(({ name, value }) => {
         const chip = chipText(name, value);
         const rest = filter[name]?.split("\n").filter((one) => one !== value) ?? [];
@@ -126,14 +164,14 @@ function Chips({ filter }: { filter: ListFilter }) {
             <span class="muted">{chip.name}</span>
             <b class="clip">
               {name === "since" || name === "until"
-                ? new Date(Number(value)).toISOString().slice(0, 16).replace("T", " ")
+                ? instantText(Number(value))
                 : name === "ended"
                   ? windowText(value)
                   : chip.text}
             </b>
             <button
               type="button"
-              aria-label={`Remove the filter ${chip.name}`}
+              aria-label={t("Remove the filter {name}", { name: chip.name })}
               onClick={() => setParams({ [name]: rest.length === 0 ? null : rest.join("\n") })}
             >
               <Icon name="close" size={12} />
@@ -146,7 +184,7 @@ function Chips({ filter }: { filter: ListFilter }) {
         class="button quiet small"
         onClick={() => setParams(Object.fromEntries(shown.map(({ name }) => [name, null])))}
       >
-        Clear
+        {t("Clear")}
       </button>
     </div>
   );
@@ -161,16 +199,15 @@ function StateTabs({ facets, chosen }: { facets: JobFacets | null; chosen: strin
     return href(`/jobs${text === "" ? "" : `?${text}`}`);
   };
   return (
-    <nav class="tabs" aria-label="States">
+    <nav class="tabs" aria-label={t("States")}>
       <a href={link(null)} aria-current={chosen === null ? "page" : undefined}>
-        All
+        {t("All")}
       </a>
       {states.map((state) => {
         const n = facets === null ? undefined : countOf(facets, state);
         return (
           <a key={state} href={link(state)} aria-current={chosen === state ? "page" : undefined}>
-            {state[0]?.toUpperCase()}
-            {state.slice(1)} {n !== undefined && <span class="n">{count(n)}</span>}
+            {stateName(state)} {n !== undefined && <span class="n">{count(n)}</span>}
           </a>
         );
       })}
@@ -187,33 +224,39 @@ function countOf({ states: found }: JobFacets, state: string): CappedCount {
 }
 
 /** Over the states that are asked for. */
-function totalOf(facets: JobFacets | null, state: Params[string]): string | null {
+function totalOf(facets: JobFacets | null, state: Params[string]): CappedCount | null {
   if (facets === null) return null;
   const wanted = state === undefined || state === null || state === "" ? states : String(state).split(",");
   const counts = wanted.map((one) => countOf(facets, one));
   const sum = counts.reduce((n, one) => n + one.count, 0);
-  return count({ count: Math.min(sum, most), more: sum > most || counts.some(({ more }) => more) });
+  return { count: Math.min(sum, most), more: sum > most || counts.some(({ more }) => more) };
 }
 
 function List({
   kind,
   asked,
-  total,
+  order,
+  all,
   filtered,
 }: {
   kind: JobsKind;
   asked: Params;
-  total: string | null;
+  order: FixedOrder;
+  all: CappedCount | null;
   filtered: boolean;
 }) {
   const picked = useSignal<ReadonlySet<string>>(new Set());
   const everything = useSignal(false);
   const current = useSignal(-1);
   const lastPicked = useRef(-1);
-  const body = useRef<HTMLTableSectionElement>(null);
-  const pages = useJobPages(asked, () => picked.peek().size > 0 || current.peek() >= 0);
-  const jobs = pages.jobs.value;
-  const next = pages.next.value;
+  const panel = useRef<HTMLElement>(null);
+  const moved = useRef(false);
+  const inPage = useRef<readonly JobLine[]>([]);
+  const pages = useJobPages(asked, () => inPage.current.map(({ id }) => id));
+  const { jobs, next, fresh, gone, error, loading } = pages.rows.value;
+  const total = all === null ? null : countBeside(all, jobs.length);
+  // All that match are not known while the search says nothing that can be read, or the server refused it.
+  const unread = searchProblem.value !== null || error !== null;
 
   const pickNone = (): void => {
     picked.value = new Set();
@@ -225,29 +268,39 @@ function List({
   };
   const chosen = (): FilterJson => (everything.value ? filterJson(asked) : { ids: [...picked.value] });
   const pick = (index: number, range: boolean): void => {
-    const all = new Set(picked.value);
+    const now = new Set(picked.value);
     const job = jobs[index];
     if (job === undefined) return;
-    const on = !all.has(job.id);
+    const on = !now.has(job.id);
     const from = range && lastPicked.current >= 0 ? lastPicked.current : index;
     for (const one of jobs.slice(Math.min(from, index), Math.max(from, index) + 1)) {
-      if (on) all.add(one.id);
-      else all.delete(one.id);
+      if (on) now.add(one.id);
+      else now.delete(one.id);
     }
     lastPicked.current = index;
-    picked.value = all;
+    picked.value = now;
     everything.value = false;
   };
+  const shown = String(asked["state"] ?? "");
   const act = (action: BulkAction): void => {
     const job = jobs[current.value];
     if (picked.value.size === 0 && !everything.value && job !== undefined) picked.value = new Set([job.id]);
     if (picked.value.size === 0 && !everything.value) return;
-    startBulk(action, chosen(), again);
+    if (everything.value && unread) return;
+    startBulk(action, chosen(), again, null, shown === "dead");
   };
   const move = (by: number): void => {
     current.value = Math.max(0, Math.min(jobs.length - 1, current.value + by));
-    body.current?.querySelectorAll<HTMLAnchorElement>("a.main-link")[current.value]?.focus();
+    moved.current = true;
   };
+  // When the row is in the page.
+  useLayoutEffect(() => {
+    if (!moved.current) return;
+    moved.current = false;
+    panel.current
+      ?.querySelector<HTMLAnchorElement>(`tr[aria-rowindex="${current.value + 2}"] a.main-link`)
+      ?.focus();
+  });
   // Before the paint: who sees the job can press a key.
   useLayoutEffect(() => {
     const offs = [
@@ -255,7 +308,8 @@ function List({
       onKey("k", () => move(-1)),
       onKey("x", () => pick(current.value, false)),
       onKey("X", () => pick(current.value, true)),
-      onKey("*", () => (everything.value = true)),
+      onKey("*", () => (everything.value = !unread)),
+      onKey("v", () => jobs[current.value] !== undefined && peek(jobs[current.value]!)),
       onKey("Escape", () => {
         pickNone();
         current.value = -1;
@@ -268,129 +322,158 @@ function List({
   });
 
   const some = picked.value.size > 0 || everything.value;
+  // What can do nothing to jobs of the states that are shown is not offered.
+  const fits = (action: BulkAction): boolean =>
+    shown === "" || STATES_OF[action].some((state) => shown.split(",").includes(state));
   const isPicked = (id: string): boolean => everything.value || picked.value.has(id);
   return (
-    <section class="panel" aria-label="Jobs">
-      {pages.stale.value && !some && (
-        <div class="toolbar">
-          <span>There are changes.</span>
+    <>
+      <div class="news" role="status">
+        {fresh.count > 0 && !some && (
           <button
             type="button"
-            class="button small"
+            class="button primary small pill"
+            title={t("Show them")}
             onClick={() => {
               current.value = -1;
               again();
+              panel.current?.scrollIntoView({ block: "start" });
             }}
           >
-            Show them
-          </button>
-        </div>
-      )}
-      {some && (
-        <div class="toolbar" role="toolbar" aria-label="Actions on the chosen jobs">
-          <b>
-            {everything.value
-              ? `All ${total ?? ""} ${inWords(chosen())}`
-              : `${plural(picked.value.size, "job")} chosen`}
-          </b>
-          {!everything.value && total !== null && (
-            <button type="button" class="button quiet small" onClick={() => (everything.value = true)}>
-              Choose all {total} that match
-            </button>
-          )}
-          <span style={{ flex: 1 }} />
-          {(Object.keys(actions) as BulkAction[]).filter(mayDo).map((action) => (
-            <button
-              key={action}
-              type="button"
-              class={`button small ${actions[action].danger ? "danger" : ""}`}
-              onClick={() => act(action)}
-            >
-              {actions[action].verb}
-            </button>
-          ))}
-          <button type="button" class="button quiet small" onClick={pickNone}>
-            None
-          </button>
-        </div>
-      )}
-      {pages.error.value !== null && <Failure error={pages.error.value} again={pages.again} />}
-      {jobs.length > 0 ? (
-        <Table
-          rows={jobs}
-          rowKey={({ id }) => id}
-          body={body}
-          first={
-            <label class="hit">
-              <input
-                type="checkbox"
-                aria-label="Choose all on this page"
-                checked={picked.value.size >= jobs.length}
-                onChange={(event) => {
-                  picked.value = event.currentTarget.checked ? new Set(jobs.map(({ id }) => id)) : new Set();
-                  everything.value = false;
-                }}
-              />
-            </label>
-          }
-          row={(job, index) => ({
-            class: `${isPicked(job.id) ? "picked" : ""} ${index === current.value ? "current" : ""}`,
-            onClick: (event) => {
-              if ((event.target as Element).closest("a, input, label, button") === null)
-                go(`/jobs/${job.id}`);
-            },
-          })}
-          columns={[
-            {
-              head: "Choose",
-              style: { width: "36px" },
-              cell: (job, index) => (
-                <label class="hit">
-                  <input
-                    type="checkbox"
-                    aria-label={`Choose ${job.name} ${job.id}`}
-                    checked={isPicked(job.id)}
-                    onClick={(event) => {
-                      pick(index, event.shiftKey);
-                    }}
-                  />
-                </label>
-              ),
-            },
-            ...jobColumns(kind !== "jobs"),
-          ]}
-        />
-      ) : next !== null ? (
-        <Nothing kind={kind} asked={asked} cut={next.cut} filtered={filtered} />
-      ) : (
-        pages.error.value === null && (
-          <div class="empty" role="status">
-            <p>Loading…</p>
-          </div>
-        )
-      )}
-      <footer>
-        <span>
-          {jobs.length === 0
-            ? ""
-            : `${plural(jobs.length, "job")} shown${total === null ? "" : ` of ${total}`}`}
-        </span>
-        <span class="spring" />
-        {next?.cut === true && <span>Searched {searched(asked)} newest at a time, as far as here.</span>}
-        {next !== null && next.cursor !== null && (
-          <button type="button" class="button small" disabled={pages.loading.value} onClick={pages.more}>
-            {next.cut ? "Search on" : "Load more"}
+            <Icon name="plus" size={12} />
+            {fresh.more
+              ? t("{count} or more new", { count: number(fresh.count) })
+              : t("{count} new", { count: number(fresh.count) })}
           </button>
         )}
-      </footer>
-    </section>
+      </div>
+      <section class="panel" aria-label={t("Jobs")} ref={panel}>
+        {some && (
+          <div class="toolbar" role="toolbar" aria-label={t("Actions on the chosen jobs")}>
+            <b>
+              {everything.value
+                ? t("All {total} {chosen}", { total: total ?? "", chosen: inWords(chosen()) })
+                : t("{picked, plural, one {# job} other {# jobs}} chosen", { picked: picked.value.size })}
+            </b>
+            {!everything.value && total !== null && (
+              <button
+                type="button"
+                class="button quiet small"
+                disabled={unread}
+                onClick={() => (everything.value = true)}
+              >
+                {t("Choose all {total} that match", { total })}
+              </button>
+            )}
+            <span style={{ flex: 1 }} />
+            {(Object.keys(actions) as BulkAction[])
+              .filter(mayDo)
+              .filter(fits)
+              .map((action) => (
+                <button
+                  key={action}
+                  type="button"
+                  disabled={everything.value && unread}
+                  class={`button small ${actions[action].danger ? "danger" : ""}`}
+                  onClick={() => act(action)}
+                >
+                  {verbOn(action, shown === "dead")}
+                </button>
+              ))}
+            <button type="button" class="button quiet small" onClick={pickNone}>
+              {t("None")}
+            </button>
+          </div>
+        )}
+        {error !== null && <Failure error={error} again={pages.again} />}
+        {jobs.length > 0 ? (
+          <LongTable
+            rows={jobs}
+            rowKey={({ id }) => id}
+            current={current.value}
+            inPage={inPage}
+            fixed={order}
+            first={
+              <label class="hit">
+                <input
+                  type="checkbox"
+                  aria-label={t("Choose all on this page")}
+                  checked={picked.value.size >= jobs.length}
+                  onChange={(event) => {
+                    picked.value = event.currentTarget.checked
+                      ? new Set(jobs.map(({ id }) => id))
+                      : new Set();
+                    everything.value = false;
+                  }}
+                />
+              </label>
+            }
+            row={(job, index) => ({
+              class: `${isPicked(job.id) ? "picked" : ""} ${index === current.value ? "current" : ""} ${gone.has(job.id) ? "gone" : ""}`,
+              ...(gone.has(job.id) ? { title: t("It is not there any more.") } : {}),
+              onClick: (event) => {
+                if ((event.target as Element).closest("a, input, label, button") === null)
+                  go(`/jobs/${job.id}`);
+              },
+            })}
+            columns={[
+              {
+                head: t("Choose"),
+                style: { width: "36px" },
+                cell: (job, index) => (
+                  <label class="hit">
+                    <input
+                      type="checkbox"
+                      aria-label={t("Choose {name} {id}", { name: job.name, id: job.id })}
+                      checked={isPicked(job.id)}
+                      onClick={(event) => {
+                        pick(index, event.shiftKey);
+                      }}
+                    />
+                  </label>
+                ),
+              },
+              ...jobColumns(kind),
+              peekColumn,
+            ]}
+          />
+        ) : next !== null ? (
+          <Nothing kind={kind} asked={asked} cut={next.cut} filtered={filtered} />
+        ) : (
+          error === null && (
+            <div class="empty" role="status">
+              <p>{t("Loading…")}</p>
+            </div>
+          )
+        )}
+        <footer>
+          <span>
+            {jobs.length === 0
+              ? ""
+              : total === null
+                ? t("{jobs, plural, one {# job} other {# jobs}} shown", { jobs: jobs.length })
+                : t("{jobs, plural, one {# job} other {# jobs}} shown of {total}", {
+                    jobs: jobs.length,
+                    total,
+                  })}
+          </span>
+          <span class="spring" />
+          {next?.cut === true && (
+            <span>
+              {t("Searched {asked} newest at a time, as far as here.", {
+                asked: number(searchedAtOnce(asked)),
+              })}
+            </span>
+          )}
+          {next !== null && next.cursor !== null && (
+            <button type="button" class="button small" disabled={loading} onClick={pages.more}>
+              {next.cut ? t("Search on") : t("Load more")}
+            </button>
+          )}
+        </footer>
+      </section>
+    </>
   );
-}
-
-/** What one search looks at: fewer where each costs a look at the job's own row. */
-function searched(asked: Params): string {
-  const deep = ["lane", "key", "since", "until", "age", "search", "payload", "error"];
-  return deep.some((name) => asked[name] !== undefined && asked[name] !== null) ? "20,000" : "50,000";
 }
 
 function Nothing({
@@ -406,17 +489,23 @@ function Nothing({
 }) {
   if (cut)
     return (
-      <Empty icon="jobs" title="Nothing among the newest">
-        <p>The search looks at the {searched(asked)} newest at a time. Go on to look further back.</p>
+      <Empty icon="jobs" title={t("Nothing among the newest")}>
+        <p>
+          {t("The search looks at the {asked} newest at a time. Go on to look further back.", {
+            asked: number(searchedAtOnce(asked)),
+          })}
+        </p>
       </Empty>
     );
   return (
     <Empty icon="jobs" title={kinds[kind].empty}>
       <p>
         {filtered
-          ? "Try fewer filters, or another state."
+          ? t("Try fewer filters, or another state.")
           : kind === "jobs"
-            ? "Jobs appear here within a second of being enqueued. “New job” makes one; so does the command line:"
+            ? t(
+                "Jobs appear here within a second of being enqueued. “New job” makes one; so does the command line:",
+              )
             : kinds[kind].hint}
       </p>
       {!filtered && kind === "jobs" && (

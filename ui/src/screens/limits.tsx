@@ -1,8 +1,7 @@
 // Holds, breakers, budgets, lanes: what keeps jobs from running on purpose.
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type {
   BreakerLine,
-  BudgetLine,
   HoldLine,
   JobLine,
   JobList,
@@ -11,19 +10,23 @@ import type {
   LimitUse,
   OverrideLine,
 } from "../../../src/dashboard/contract.ts";
-import { Act, Do, Field, type Fields, openForm } from "../actions.tsx";
+import { Act, Do, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { Bars } from "../bars.tsx";
-import { clockTime, number, rate, rateOf, shortId } from "../format.ts";
-import { Ago, Count, Gauge, Head, now, showDialog, State } from "../parts.tsx";
-import { href } from "../router.ts";
+import { Budgets } from "../budgets.tsx";
+import { changed, told, WhileField, whileOf } from "../for-a-while.tsx";
+import { clockTime, number, rate, rateOf, rateWords, shortId } from "../format.ts";
+import { Ago, Count, Gauge, Head, showDialog, State } from "../parts.tsx";
+import { rich } from "../rich.ts";
+import { href, params } from "../router.ts";
 import { actionsColumn, Listing, Panel, Pager } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
 export function Limits() {
   return (
     <>
-      <Head title="Limits" note="What keeps jobs from running on purpose." />
+      <Head title={t("Limits")} note={t("What keeps jobs from running on purpose.")} />
       <Overrides />
       <Holds />
       <Breakers />
@@ -39,26 +42,16 @@ type QueueUse = LimitUse["queues"][number];
 
 const none = <span class="muted">—</span>;
 
-/** What holds for a while is asked for by several panels: one question, and all are told. */
-const changed = signal(0);
-
-function told(again: () => void): () => void {
-  return () => {
-    changed.value += 1;
-    again();
-  };
-}
-
 /** Limits that go back by themselves. Nothing is shown where there are none. */
 function Overrides() {
   const query = useQuery(
     `overrides ${changed.value}`,
     (signal) => get<{ overrides: OverrideLine[] }>("/overrides", {}, signal),
-    { live: true },
+    { topic: "overrides" },
   );
   if (query.data === null || query.data.overrides.length === 0) return null;
   return (
-    <Panel title="For a while" note="these go back by themselves">
+    <Panel title={t("For a while")} note={t("these go back by themselves")}>
       <Listing
         query={query}
         rows={({ overrides }) => overrides}
@@ -66,30 +59,30 @@ function Overrides() {
         empty={{ icon: "check", title: "", text: null }}
         columns={[
           {
-            head: "Limit",
+            head: t("Limit"),
             cell: ({ kind, name, lane }) => (
               <>
-                <b>{lane ?? name}</b> <span class="tag">{kind}</span>
+                <b>{lane ?? name}</b> <span class="tag">{kindWords[kind]}</span>
                 {lane !== null && <span class="sub">{name}</span>}
               </>
             ),
           },
           {
-            head: "Goes back to",
+            head: t("Goes back to"),
             class: "mono",
             style: { maxWidth: "420px" },
-            cell: ({ back }) => (back === null ? "not there" : backInWords(back)),
+            cell: ({ back }) => (back === null ? t("not there") : backInWords(back)),
           },
-          { head: "Ends", num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
+          { head: t("Ends"), num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
           actionsColumn(({ kind, name, lane }: OverrideLine) => (
             <Do
-              verb="End now"
+              verb={t("End now")}
               on={lane ?? name}
               needs={kind === "queue" ? "queues:set" : "limits:set"}
               run={() =>
                 send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
               }
-              done="Back to what was there before."
+              done={t("Back to what was there before.")}
               then={told(query.again)}
             />
           )),
@@ -107,21 +100,11 @@ function backInWords(back: Readonly<Record<string, unknown>>): string {
 }
 
 function shownLimit(key: string, value: unknown, back: Readonly<Record<string, unknown>>): string {
-  if (value === null) return "none";
+  if (value === null) return t("none");
   if (typeof value === "object" && "perMs" in value) return rate(value as { limit: number; perMs: number });
   if (key === "limit" && typeof back["perMs"] === "number")
     return rate({ limit: value as number, perMs: back["perMs"] });
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/** The fields that say how long a change holds. */
-function WhileField() {
-  return <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />;
-}
-
-function whileOf(fields: Fields): { for?: string } {
-  const delay = fields.text("for");
-  return delay === undefined ? {} : { for: delay };
 }
 
 /** Queues with a limit over the cluster: how far it is used, and who uses it. */
@@ -129,22 +112,24 @@ function QueueLimits() {
   const query = useQuery(
     `use ${changed.value}`,
     (signal) => get<LimitUse>("/limits/use", { minutes: 15 }, signal),
-    { live: true },
+    { topic: "limits" },
   );
   return (
-    <Panel title="Queue limits" note="over the whole cluster; the last 15 minutes by the minute">
+    <Panel title={t("Queue limits")} note={t("over the whole cluster; the last 15 minutes by the minute")}>
       <Listing
         query={query}
         rows={({ queues }) => queues}
         rowKey={({ name }: QueueUse) => name}
+        sort="sort-queues"
         empty={{
           icon: "limits",
-          title: "No queue has a limit",
-          text: <p>Give one a concurrency or a rate in its settings: it holds over all processes.</p>,
+          title: t("No queue has a limit"),
+          text: <p>{t("Give one a concurrency or a rate in its settings: it holds over all processes.")}</p>,
         }}
         columns={[
           {
-            head: "Queue",
+            head: t("Queue"),
+            by: ({ name }) => name,
             cell: ({ name }) => (
               <a class="main-link" href={href(`/queues/${name}`)}>
                 {name}
@@ -152,7 +137,18 @@ function QueueLimits() {
             ),
           },
           {
-            head: "Running",
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ name, waiting }) => (
+              <a class="link" href={href(`/jobs?state=ready&queue=${seg(name)}`)}>
+                <Count of={waiting} />
+              </a>
+            ),
+          },
+          {
+            head: t("Running"),
+            by: ({ running }) => running,
             num: true,
             class: "nowrap",
             cell: ({ running, concurrency }) =>
@@ -160,31 +156,34 @@ function QueueLimits() {
                 number(running)
               ) : (
                 <>
-                  {number(running)} of {number(concurrency)}{" "}
-                  <Gauge used={running} of={concurrency} label="Concurrency" />
+                  {t("{running} of {concurrency}", {
+                    running: number(running),
+                    concurrency: number(concurrency),
+                  })}{" "}
+                  <Gauge used={running} of={concurrency} label={t("Concurrency")} />
                 </>
               ),
           },
           {
-            head: "Rate",
+            head: t("Rate"),
+            by: ({ rate: known, started }) => (known === null ? null : (started ?? 0) / known.limit),
             num: true,
             class: "nowrap",
             cell: (queue) => {
               if (queue.rate === null) return none;
               return (
                 <>
-                  {number(queue.started ?? 0)} of {rate(queue.rate)}
+                  {t("{started} of {rate}", { started: number(queue.started ?? 0), rate: rate(queue.rate) })}{" "}
+                  <Gauge used={queue.started ?? 0} of={queue.rate.limit} label={t("Starts in the window")} />
                   {queue.opensAt !== null && (
-                    <span class="sub">
-                      next <Ago at={queue.opensAt} />
-                    </span>
+                    <span class="sub">{rich("next {when}", { when: <Ago at={queue.opensAt} /> })}</span>
                   )}
                 </>
               );
             },
           },
           {
-            head: "Used",
+            head: t("Used"),
             from: "medium",
             cell: (queue) => <UseBars queue={queue} at={query.data?.at ?? []} />,
           },
@@ -194,14 +193,14 @@ function QueueLimits() {
                 <button
                   type="button"
                   class="button small"
-                  aria-label={`Holders of ${queue.name}`}
+                  aria-label={t("Holders of {name}", { name: queue.name })}
                   onClick={() => showHolders(queue.name, null)}
                 >
-                  Holders
+                  {t("Holders")}
                 </button>
               )}{" "}
               <Act
-                verb="Change"
+                verb={t("Change")}
                 on={queue.name}
                 needs="queues:set"
                 press={() => queueForm(queue, told(query.again))}
@@ -218,8 +217,8 @@ function QueueLimits() {
 function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
   const [then, of, label] =
     queue.concurrency === null
-      ? [queue.startedThen, queue.rate?.limit ?? 1, "Starts in the window"]
-      : [queue.runningThen, queue.concurrency, "Running"];
+      ? [queue.startedThen, queue.rate?.limit ?? 1, t("Starts in the window")]
+      : [queue.runningThen, queue.concurrency, t("Running")];
   if (then.every((n) => n === null)) return none;
   return (
     <Bars
@@ -236,24 +235,24 @@ function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
 
 function queueForm(queue: QueueUse, again: () => void): void {
   openForm({
-    title: `Limits of ${queue.name}`,
-    verb: "Save",
+    title: t("Limits of {name}", { name: queue.name }),
+    verb: t("Save"),
     then: again,
     body: (
       <>
-        <p class="muted">Empty is no limit. It takes effect in every process within seconds.</p>
+        <p class="muted">{t("Empty is no limit. It takes effect in every process within seconds.")}</p>
         <div class="grid two">
           <Field
-            label="Concurrency over the cluster"
+            label={t("Concurrency over the cluster")}
             name="concurrency"
             inputMode="numeric"
             defaultValue={queue.concurrency ?? ""}
-            placeholder="unlimited"
+            placeholder={t("unlimited")}
           />
           <Field
-            label="Rate"
+            label={t("Rate")}
             name="rate"
-            defaultValue={queue.rate === null ? "" : `${queue.rate.limit} per ${queue.rate.perMs / 1_000}s`}
+            defaultValue={queue.rate === null ? "" : rateWords(queue.rate)}
             placeholder="100 per 1m"
           />
           <WhileField />
@@ -266,56 +265,58 @@ function queueForm(queue: QueueUse, again: () => void): void {
         rate: rateOf(fields.text("rate")),
         ...whileOf(fields),
       });
-      return "The limits hold in every process.";
+      return t("The limits hold in every process.");
     },
   });
 }
 
 /** The jobs that run under a limit now. */
 function showHolders(queue: string, lane: string | null): void {
-  showDialog(`Holders of ${lane ?? queue}`, (close) => <Holders queue={queue} lane={lane} close={close} />);
+  showDialog(t("Holders of {lane}", { lane: lane ?? queue }), (close) => (
+    <Holders queue={queue} lane={lane} close={close} />
+  ));
 }
 
 function Holders({ queue, lane, close }: { queue: string; lane: string | null; close: () => void }) {
   const query = useQuery(
     `holders ${queue} ${lane ?? ""}`,
     (signal) => get<JobList>("/jobs", { state: "running", queue, lane, limit: 100 }, signal),
-    { live: true },
+    { sign: "overview" },
   );
   return (
     <>
       <header>
-        <h2>Holders of {lane ?? queue}</h2>
+        <h2>{t("Holders of {lane}", { lane: lane ?? queue })}</h2>
       </header>
       <div class="content">
         <Listing
           query={query}
           rows={({ jobs }) => jobs}
           rowKey={({ id }: JobLine) => id}
-          empty={{ icon: "check", title: "Nobody holds it", text: <p>No job of it runs now.</p> }}
+          empty={{ icon: "check", title: t("Nobody holds it"), text: <p>{t("No job of it runs now.")}</p> }}
           columns={[
             {
-              head: "Job",
+              head: t("Job"),
               cell: ({ id, name }) => (
                 <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
                   {name} <span class="mono muted">{shortId(id)}</span>
                 </a>
               ),
             },
-            { head: "Lane", from: "medium", cell: ({ lane: of }) => of ?? none },
+            { head: t("Lane"), from: "medium", cell: ({ lane: of }) => of ?? none },
             {
-              head: "Worker",
+              head: t("Worker"),
               class: "mono muted",
               from: "medium",
               cell: ({ workerId }) => shortId(workerId ?? "—"),
             },
-            { head: "Running for", num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
+            { head: t("Running for"), num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
           ]}
         />
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          Close
+          {t("Close")}
         </button>
       </footer>
     </>
@@ -324,31 +325,37 @@ function Holders({ queue, lane, close }: { queue: string; lane: string | null; c
 
 function Holds() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
-    live: true,
+    topic: "holds",
   });
   return (
     <Panel
-      title="Holds"
-      note="a named stop over some queues, or all"
-      tools={<Act verb="New hold" on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />}
+      title={t("Holds")}
+      note={t("a named stop over some queues, or all")}
+      tools={
+        <Act verb={t("New hold")} on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />
+      }
     >
       <Listing
         query={query}
         rows={({ holds }) => holds}
         rowKey={({ name }: HoldLine) => name}
+        sort="sort-holds"
         empty={{
           icon: "check",
-          title: "Nothing is held",
+          title: t("Nothing is held"),
+          brief: true,
           text: (
             <p>
-              Set a hold when something outside is broken (“session expired”): jobs wait, and keep their
-              attempts.
+              {t(
+                "Set a hold when something outside is broken (“session expired”): jobs wait, and keep their attempts.",
+              )}
             </p>
           ),
         }}
         columns={[
           {
-            head: "Hold",
+            head: t("Hold"),
+            by: ({ name }) => name,
             cell: (hold) => (
               <>
                 <b>{hold.name}</b>
@@ -357,10 +364,10 @@ function Holds() {
             ),
           },
           {
-            head: "Queues",
+            head: t("Queues"),
             cell: ({ queues }) =>
               queues === null ? (
-                <span class="tag warn">every queue</span>
+                <span class="tag warn">{t("every queue")}</span>
               ) : (
                 queues.map((queue) => (
                   <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
@@ -369,14 +376,20 @@ function Holds() {
                 ))
               ),
           },
-          { head: "Set", num: true, class: "muted", cell: ({ setAt }) => <Ago at={setAt} /> },
+          {
+            head: t("Set"),
+            by: ({ setAt }) => setAt,
+            num: true,
+            class: "muted",
+            cell: ({ setAt }) => <Ago at={setAt} />,
+          },
           actionsColumn(({ name }: HoldLine) => (
             <Do
-              verb="Clear"
+              verb={t("Clear")}
               on={name}
               needs="limits:set"
               run={() => send("DELETE", `/holds/${seg(name)}`)}
-              done="Cleared."
+              done={t("Cleared.")}
               then={query.again}
             />
           )),
@@ -388,15 +401,15 @@ function Holds() {
 
 function newHold(again: () => void): void {
   openForm({
-    title: "New hold",
-    verb: "Hold",
+    title: t("New hold"),
+    verb: t("Hold"),
     danger: true,
     then: again,
     body: (
       <>
-        <Field label="Name" name="name" required placeholder="session-expired" />
-        <Field label="Queues" name="queues" placeholder="every queue; or mail, crawl" />
-        <Field label="Reason" name="reason" placeholder="shown to whoever asks why" />
+        <Field label={t("Name")} name="name" required placeholder="session-expired" />
+        <Field label={t("Queues")} name="queues" placeholder={t("every queue; or mail, crawl")} />
+        <Field label={t("Reason")} name="reason" placeholder={t("shown to whoever asks why")} />
       </>
     ),
     run: async (fields) => {
@@ -406,34 +419,38 @@ function newHold(again: () => void): void {
         ...(queues === undefined ? {} : { queues }),
         ...(reason === undefined ? {} : { reason }),
       });
-      return "The hold is set.";
+      return t("The hold is set.");
     },
   });
 }
 
 function Breakers() {
   const query = useQuery("breakers", (signal) => get<{ breakers: BreakerLine[] }>("/breakers", {}, signal), {
-    live: true,
+    topic: "breakers",
   });
   return (
-    <Panel title="Breakers" note="open after failures in a row; one probe at a time closes them">
+    <Panel title={t("Breakers")} note={t("open after failures in a row; one probe at a time closes them")}>
       <Listing
         query={query}
         rows={({ breakers }) => breakers}
         rowKey={({ key }: BreakerLine) => key}
+        sort="sort-breakers"
         empty={{
           icon: "check",
-          title: "No breaker has tripped",
+          title: t("No breaker has tripped"),
+          brief: true,
           text: (
             <p>
-              Give a queue one in its settings, or a job in its definition: after so many failures in a row
-              its jobs wait, and keep their attempts.
+              {t(
+                "Give a queue one in its settings, or a job in its definition: after so many failures in a row its jobs wait, and keep their attempts.",
+              )}
             </p>
           ),
         }}
         columns={[
           {
-            head: "Breaker",
+            head: t("Breaker"),
+            by: ({ key }) => key,
             style: { maxWidth: "460px" },
             cell: (breaker) => (
               <>
@@ -442,23 +459,30 @@ function Breakers() {
               </>
             ),
           },
-          { head: "State", cell: ({ state }) => <State state={state} /> },
-          { head: "Failures in a row", num: true, from: "medium", cell: ({ failures }) => number(failures) },
+          { head: t("State"), by: ({ state }) => state, cell: ({ state }) => <State state={state} /> },
           {
-            head: "Next probe",
+            head: t("Failures in a row"),
+            by: ({ failures }) => failures,
+            num: true,
+            from: "medium",
+            cell: ({ failures }) => number(failures),
+          },
+          {
+            head: t("Next probe"),
+            by: ({ openUntil }) => openUntil,
             num: true,
             class: "muted",
-            cell: ({ probing, openUntil }) => (probing ? "running" : <Ago at={openUntil} />),
+            cell: ({ probing, openUntil }) => (probing ? t("running") : <Ago at={openUntil} />),
           },
           actionsColumn(
             ({ key, state }: BreakerLine) =>
               state !== "closed" && (
                 <Do
-                  verb="Reset"
+                  verb={t("Reset")}
                   on={key}
                   needs="limits:set"
                   run={() => send("POST", `/breakers/${seg(key)}/reset`)}
-                  done="Closed."
+                  done={t("Closed.")}
                   then={query.again}
                 />
               ),
@@ -469,204 +493,88 @@ function Breakers() {
   );
 }
 
-function Budgets() {
-  const tick = Math.floor(now.value / 30_000);
-  const use = useQuery(`budget use ${tick}`, (signal) =>
-    get<LimitUse>("/limits/use", { minutes: 15 }, signal),
-  );
-  const query = useQuery("budgets", (signal) => get<{ budgets: BudgetLine[] }>("/budgets", {}, signal), {
-    live: true,
-  });
-  return (
-    <Panel
-      title="Budgets"
-      note="rates over the whole cluster"
-      tools={
-        <Act
-          verb="New budget"
-          on=""
-          needs="limits:set"
-          icon="plus"
-          press={() => budgetForm(null, query.again)}
-        />
-      }
-    >
-      <Listing
-        query={query}
-        rows={({ budgets }) => budgets}
-        rowKey={({ name }: BudgetLine) => name}
-        empty={{
-          icon: "limits",
-          title: "No budget is set",
-          text: (
-            <>
-              <p>A budget is a rate that all processes share. Jobs take from it as they run:</p>
-              <pre class="code">{`await hf.budgets.set("slack", { limit: 50, per: "1m" });\nawait ctx.budget("slack");`}</pre>
-            </>
-          ),
-        }}
-        columns={[
-          {
-            head: "Budget",
-            cell: ({ name, tuned }) => (
-              <>
-                <b>{name}</b> {tuned && <span class="tag">set by hand</span>}
-              </>
-            ),
-          },
-          {
-            head: "Left",
-            num: true,
-            class: "nowrap",
-            cell: ({ tokens, burst }) => (
-              <>
-                {number(Math.floor(tokens))} <Gauge used={tokens} of={burst} label="Left" left />
-              </>
-            ),
-          },
-          {
-            head: "Limit",
-            num: true,
-            class: "nowrap",
-            cell: (budget) => rate(budget),
-          },
-          { head: "Burst", num: true, from: "medium", cell: ({ burst }) => number(burst) },
-          {
-            head: "Last 15 min",
-            from: "medium",
-            cell: ({ name, burst }) => {
-              const then = use.data?.budgets[name];
-              if (then === undefined || then.every((n) => n === null)) return none;
-              const used = then.map((n) => (n === null ? 0 : Math.max(0, burst - n)));
-              return (
-                <Bars
-                  of={used}
-                  most={burst}
-                  label="Used of the burst"
-                  height={20}
-                  looks="spark"
-                  name={(i) => clockTime(use.data?.at[i] ?? 0)}
-                  bad={used.map((n) => (n >= burst - 1 ? n : 0))}
-                />
-              );
-            },
-          },
-          actionsColumn((budget: BudgetLine) => (
-            <>
-              <Act
-                verb="Change"
-                on={budget.name}
-                needs="limits:set"
-                press={() => budgetForm(budget, told(query.again))}
-              />
-              <Do
-                verb="Drain"
-                on={budget.name}
-                needs="limits:set"
-                danger
-                ask="Nothing is granted until it refills."
-                run={() => send("POST", `/budgets/${seg(budget.name)}/drain`)}
-                done="Drained."
-                then={query.again}
-              />
-            </>
-          )),
-        ]}
-      />
-    </Panel>
-  );
-}
-
-function budgetForm(budget: BudgetLine | null, again: () => void): void {
-  openForm({
-    title: budget === null ? "New budget" : `Budget ${budget.name}`,
-    verb: "Save",
-    then: again,
-    body: (
-      <div class="grid two">
-        {budget === null && <Field label="Name" name="name" required placeholder="slack" />}
-        <Field label="Limit" name="limit" inputMode="decimal" required defaultValue={budget?.limit ?? ""} />
-        <Field
-          label="Per"
-          name="per"
-          required
-          placeholder="1m"
-          defaultValue={budget === null ? "" : `${budget.perMs / 1_000}s`}
-        />
-        <Field
-          label="Burst"
-          name="burst"
-          inputMode="decimal"
-          placeholder="the limit"
-          defaultValue={budget?.burst ?? ""}
-        />
-        {budget !== null && <WhileField />}
-      </div>
-    ),
-    run: async (fields) => {
-      const burst = fields.number("burst");
-      await send("PUT", `/budgets/${seg(budget?.name ?? fields.text("name") ?? "")}`, {
-        limit: fields.number("limit"),
-        per: fields.text("per"),
-        ...(burst === undefined ? {} : { burst }),
-        ...whileOf(fields),
-      });
-      return "The budget holds in every process.";
-    },
-  });
-}
-
 function LaneActions({ lane: line, again }: { lane: LaneLine; again: () => void }) {
-  const { queue, lane, paused, running } = line;
+  const { queue, lane, paused, running, tuned, rate } = line;
   return (
     <>
       {running > 0 && (
         <button
           type="button"
           class="button small"
-          aria-label={`Holders of ${lane}`}
+          aria-label={t("Holders of {lane}", { lane })}
           onClick={() => showHolders(queue, lane)}
         >
-          Holders
+          {t("Holders")}
         </button>
       )}{" "}
-      <Act verb="Change" on={lane} needs="limits:set" press={() => laneForm(line, told(again))} />
+      <Act verb={t("Change")} on={lane} needs="limits:set" press={() => laneForm(line, told(again))} />
       <Do
-        verb={paused ? "Resume" : "Pause"}
+        verb={paused ? t("Resume") : t("Pause")}
         on={lane}
         needs="limits:set"
         icon={paused ? "play" : "pause"}
         run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
-        done={`${lane} is ${paused ? "resumed" : "paused"}.`}
+        done={paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane })}
         then={again}
       />
+      {(tuned || rate !== null) && (
+        <Do
+          verb={t("Reset")}
+          on={lane}
+          needs="limits:set"
+          run={() => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`)}
+          done={t("{lane} has the code's limits, and its rate begins anew.", { lane })}
+          ask={t(
+            "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
+          )}
+          then={again}
+        />
+      )}
+      {(tuned || paused) && (
+        <Do
+          verb={t("Drop")}
+          on={lane}
+          needs="limits:set"
+          danger
+          run={() => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`)}
+          done={t("What was set of {lane} is removed.", { lane })}
+          ask={t(
+            "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
+          )}
+          then={again}
+        />
+      )}
     </>
   );
 }
 
 function laneForm(lane: LaneLine, again: () => void): void {
   openForm({
-    title: `Limits of ${lane.lane}`,
-    verb: "Save",
+    title: t("Limits of {lane}", { lane: lane.lane }),
+    verb: t("Save"),
     then: again,
     body: (
       <>
-        <p class="muted">Empty is no limit. They hold for this lane of {lane.queue}, in every process.</p>
+        <p class="muted">
+          {t("Empty is no limit. They hold for this lane of {queue}, in every process.", {
+            queue: lane.queue,
+          })}
+        </p>
         <div class="grid two">
           <Field
-            label="Concurrency"
+            label={t("Concurrency")}
             name="concurrency"
             inputMode="numeric"
             defaultValue={lane.concurrency ?? ""}
-            placeholder="unlimited"
+            placeholder={t("unlimited")}
           />
           <Field
-            label="Rate"
+            label={t("Rate")}
             name="rate"
-            defaultValue={lane.rate === null ? "" : `${lane.rate.limit} per ${lane.rate.perMs / 1_000}s`}
+            defaultValue={lane.rate === null ? "" : rateWords(lane.rate)}
             placeholder="100 per 1m"
           />
-          <Field label="Weight" name="weight" inputMode="numeric" defaultValue={lane.weight} />
+          <Field label={t("Weight")} name="weight" inputMode="numeric" defaultValue={lane.weight} />
           <WhileField />
         </div>
       </>
@@ -678,7 +586,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
         weight: fields.number("weight") ?? null,
         ...whileOf(fields),
       });
-      return "The limits hold in every process.";
+      return t("The limits hold in every process.");
     },
   });
 }
@@ -688,19 +596,21 @@ function Throttled() {
   const query = useQuery(
     "throttled",
     (signal) => get<{ lanes: LaneLine[] }>("/lanes/throttled", {}, signal),
-    { live: true },
+    { topic: "throttled" },
   );
   if (query.data === null || query.data.lanes.length === 0) return null;
   return (
-    <Panel title="Most throttled lanes" note="they have jobs, and may start none now">
+    <Panel title={t("Most throttled lanes")} note={t("they have jobs, and may start none now")}>
       <Listing
         query={query}
         rows={({ lanes }) => lanes}
         rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        sort="sort-throttled"
         empty={{ icon: "check", title: "", text: null }}
         columns={[
           {
-            head: "Lane",
+            head: t("Lane"),
+            by: ({ lane }) => lane,
             cell: ({ queue, lane }) => (
               <>
                 <a class="main-link" href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
@@ -710,8 +620,13 @@ function Throttled() {
               </>
             ),
           },
-          { head: "Waiting", num: true, cell: ({ waiting }) => <Count of={waiting} /> },
-          { head: "Why", cell: (lane) => whyThrottled(lane) },
+          {
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ waiting }) => <Count of={waiting} />,
+          },
+          { head: t("Why"), cell: (lane) => whyThrottled(lane) },
           actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
         ]}
       />
@@ -719,43 +634,64 @@ function Throttled() {
   );
 }
 
+const kindWords: Readonly<Record<OverrideLine["kind"], string>> = {
+  queue: t("queue"),
+  lane: t("lane"),
+  budget: t("budget"),
+};
+
 function whyThrottled({ paused, running, concurrency, rate: limit, rateOpensAt }: LaneLine) {
   if (paused) return <State state="paused" />;
-  if (concurrency !== null && running >= concurrency) return `${running} of ${concurrency} run`;
+  if (concurrency !== null && running >= concurrency)
+    return t("{running} of {concurrency} run", { running, concurrency });
   if (limit === null || rateOpensAt === null) return none;
-  return (
-    <>
-      {rate(limit)} is used; next <Ago at={rateOpensAt} />
-    </>
-  );
+  return <>{rich("{limit} is used; next {when}", { limit: rate(limit), when: <Ago at={rateOpensAt} /> })}</>;
 }
 
 function Lanes() {
   const cursor = useSignal<string | null>(null);
+  const queue = params.value.get("queue");
   const query = useQuery(
-    `lanes ${cursor.value}`,
-    (signal) => get<LaneList>("/lanes", { limit: 50, cursor: cursor.value }, signal),
-    { live: true },
+    `lanes ${queue} ${cursor.value}`,
+    (signal) => get<LaneList>("/lanes", { limit: 50, cursor: cursor.value, queue }, signal),
+    { sign: "throttled" },
   );
   return (
-    <Panel title="Lanes" note="jobs of one queue that share a key and its limits">
+    <Panel
+      title={t("Lanes")}
+      note={
+        queue === null
+          ? t("jobs of one queue that share a key and its limits")
+          : t("of {queue} alone", { queue })
+      }
+      tools={
+        queue !== null && (
+          <a class="button small" href={href("/limits")} aria-label={t("Lanes of all queues")}>
+            {t("All queues")}
+          </a>
+        )
+      }
+    >
       <Listing
         query={query}
         rows={({ lanes }) => lanes}
         rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        // Of several pages one alone would be in order.
+        sort={({ cursor: next }) => (next === null && cursor.value === null ? "sort-lanes" : undefined)}
         empty={{
           icon: "limits",
-          title: "No lane is in use",
+          title: t("No lane is in use"),
           text: (
             <>
-              <p>Give a job a lane, and no tenant waits behind another:</p>
+              <p>{t("Give a job a lane, and no tenant waits behind another:")}</p>
               <pre class="code">{`defineJob({ name: "sync", lane: (input) => input.tenant,\n  lanes: { concurrency: 2 }, … });`}</pre>
             </>
           ),
         }}
         columns={[
           {
-            head: "Lane",
+            head: t("Lane"),
+            by: ({ lane }) => lane,
             cell: (lane) => (
               <>
                 <a class="main-link" href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}>
@@ -766,27 +702,45 @@ function Lanes() {
               </>
             ),
           },
-          { head: "Waiting", num: true, cell: ({ waiting }) => <Count of={waiting} /> },
           {
-            head: "Running",
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ waiting }) => <Count of={waiting} />,
+          },
+          {
+            head: t("Running"),
+            by: ({ running }) => running,
             num: true,
             class: "nowrap",
             cell: ({ running, concurrency }) => (
               <>
                 {running}{" "}
-                {concurrency !== null && <Gauge used={running} of={concurrency} label="Concurrency" />}
+                {concurrency !== null && <Gauge used={running} of={concurrency} label={t("Concurrency")} />}
               </>
             ),
           },
-          { head: "Concurrency", num: true, from: "medium", cell: ({ concurrency }) => concurrency ?? none },
           {
-            head: "Rate",
+            head: t("Concurrency"),
+            by: ({ concurrency }) => concurrency,
+            num: true,
+            from: "medium",
+            cell: ({ concurrency }) => concurrency ?? none,
+          },
+          {
+            head: t("Rate"),
             num: true,
             from: "medium",
             class: "nowrap",
             cell: (lane) => (lane.rate === null ? none : rate(lane.rate)),
           },
-          { head: "Weight", num: true, from: "medium", cell: ({ weight }) => weight },
+          {
+            head: t("Weight"),
+            by: ({ weight }) => weight,
+            num: true,
+            from: "medium",
+            cell: ({ weight }) => weight,
+          },
           actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
         ]}
         foot={({ cursor: next }) => <Pager cursor={cursor} next={next} />}

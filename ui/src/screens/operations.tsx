@@ -1,12 +1,13 @@
 // Bulk actions on this database, whoever drives them: under way, paused, over; from a dashboard or from a terminal.
-import { useEffect } from "preact/hooks";
 import type { Operation } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { editInWords } from "../bulk-edit.tsx";
-import { inWords } from "../bulk.tsx";
+import { inWords } from "../filter-words.ts";
 import { OperationProgress, outcomesInWords, Steering } from "../operation-parts.tsx";
 import { Ago, Head, State } from "../parts.tsx";
+import { rich } from "../rich.ts";
 import { actionsColumn, Listing } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 import { verbs } from "../verbs.ts";
 
@@ -14,39 +15,34 @@ export function OperationsScreen() {
   const query = useQuery(
     "operations",
     (signal) => get<{ operations: Operation[] }>("/operations", {}, signal),
-    { live: true },
+    { topic: "operations" },
   );
-  const busy = query.data?.operations.some(({ state }) => state === "running") === true;
-  // The live stream tells of jobs; an operation that rests between two of them moves no job.
-  useEffect(() => {
-    if (!busy) return undefined;
-    const ticking = setInterval(query.again, 1_000);
-    return () => clearInterval(ticking);
-  }, [busy]);
   return (
     <>
       <Head
-        title="Operations"
-        note="Actions on many jobs, from every dashboard and terminal on this database. The newest 100."
+        title={t("Operations")}
+        note={t("Actions on many jobs, from every dashboard and terminal on this database. The newest 100.")}
       />
-      <section class="panel" aria-label="Operations">
+      <section class="panel" aria-label={t("Operations")}>
         <Listing
           query={query}
           rows={({ operations }) => operations}
           rowKey={({ id }: Operation) => id}
+          sort="sort"
           empty={{
             icon: "audit",
-            title: "No action on many jobs yet",
+            title: t("No action on many jobs yet"),
             text: (
               <p>
-                Choose jobs, or all that match, and retry, cancel, edit or delete them: how far it is can be
-                seen here, and it can be paused and stopped.
+                {t(
+                  "Choose jobs, or all that match, and retry, cancel, edit or delete them: how far it is can be seen here, and it can be paused and stopped.",
+                )}
               </p>
             ),
           }}
           columns={[
             {
-              head: "What",
+              head: t("What"),
               class: "cause",
               cell: (one) => (
                 <>
@@ -54,46 +50,56 @@ export function OperationsScreen() {
                   <span class="narrow-only">
                     <State state={one.standsStill ? "stands still" : one.state} />
                   </span>
-                  {one.change !== null && <span class="sub">to {editInWords(one.change)}</span>}
-                  {one.patched && <span class="sub mono clip">with {one.patch ?? "another input"}</span>}
+                  {one.change !== null && (
+                    <span class="sub">{t("to {change}", { change: editInWords(one.change) })}</span>
+                  )}
+                  {one.patched && (
+                    <span class="sub mono clip">
+                      {t("with {patch}", { patch: one.patch ?? t("another input") })}
+                    </span>
+                  )}
                   {one.error !== null && <span class="sub bad">{one.error}</span>}
                 </>
               ),
             },
             {
-              head: "State",
+              head: t("State"),
+              by: ({ standsStill, state }) => (standsStill ? t("stands still") : state),
               from: "medium",
               cell: (one) => (
                 <>
                   <State state={one.standsStill ? "stands still" : one.state} />
                   {one.standsStill && (
                     <span class="sub nowrap">
-                      nobody drives it, <Ago at={one.seenAt} />
+                      {rich("nobody drives it, {when}", { when: <Ago at={one.seenAt} /> })}
                     </span>
                   )}
                 </>
               ),
             },
             {
-              head: "How far",
+              head: t("How far"),
+              by: ({ matched }) => matched,
               style: { minWidth: "140px" },
               cell: (one) => <OperationProgress operation={one} />,
             },
             {
-              head: "Became",
+              head: t("Became"),
               from: "wide",
               class: "small muted",
               cell: (one) => outcomesInWords(one) || "—",
             },
             {
-              head: "Who",
+              head: t("Who"),
+              by: ({ actor }) => actor,
               from: "medium",
               class: "clip",
               style: { maxWidth: "160px" },
               cell: ({ actor }) => actor,
             },
             {
-              head: "Started",
+              head: t("Started"),
+              by: ({ startedAt }) => startedAt,
               num: true,
               from: "medium",
               class: "muted",

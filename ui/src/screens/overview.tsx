@@ -1,17 +1,27 @@
 // How everything is, at a glance: a verdict in one sentence, then what it rests on.
 import { useMemo } from "preact/hooks";
-import type { ErrorGroups, Overview as OverviewJson, StuckList } from "../../../src/dashboard/contract.ts";
+import type {
+  ErrorGroups,
+  Overview as OverviewJson,
+  QueueLine,
+  StuckList,
+} from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
-import { Chart } from "../lazy-chart.tsx";
+import { Chart, type Mark } from "../lazy-chart.tsx";
+import { ActivityPanel, DayTiles, FirstRun, SlowPanel } from "../lazy-overview.tsx";
 import { LoadCharts } from "../load-charts.tsx";
-import { count, duration, number, plural } from "../format.ts";
+import { count, duration, number } from "../format.ts";
 import { Icon, type IconName } from "../icons.tsx";
 import { overview, past, points } from "../live.ts";
 import { Ago, Count, Empty, Gauge, Head, JobLink, Loaded, now } from "../parts.tsx";
 import { href } from "../router.ts";
 import { Panel, Table, Tile } from "../table.tsx";
+import { t } from "../text.ts";
 import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
+
+/** As in the verdict (src/dashboard/overview.ts). */
+const lateMs = 60_000;
 
 const lamps: Readonly<Record<string, IconName>> = {
   good: "check",
@@ -25,30 +35,55 @@ export function Overview() {
   if (now === null)
     return (
       <>
-        <Head title="Overview" />
+        <Head title={t("Overview")} />
         <div class="empty" role="status">
-          <p>Waiting for the first look at the database…</p>
+          <p>{t("Waiting for the first look at the database…")}</p>
         </div>
       </>
     );
   return (
     <>
-      <Head title="Overview" />
+      <Head title={t("Overview")} />
       <div class={`verdict ${now.verdict.level}`} role="status">
         <span class="lamp">
           <Icon name={lamps[now.verdict.level] ?? "dot"} />
         </span>
-        {now.verdict.text}
+        <span>
+          {now.verdict.parts.map(({ text, to }) =>
+            to === null ? (
+              text
+            ) : (
+              <a key={to} class="link" href={href(to)}>
+                {text}
+              </a>
+            ),
+          )}
+        </span>
       </div>
+      {now.queueCount === 0 ? <FirstRun /> : <Standing now={now} />}
+    </>
+  );
+}
+
+function Standing({ now }: { now: OverviewJson }) {
+  return (
+    <>
       <Tiles now={now} />
+      <DayTiles now={now} />
       <Trends>
-        <Backlog />
-        <LoadCharts />
+        {(marks) => (
+          <>
+            <Backlog marks={marks} />
+            <LoadCharts marks={marks} />
+          </>
+        )}
       </Trends>
       <StuckPanel />
       <div class="grid two">
         <QueuePanel now={now} />
         <FailurePanel />
+        <SlowPanel />
+        <ActivityPanel />
       </div>
     </>
   );
@@ -59,49 +94,58 @@ function Tiles({ now }: { now: OverviewJson }) {
   return (
     <div class="tiles">
       <Tile
-        name="Ready"
+        name={t("Oldest ready")}
+        to={href("/jobs?state=ready")}
+        value={duration(now.oldestMs)}
+        note={now.oldestMs === null ? t("nothing waits") : t("how long it waits")}
+        bad={(now.oldestMs ?? 0) > lateMs}
+      />
+      <Tile
+        name={t("Ready")}
         to={href("/jobs?state=ready")}
         value={count(totals.ready)}
-        note={`oldest waits ${duration(now.oldestMs)}`}
+        note={t("due, not started")}
       />
       <Tile
-        name="Running"
+        name={t("Running")}
         to={href("/jobs?state=running")}
         value={number(totals.running)}
-        note={now.slots === 0 ? "no slots" : `of ${plural(now.slots, "slot")}`}
+        note={
+          now.slots === 0
+            ? t("no slots")
+            : // Workers claim ahead of their slots.
+              `${totals.running > now.slots ? "claimed," : "of"} ${t("{slots, plural, one {# slot} other {# slots}}", { slots: now.slots })}`
+        }
       />
       <Tile
-        name="Scheduled"
+        name={t("Scheduled")}
         to={href("/scheduled")}
         value={count(totals.scheduled)}
-        note={totals.waiting.count > 0 ? `${count(totals.waiting)} wait for others` : "due later"}
+        note={
+          totals.waiting.count > 0
+            ? t("{waiting} wait for others", { waiting: count(totals.waiting) })
+            : t("due later")
+        }
       />
       <Tile
-        name="Retrying"
+        name={t("Retrying")}
         to={href("/retries")}
         value={count(totals.retrying)}
-        note="failed, will try again"
+        note={t("failed, will try again")}
       />
       <Tile
-        name="Dead"
+        name={t("Dead")}
         to={href("/errors")}
         value={count(totals.dead)}
-        note="out of attempts"
+        note={t("out of attempts")}
         bad={totals.dead.count > 0}
-      />
-      <Tile
-        name="Workers"
-        to={href("/workers")}
-        value={number(now.workers)}
-        note={plural(now.queueCount, "queue")}
-        bad={now.workers === 0}
       />
     </div>
   );
 }
 
 /** What the live stream has seen: as long as somebody watches. */
-function Backlog() {
+function Backlog({ marks }: { marks: readonly Mark[] }) {
   const before = past.value;
   const since = points.value;
   const { at, values } = useMemo(() => {
@@ -116,17 +160,18 @@ function Backlog() {
     return gapped(at, [ready, running]);
   }, [before, since]);
   return (
-    <section class="panel" aria-label="Backlog">
+    <section class="panel" aria-label={t("Backlog")}>
       <header>
-        <h2>Backlog</h2>
-        <span class="muted small">live, since somebody watches; at most 15 minutes</span>
+        <h2>{t("Backlog")}</h2>
+        <span class="muted small">{t("live, since somebody watches; at most 15 minutes")}</span>
       </header>
       <Chart
-        title="Backlog"
+        title={t("Backlog")}
+        marks={marks.filter((mark) => mark.at >= (at[0] ?? Infinity))}
         at={at}
         lines={[
-          { name: "Ready", values: values[0] ?? [], shown: number },
-          { name: "Running", values: values[1] ?? [], shown: number },
+          { name: t("Ready"), values: values[0] ?? [], shown: number },
+          { name: t("Running"), values: values[1] ?? [], shown: number },
         ]}
       />
     </section>
@@ -154,30 +199,31 @@ function gapped(
 
 /** Jobs that run much longer than others of their kind; nothing where there are none. */
 function StuckPanel() {
-  const query = useQuery(`stuck ${Math.floor(now.value / 10_000)}`, (signal) =>
-    get<StuckList>("/stuck", {}, signal),
-  );
+  const query = useQuery("stuck", (signal) => get<StuckList>("/stuck", {}, signal), { topic: "stuck" });
   const jobs = query.data?.jobs ?? [];
   if (jobs.length === 0) return null;
   return (
-    <Panel title="Running unusually long" note="more than three times as long as 95 % of their kind">
+    <Panel
+      title={t("Running unusually long")}
+      note={t("more than three times as long as 95 % of their kind")}
+    >
       <Table
         rows={jobs.slice(0, 8)}
         rowKey={({ id }) => id}
         columns={[
           {
-            head: "Job",
+            head: t("Job"),
             cell: ({ id, name, queue }) => (
               <>
                 <JobLink id={id}>{name}</JobLink>
-                <span class="sub">in {queue}</span>
+                <span class="sub">{t("in {queue}", { queue })}</span>
               </>
             ),
           },
-          { head: "Runs for", num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
-          { head: "Usual (p95)", num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          { head: t("Runs for"), num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: t("Usual (p95)"), num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
           {
-            head: "Worker",
+            head: t("Worker"),
             from: "medium",
             class: "mono small",
             cell: ({ workerId }) => workerId ?? "—",
@@ -188,76 +234,84 @@ function StuckPanel() {
   );
 }
 
+/** What stops or keeps its jobs waiting for long is worth a look before what is merely busy. */
+function needsLook({ ready, pausedAt, holds, breakers, unserved, oldestMs }: QueueLine): boolean {
+  const stopped = pausedAt !== null || holds.length > 0 || breakers.length > 0 || (oldestMs ?? 0) > lateMs;
+  return unserved.length > 0 || (ready.count > 0 && stopped);
+}
+
+function work({ ready, running }: QueueLine): number {
+  return ready.count + running;
+}
+
 function QueuePanel({ now }: { now: OverviewJson }) {
+  const first = now.queues.filter(needsLook);
+  const others = now.queues.filter((queue) => !needsLook(queue)).toSorted((a, b) => work(b) - work(a));
+  const busy = others.filter((queue) => work(queue) > 0);
+  // Where all are idle there is nothing better to show.
+  const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
   return (
     <Panel
-      title="Busiest queues"
+      title={first.length > 0 ? t("Queues that need a look") : t("Busiest queues")}
       tools={
         <a class="link small" href={href("/queues")}>
-          All {number(now.queueCount)}
+          {t("All {queueCount}", { queueCount: number(now.queueCount) })}
         </a>
       }
     >
-      {now.queues.length === 0 ? (
-        <Empty icon="queues" title="No job yet">
-          <p>Enqueue one, and this page shows it within a second.</p>
-          <pre class="code">{`import { open } from "holdfast";\n\nconst hf = await open();\nawait hf.enqueue("send-mail", { to: "a@example.org" });`}</pre>
-        </Empty>
-      ) : (
-        <Table
-          rows={now.queues.slice(0, 8)}
-          rowKey={({ name }) => name}
-          columns={[
-            {
-              head: "Queue",
-              cell: (queue) => (
-                <>
-                  <a class="main-link" href={href(`/queues/${queue.name}`)}>
-                    {queue.name}
-                  </a>{" "}
-                  {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
-                  {queue.drainingAt !== null && <span class="tag warn">draining</span>}{" "}
-                  {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
-                  {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
-                  {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
-                </>
-              ),
-            },
-            { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
-            {
-              head: "Oldest",
-              num: true,
-              class: "muted nowrap",
-              cell: ({ oldestMs }) => duration(oldestMs),
-            },
-            {
-              head: "Running",
-              num: true,
-              class: "nowrap",
-              cell: ({ running, slots }) => (
-                <>
-                  {running} <Gauge used={running} of={slots} label="Slots" />
-                </>
-              ),
-            },
-          ]}
-        />
-      )}
+      <Table
+        rows={shown}
+        rowKey={({ name }) => name}
+        columns={[
+          {
+            head: t("Queue"),
+            cell: (queue) => (
+              <>
+                <a class="main-link" href={href(`/queues/${queue.name}`)}>
+                  {queue.name}
+                </a>{" "}
+                {queue.pausedAt !== null && <span class="tag warn">{t("paused")}</span>}{" "}
+                {queue.drainingAt !== null && <span class="tag warn">{t("draining")}</span>}{" "}
+                {queue.holds.length > 0 && <span class="tag warn">{t("held")}</span>}{" "}
+                {queue.breakers.length > 0 && <span class="tag bad">{t("breaker open")}</span>}{" "}
+                {queue.unserved.length > 0 && <span class="tag bad">{t("no worker")}</span>}
+              </>
+            ),
+          },
+          { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
+          {
+            head: t("Oldest"),
+            num: true,
+            class: "muted nowrap",
+            cell: ({ oldestMs }) => duration(oldestMs),
+          },
+          {
+            head: t("Running"),
+            num: true,
+            class: "nowrap",
+            cell: ({ running, slots }) => (
+              <>
+                {running} <Gauge used={running} of={slots} label={t("Slots")} />
+              </>
+            ),
+          },
+        ]}
+      />
     </Panel>
   );
 }
 
 function FailurePanel() {
   const query = useQuery("overview-errors", (signal) => get<ErrorGroups>("/errors", {}, signal), {
-    live: true,
+    topic: "errors",
   });
   return (
-    <section class="panel" aria-label="Top failures">
+    <section class="panel" aria-label={t("Top failures")}>
       <header>
-        <h2>Top failures</h2>
+        <h2>{t("Top failures")}</h2>
         <span class="spring" />
         <a class="link small" href={href("/errors")}>
-          All
+          {t("All")}
         </a>
       </header>
       <Loaded query={query}>
@@ -265,19 +319,19 @@ function FailurePanel() {
           // A cause whose jobs are gone is told on the page of failures, not here.
           const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
           return groups.length === 0 ? (
-            <Empty icon="check" title="Nothing has failed">
-              <p>Dead and retrying jobs are grouped here by what they failed of.</p>
+            <Empty icon="check" title={t("Nothing has failed")}>
+              <p>{t("Dead and retrying jobs are grouped here by what they failed of.")}</p>
             </Empty>
           ) : (
             <table class="fixed">
               <thead>
                 <tr>
-                  <th scope="col">Error</th>
+                  <th scope="col">{t("Error")}</th>
                   <th scope="col" class="num" style={{ width: "84px" }}>
-                    Jobs
+                    {t("Jobs")}
                   </th>
                   <th scope="col" class="num" style={{ width: "96px" }}>
-                    Last
+                    {t("Last")}
                   </th>
                 </tr>
               </thead>
@@ -290,7 +344,7 @@ function FailurePanel() {
                         style={{ display: "block" }}
                         href={href(`/errors/${group.group}`)}
                       >
-                        {group.message ?? "(hidden)"}
+                        {group.message ?? t("(hidden)")}
                       </a>
                       <span class="sub clip">{group.name}</span>
                     </td>

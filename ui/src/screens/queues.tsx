@@ -1,82 +1,58 @@
-// Queues, and one queue: what is in it, what keeps it from being claimed from, and its settings.
-import type { QueueDetail, QueueLine, QueueTrends } from "../../../src/dashboard/contract.ts";
-import { Act, Do, Field, openForm } from "../actions.tsx";
-import { ApiFailure, get, seg, send } from "../api.ts";
+// Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue.tsx.
+import type { QueueLine, QueueTrends } from "../../../src/dashboard/contract.ts";
+import { get } from "../api.ts";
 import { Bars } from "../bars.tsx";
-import { startBulk } from "../bulk.tsx";
-import { clockTime, duration, instant, number, plural, rate, rateOf } from "../format.ts";
+import { clockTime, duration, number, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
-import { Count, Empty, Gauge, Head, Loaded, now, State } from "../parts.tsx";
-import { groupedQueues, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
+import { Count, Gauge, Head, State } from "../parts.tsx";
+import { MoreButton, PauseButtons } from "../queue-actions.tsx";
+import { groupedQueues, notesOf, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
 import { href } from "../router.ts";
 import { grouping, keptList } from "../settings.ts";
-import { actionsColumn, type Column, Facts, Listing, Panel, Table, Tile } from "../table.tsx";
-import { Trends } from "../trends.tsx";
+import { actionsColumn, arrange, type Column, Listing } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
-interface Pausable {
-  queue: Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
-  again: () => void;
-  large?: boolean;
-}
-
-/** One that drains can go on, or be paused at once. */
-function PauseButtons({ queue, again, large = false }: Pausable) {
-  const { name, pausedAt, drainingAt } = queue;
-  const button = (verb: "Pause" | "Resume", icon: "pause" | "play") => (
-    <Do
-      verb={verb}
-      on={name}
-      needs="queues:pause"
-      icon={icon}
-      large={large}
-      // In a row there is no room for three words.
-      bare={!large}
-      run={() => send("POST", `/queues/${seg(name)}/${verb.toLowerCase()}`)}
-      done={`${name} is ${verb.toLowerCase()}d.`}
-      then={again}
-    />
-  );
-  return (
-    <>
-      {pausedAt === null && drainingAt === null && <DrainButton queue={queue} again={again} large={large} />}
-      {(pausedAt !== null || drainingAt !== null) && button("Resume", "play")}
-      {pausedAt === null && button("Pause", "pause")}
-    </>
-  );
-}
-
-function DrainButton({ queue: { name }, again, large = false }: Pausable) {
-  return (
-    <Do
-      verb="Drain"
-      on={name}
-      needs="queues:pause"
-      icon="drain"
-      large={large}
-      quiet={!large}
-      bare={!large}
-      title="Finish what is there, then pause"
-      ask={
-        <p>
-          It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is
-          due later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and
-          what comes in meanwhile still runs. Resume ends it.
-        </p>
-      }
-      run={() => send("POST", `/queues/${seg(name)}/drain`)}
-      done={`${name} is draining.`}
-      then={again}
-    />
-  );
-}
-
 const waitingColumn: Column<QueueRow> = {
-  head: "Waiting",
+  head: t("Waiting"),
+  by: ({ queue }) => queue.waiting,
   num: true,
   from: "wide",
   cell: ({ queue }) => <Count of={queue.waiting} />,
 };
+
+/** How much of its rate a queue has used in the window that ends now. */
+const rateColumn: Column<QueueRow> = {
+  head: t("Rate used"),
+  by: ({ queue }) => (queue.rate === null ? null : queue.rate.used / queue.rate.limit),
+  num: true,
+  from: "wide",
+  class: "nowrap",
+  title: ({ queue }) => (queue.rate === null ? "" : t("at most {rate}", { rate: rate(queue.rate) })),
+  cell: ({ queue: { rate: known } }) =>
+    known === null ? (
+      <span class="muted">—</span>
+    ) : (
+      <>
+        {number(known.used)} <Gauge used={known.used} of={known.limit} label={t("Rate")} />
+      </>
+    ),
+};
+
+/** Against the limit over the cluster where there is one, else against the slots of its workers. */
+function Running({ queue: { running, slots, concurrency } }: { queue: QueueLine }) {
+  return (
+    <>
+      {number(running)}
+      {concurrency !== null && <span class="muted"> / {number(concurrency)}</span>}{" "}
+      <Gauge
+        used={running}
+        of={concurrency ?? slots}
+        label={concurrency === null ? t("Slots") : t("Concurrency")}
+      />
+    </>
+  );
+}
 
 /** Groups that are folded, in this browser. */
 const folded = keptList("folded-queues", (value): value is string => typeof value === "string");
@@ -90,17 +66,104 @@ const trendMinutes = 30;
 
 export function Queues() {
   const query = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal), {
-    live: true,
+    topic: "queues",
   });
-  // A minute changes by the minute: it need not be asked for with every change.
-  const tick = Math.floor(now.value / 15_000);
-  const trends = useQuery(`trends ${tick}`, (signal) =>
-    get<QueueTrends>("/series/queues", { minutes: trendMinutes }, signal),
+  const trends = useQuery(
+    "trends",
+    (signal) => get<QueueTrends>("/series/queues", { minutes: trendMinutes }, signal),
+    { topic: "trends" },
   );
   const groups = query.data === null ? 0 : prefixesOf(query.data.queues).size;
+  const columns: Column<QueueRow>[] = [
+    {
+      head: t("Queue"),
+      by: ({ queue }) => queue.name,
+      class: "nowrap",
+      cell: ({ queue: { name }, group }) =>
+        group === null ? (
+          <a class="main-link" href={href(`/queues/${name}`)}>
+            {name}
+          </a>
+        ) : (
+          <button type="button" class="fold" aria-expanded={group.open} onClick={() => fold(group.prefix)}>
+            <Icon name="next" size={13} />
+            <b>{group.prefix}*</b>
+            <span class="muted small">
+              {t("{count, plural, one {# queue} other {# queues}}", { count: group.count })}
+            </span>
+          </button>
+        ),
+    },
+    {
+      head: t("State"),
+      by: ({ queue }) => notesOf([queue]),
+      cell: ({ queue, group }) => (group === null ? <QueueState queue={queue} /> : group.notes),
+    },
+    {
+      head: t("Ready"),
+      by: ({ queue }) => queue.ready,
+      num: true,
+      cell: ({ queue }) => <Count of={queue.ready} />,
+    },
+    {
+      head: t("Oldest"),
+      by: ({ queue }) => queue.oldestMs,
+      num: true,
+      from: "medium",
+      class: "muted nowrap",
+      cell: ({ queue }) => duration(queue.oldestMs),
+    },
+    {
+      head: t("Running"),
+      by: ({ queue }) => queue.running,
+      num: true,
+      from: "medium",
+      class: "nowrap",
+      cell: ({ queue }) => <Running queue={queue} />,
+    },
+    {
+      head: t("Last {trendMinutes} min", { trendMinutes }),
+      from: "medium",
+      class: "nowrap",
+      cell: ({ members }) => (
+        <span class="trend">
+          <Spark of={members} trends={trends.data} />
+          <FailedShare of={members} trends={trends.data} />
+        </span>
+      ),
+    },
+    {
+      head: t("Scheduled"),
+      by: ({ queue }) => queue.scheduled,
+      num: true,
+      from: "medium",
+      cell: ({ queue }) => <Count of={queue.scheduled} />,
+    },
+    ...(query.data?.queues.some(({ rate: known }) => known !== null) === true ? [rateColumn] : []),
+    ...(query.data?.queues.some(({ waiting: { count, more } }) => count > 0 || more) === true
+      ? [waitingColumn]
+      : []),
+    {
+      head: t("Workers"),
+      by: ({ queue }) => queue.workers,
+      num: true,
+      from: "wide",
+      cell: ({ queue }) => <Count of={queue.workers} />,
+    },
+    actionsColumn(({ queue, group }: QueueRow) =>
+      group === null ? (
+        <>
+          <MoreButton queue={queue} again={query.again} />
+          <span class="medium-only">
+            <PauseButtons queue={queue} again={query.again} />
+          </span>
+        </>
+      ) : null,
+    ),
+  ];
   return (
     <>
-      <Head title="Queues" note="Every queue that has jobs or settings.">
+      <Head title={t("Queues")} note={t("Every queue that has jobs or settings.")}>
         {groups > 0 && (
           <button
             type="button"
@@ -108,132 +171,38 @@ export function Queues() {
             aria-pressed={grouping.value === "on"}
             onClick={() => (grouping.value = grouping.value === "on" ? "off" : "on")}
           >
-            <Icon name="queues" size={14} /> Group by prefix
+            <Icon name="queues" size={14} /> {t("Group by prefix")}
           </button>
         )}
       </Head>
-      <section class="panel" aria-label="Queues">
+      <section class="panel" aria-label={t("Queues")}>
         <Listing
           query={query}
-          rows={({ queues }) =>
-            grouping.value === "on" ? groupedQueues(queues, folded.value) : queues.map(queueRow)
-          }
+          rows={({ queues }) => {
+            const rows = arrange(queues.map(queueRow), columns, "sort");
+            // A group stands where its first queue stands.
+            return grouping.value === "on"
+              ? groupedQueues(
+                  rows.map(({ queue }) => queue),
+                  folded.value,
+                )
+              : rows;
+          }}
           rowKey={({ key }: QueueRow) => key}
           row={({ group, within }) => ({
             class: group !== null ? "group-row" : within ? "in-group" : "",
           })}
           empty={{
             icon: "queues",
-            title: "No queue yet",
-            text: <p>A queue needs no creation: it is here as soon as a job or a setting names it.</p>,
+            title: t("No queue yet"),
+            text: <p>{t("A queue needs no creation: it is here as soon as a job or a setting names it.")}</p>,
           }}
-          columns={[
-            {
-              head: "Queue",
-              class: "nowrap",
-              cell: ({ queue: { name }, group }) =>
-                group === null ? (
-                  <a class="main-link" href={href(`/queues/${name}`)}>
-                    {name}
-                  </a>
-                ) : (
-                  <button
-                    type="button"
-                    class="fold"
-                    aria-expanded={group.open}
-                    onClick={() => fold(group.prefix)}
-                  >
-                    <Icon name="next" size={13} />
-                    <b>{group.prefix}*</b>
-                    <span class="muted small">{plural(group.count, "queue")}</span>
-                  </button>
-                ),
-            },
-            {
-              head: "State",
-              cell: ({ queue, group }) => (group === null ? <QueueState queue={queue} /> : group.notes),
-            },
-            { head: "Ready", num: true, cell: ({ queue }) => <Count of={queue.ready} /> },
-            {
-              head: "Oldest",
-              num: true,
-              from: "medium",
-              class: "muted nowrap",
-              cell: ({ queue }) => duration(queue.oldestMs),
-            },
-            {
-              head: "Running",
-              num: true,
-              from: "medium",
-              class: "nowrap",
-              cell: ({ queue: { running, slots } }) => (
-                <>
-                  {number(running)} <Gauge used={running} of={slots} label="Slots" />
-                </>
-              ),
-            },
-            {
-              head: `Last ${trendMinutes} min`,
-              from: "medium",
-              class: "nowrap",
-              cell: ({ members }) => (
-                <span class="trend">
-                  <Spark of={members} trends={trends.data} />
-                  <FailedShare of={members} trends={trends.data} />
-                </span>
-              ),
-            },
-            {
-              head: "Scheduled",
-              num: true,
-              from: "medium",
-              cell: ({ queue }) => <Count of={queue.scheduled} />,
-            },
-            ...(query.data?.queues.some(({ waiting: { count, more } }) => count > 0 || more) === true
-              ? [waitingColumn]
-              : []),
-            { head: "Workers", num: true, from: "wide", cell: ({ queue }) => <Count of={queue.workers} /> },
-            actionsColumn(({ queue, group }: QueueRow) =>
-              group === null ? (
-                <>
-                  <PurgeButton queue={queue} again={query.again} />
-                  <PauseButtons queue={queue} again={query.again} />
-                </>
-              ) : null,
-            ),
-          ]}
+          columns={columns}
+          sort="sort"
+          arranged
         />
       </section>
     </>
-  );
-}
-
-function PurgeButton({
-  queue,
-  again,
-  large = false,
-}: {
-  queue: QueueLine;
-  again: () => void;
-  large?: boolean;
-}) {
-  const some = [queue.ready, queue.scheduled, queue.waiting].some(({ count, more }) => count > 0 || more);
-  if (!some) return null;
-  return (
-    <Act
-      verb="Purge"
-      on={queue.name}
-      needs="jobs:delete"
-      danger
-      large={large}
-      quiet={!large}
-      bare={!large}
-      icon="trash"
-      title="Delete what has not started"
-      press={() =>
-        startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again)
-      }
-    />
   );
 }
 
@@ -256,7 +225,7 @@ function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | nu
     <Bars
       of={all}
       bad={sums.failed}
-      label="Attempts that ended, by the minute"
+      label={t("Attempts that ended, by the minute")}
       height={20}
       looks="spark"
       name={(i) => clockTime(trends.from + i * trends.stepMs)}
@@ -277,9 +246,9 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
   return (
     <span
       class={`small ${percent >= 5 ? "bad-text" : "muted"}`}
-      title={`${number(failed)} of ${number(all)} attempts failed`}
+      title={t("{failed} of {all} attempts failed", { failed: number(failed), all: number(all) })}
     >
-      {text} failed
+      {t("{text} failed", { text })}
     </span>
   );
 }
@@ -296,216 +265,17 @@ function QueueState({ queue }: { queue: QueueLine }) {
 }
 
 function Openness({ queue }: { queue: QueueLine }) {
-  if (queue.holds.length > 0) return <span class="tag warn">held by {queue.holds.join(", ")}</span>;
-  if (queue.breakers.length > 0) return <span class="tag bad">breaker open</span>;
-  if (queue.coolUntil !== null) return <span class="tag warn">cooling down</span>;
+  if (queue.holds.length > 0)
+    return <span class="tag warn">{t("held by {holds}", { holds: queue.holds.join(", ") })}</span>;
+  if (queue.breakers.length > 0) return <span class="tag bad">{t("breaker open")}</span>;
+  if (queue.coolUntil !== null) return <span class="tag warn">{t("cooling down")}</span>;
+  if (queue.workers === 0 && queue.quiet > 0)
+    return <span class={queue.unserved.length > 0 ? "tag bad" : "tag warn"}>{t("workers quiet")}</span>;
   if (queue.unserved.length > 0)
-    return <span class="tag bad">no worker for {queue.unserved.slice(0, 2).join(", ")}</span>;
-  return <span class="muted">{queue.workers === 0 ? "no worker" : "open"}</span>;
-}
-
-export function QueueScreen({ name }: { name: string }) {
-  const query = useQuery(`queue ${name}`, (signal) => get<QueueDetail>(`/queues/${seg(name)}`, {}, signal), {
-    live: true,
-  });
-  if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
-      <section class="panel">
-        <Empty icon="queues" title="No such queue">
-          <p>No job and no setting names it.</p>
-          <a class="button" href={href("/queues")}>
-            All queues
-          </a>
-        </Empty>
-      </section>
+      <span class="tag bad">
+        {t("no worker for {unserved}", { unserved: queue.unserved.slice(0, 2).join(", ") })}
+      </span>
     );
-  return <Loaded query={query}>{(queue) => <Detail queue={queue} again={query.again} />}</Loaded>;
-}
-
-function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
-  return (
-    <>
-      <Head title={queue.name}>
-        <a class="button" href={href(`/jobs?queue=${queue.name}`)}>
-          <Icon name="jobs" size={14} /> Jobs
-        </a>
-        <Act
-          verb="Retry dead"
-          on=""
-          needs="jobs:retry"
-          icon="retry"
-          large
-          press={() => startBulk("retry", { state: ["dead"], queue: [queue.name] }, again)}
-        />
-        <Act
-          verb="Settings"
-          on=""
-          needs="queues:set"
-          icon="gear"
-          large
-          press={() => settingsForm(queue, again)}
-        />
-        <PurgeButton queue={queue} again={again} large />
-        <PauseButtons queue={queue} again={again} large />
-      </Head>
-      {queue.obstacles.length > 0 && (
-        <div class={`banner ${queue.ready.count > 0 ? "" : "info"}`} role="status">
-          <Icon name="dead" />
-          <span>{queue.obstacles.join(" ")}</span>
-        </div>
-      )}
-      <div class="tiles">
-        <Tile
-          name="Ready"
-          value={<Count of={queue.ready} quiet={false} />}
-          note={`oldest ${duration(queue.oldestMs)}`}
-        />
-        <Tile name="Running" value={number(queue.running)} note={`of ${plural(queue.slots, "slot")}`} />
-        <Tile name="Scheduled" value={<Count of={queue.scheduled} quiet={false} />} note="due later" />
-        <Tile name="Waiting" value={<Count of={queue.waiting} quiet={false} />} note="for jobs or signals" />
-        <Tile name="Workers" value={number(queue.workers)} note="serve it" />
-        <Tile name="State" {...stateOf(queue)} />
-      </div>
-      <Trends queue={queue.name} />
-      <div class="grid aside">
-        <Panel title="Kinds">
-          {queue.kinds.length === 0 ? (
-            <Empty icon="jobs" title="No live job is here">
-              <p>Kinds are listed while they have jobs that have not ended.</p>
-            </Empty>
-          ) : (
-            <Table rows={queue.kinds} rowKey={({ name }) => name} columns={kindColumns(queue.name)} />
-          )}
-        </Panel>
-        <div class="stack">
-          <Panel title="Settings" note="over the whole cluster">
-            <Facts of={settingsOf(queue)} />
-          </Panel>
-          <Panel title="Workers of this queue">
-            {queue.workersHere.length === 0 ? (
-              <Empty icon="workers" title="No live worker serves it">
-                <p>Its jobs are safe, and wait for one.</p>
-              </Empty>
-            ) : (
-              <Facts of={queue.workersHere.map(({ name, slots }) => [name, plural(slots, "slot")])} />
-            )}
-          </Panel>
-        </div>
-      </div>
-    </>
-  );
-}
-
-function stateOf(queue: QueueDetail): { value: string; note: string } {
-  const { pausedAt, drainingAt, holds, breakers, coolUntil } = queue;
-  if (pausedAt !== null) return { value: "Paused", note: `since ${instant(pausedAt)}` };
-  if (drainingAt !== null) return { value: "Draining", note: `since ${instant(drainingAt)}` };
-  if (holds.length > 0) return { value: "Held", note: `by ${holds.join(", ")}` };
-  if (breakers.length > 0) return { value: "Broken", note: `breaker ${breakers.join(", ")}` };
-  if (coolUntil !== null) return { value: "Cooling", note: `until ${instant(coolUntil)}` };
-  return { value: "Open", note: "may be claimed from" };
-}
-
-function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
-  return [
-    {
-      head: "Name",
-      cell: (kind) => (
-        <>
-          <a class="main-link" href={href(`/jobs?queue=${queue}&name=${kind.name}`)}>
-            {kind.name}
-          </a>{" "}
-          {!kind.served && <span class={`tag ${kind.ready.count > 0 ? "bad" : ""}`}>no worker</span>}
-        </>
-      ),
-    },
-    { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
-    { head: "Running", num: true, cell: ({ running }) => <Count of={running} /> },
-    { head: "Scheduled", num: true, cell: ({ scheduled }) => <Count of={scheduled} /> },
-    { head: "Oldest", num: true, class: "muted nowrap", cell: ({ oldestMs }) => duration(oldestMs) },
-  ];
-}
-
-function settingsOf({ settings }: QueueDetail): [string, string | number][] {
-  const { cooldown, retention } = settings;
-  return [
-    ["Slots of each worker", settings.slots ?? "as started"],
-    ["Concurrency", settings.concurrency ?? "unlimited"],
-    ["Rate", settings.rate === null ? "unlimited" : rate(settings.rate)],
-    ["Done kept", kept(retention?.doneMs)],
-    ["Dead kept", kept(retention?.deadMs)],
-    ["Cool-down", cooldown === null ? "off" : `${duration(cooldown.baseMs)} to ${duration(cooldown.maxMs)}`],
-  ];
-}
-
-function kept(ms: number | undefined): string {
-  if (ms === undefined) return "default";
-  return ms === 0 ? "for ever" : duration(ms);
-}
-
-function settingsForm(queue: QueueDetail, again: () => void): void {
-  const { slots, concurrency, rate: known, retention } = queue.settings;
-  const seconds = (ms: number | undefined): string =>
-    ms === undefined ? "" : ms === 0 ? "0" : `${ms / 1_000}s`;
-  openForm({
-    title: `Settings of ${queue.name}`,
-    verb: "Save",
-    then: again,
-    body: (
-      <>
-        <p class="muted">Empty is the default. They take effect in every process within seconds.</p>
-        <div class="grid two">
-          <Field
-            label="Slots of each worker"
-            name="slots"
-            inputMode="numeric"
-            defaultValue={slots ?? ""}
-            placeholder="as started"
-          />
-          <Field
-            label="Concurrency over the cluster"
-            name="concurrency"
-            inputMode="numeric"
-            defaultValue={concurrency ?? ""}
-            placeholder="unlimited"
-          />
-          <Field
-            label="Rate"
-            name="rate"
-            defaultValue={known === null ? "" : `${known.limit} per ${known.perMs / 1_000}s`}
-            placeholder="100 per 1m"
-          />
-          <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />
-          <Field
-            label="Keep done jobs"
-            name="done"
-            defaultValue={seconds(retention?.doneMs)}
-            placeholder="7d"
-          />
-          <Field
-            label="Keep dead jobs"
-            name="dead"
-            defaultValue={seconds(retention?.deadMs)}
-            placeholder="30d"
-          />
-        </div>
-      </>
-    ),
-    run: async (fields) => {
-      const done = fields.text("done");
-      const dead = fields.text("dead");
-      const delay = fields.text("for");
-      await send("PATCH", `/queues/${seg(queue.name)}`, {
-        ...(delay === undefined ? {} : { for: delay }),
-        slots: fields.number("slots") ?? null,
-        concurrency: fields.number("concurrency") ?? null,
-        rate: rateOf(fields.text("rate")),
-        retention:
-          done === undefined && dead === undefined
-            ? null
-            : { ...(done === undefined ? {} : { done }), ...(dead === undefined ? {} : { dead }) },
-      });
-      return "The settings hold in every process.";
-    },
-  });
+  return <span class="muted">{queue.workers === 0 ? t("no worker") : t("open")}</span>;
 }

@@ -1,27 +1,37 @@
 // Workflow runs: jobs that remember steps, what each is at, what it waits for and how far it is.
 import { useSignal } from "@preact/signals";
-import type { RunList } from "../../../src/dashboard/contract.ts";
+import type { KindList, RunList } from "../../../src/dashboard/contract.ts";
 import { get, seg } from "../api.ts";
 import { duration, instant, number, shortId } from "../format.ts";
 import { Ago, Head, JobLink, JobStateOf, now } from "../parts.tsx";
+import { rich } from "../rich.ts";
 import { href, params, setParams } from "../router.ts";
 import { type Column, Listing, Pager } from "../table.tsx";
+import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
 type Run = RunList["runs"][number];
 
 const live = "running,ready,scheduled,waiting";
 const views = [
-  { name: "Under way", view: null, asked: { state: live } },
-  { name: "Retrying", view: "retrying", asked: { state: live, retrying: "true" } },
-  { name: "At one step for over 5 min", view: "slow", asked: { state: live, at: "300000" } },
-  { name: "Ended", view: "ended", asked: { state: "done,dead,cancelled" } },
-  { name: "All", view: "all", asked: {} },
+  { name: t("Under way"), view: null, asked: { state: live } },
+  { name: t("Retrying"), view: "retrying", asked: { state: live, retrying: "true" } },
+  { name: t("Stuck"), view: "slow", asked: { state: live } },
+  { name: t("Ended"), view: "ended", asked: { state: "done,dead,cancelled" } },
+  { name: t("All"), view: "all", asked: {} },
+] as const;
+
+/** How long at one step is stuck. A sleep that is not over does not count, nor the pause before a next try. */
+const limits = [
+  { words: t("over 5 min"), of: "5m", ms: 300_000 },
+  { words: t("over 15 min"), of: "15m", ms: 900_000 },
+  { words: t("over 1 h"), of: "1h", ms: 3_600_000 },
+  { words: t("over 1 day"), of: "1d", ms: 86_400_000 },
 ] as const;
 
 const columns: Column<Run>[] = [
   {
-    head: "Workflow",
+    head: t("Workflow"),
     cell: ({ id, name, queue }) => (
       <>
         <JobLink id={id}>{name}</JobLink>
@@ -31,30 +41,39 @@ const columns: Column<Run>[] = [
       </>
     ),
   },
-  { head: "State", cell: (run) => <JobStateOf job={run} /> },
-  { head: "At", cell: (run) => <Where run={run} /> },
+  { head: t("State"), cell: (run) => <JobStateOf job={run} /> },
+  { head: t("At"), cell: (run) => <Where run={run} /> },
   {
-    head: "Steps",
+    head: t("Steps"),
     num: true,
     class: "nowrap",
     cell: ({ done, known }) => (
       <>
-        {number(done)} of {number(known)}{" "}
-        <span class="gauge" role="img" aria-label={`Steps: ${done} of ${known} that are known`}>
-          <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
-        </span>
+        {rich("{done} of {known} {span}", {
+          done: number(done),
+          known: number(known),
+          span: (
+            <span
+              class="gauge"
+              role="img"
+              aria-label={t("Steps: {done} of {known} that are known", { done, known })}
+            >
+              <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
+            </span>
+          ),
+        })}
       </>
     ),
   },
   {
-    head: "Started",
+    head: t("Started"),
     num: true,
     from: "medium",
     class: "muted",
     cell: ({ createdAt }) => <Ago at={createdAt} />,
   },
   {
-    head: "Took",
+    head: t("Took"),
     num: true,
     from: "medium",
     class: "muted nowrap",
@@ -65,29 +84,27 @@ const columns: Column<Run>[] = [
 export function Runs() {
   const chosen = views.find(({ view }) => view === params.value.get("view")) ?? views[0];
   const name = params.value.get("name");
+  const limit = limits.find(({ of }) => of === params.value.get("for")) ?? limits[0];
+  const asked = chosen.view === "slow" ? { ...chosen.asked, at: String(limit.ms) } : chosen.asked;
   const cursor = useSignal<string | null>(null);
   const query = useQuery(
-    `runs ${chosen.name} ${name} ${cursor.value}`,
-    (signal) => get<RunList>("/runs", { ...chosen.asked, name, limit: 50, cursor: cursor.value }, signal),
-    { live: true },
+    `runs ${chosen.name} ${limit.of} ${name} ${cursor.value}`,
+    (signal) => get<RunList>("/runs", { ...asked, name, limit: 50, cursor: cursor.value }, signal),
+    { sign: t("runs") },
   );
   const link = (view: string | null): string => {
-    const asked = new URLSearchParams({
+    const kept = new URLSearchParams({
       ...(view === null ? {} : { view }),
       ...(name === null ? {} : { name }),
     });
-    return href(`/workflows${asked.size === 0 ? "" : `?${asked}`}`);
+    return href(`/workflows${kept.size === 0 ? "" : `?${kept}`}`);
   };
   return (
     <>
-      <Head title="Workflows" note="Runs: jobs that remember steps, the newest first.">
-        {name !== null && (
-          <button type="button" class="button small" onClick={() => setParams({ name: null })}>
-            {name} only: show all
-          </button>
-        )}
+      <Head title={t("Workflows")} note={t("Runs: jobs that remember steps, the newest first.")}>
+        <Names name={name} change={() => (cursor.value = null)} />
       </Head>
-      <nav class="tabs" aria-label="Views">
+      <nav class="tabs" aria-label={t("Views")}>
         {views.map(({ name: words, view }) => (
           <a
             key={words}
@@ -99,17 +116,41 @@ export function Runs() {
           </a>
         ))}
       </nav>
-      <section class="panel" aria-label="Runs">
+      {chosen.view === "slow" && (
+        <div class="row tight">
+          <label class="row tight small">
+            {t("At one step for")}{" "}
+            <select
+              class="input"
+              value={limit.of}
+              onChange={(event) => {
+                cursor.value = null;
+                setParams({ for: event.currentTarget.value === "5m" ? null : event.currentTarget.value });
+              }}
+            >
+              {limits.map(({ words, of }) => (
+                <option key={of} value={of}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          </label>
+          <span class="muted small">{t("Sleeps that are not over do not count.")}</span>
+        </div>
+      )}
+      <section class="panel" aria-label={t("Runs")}>
         <Listing
           query={query}
           rows={({ runs }) => runs}
           rowKey={({ id }: Run) => id}
           empty={{
             icon: "step",
-            title: chosen.view === "all" ? "No run yet" : "No such run",
+            title: chosen.view === "all" ? t("No run yet") : t("No such run"),
             text: (
               <>
-                <p>A job that remembers a step is a run: after a crash it goes on behind its last one.</p>
+                <p>
+                  {t("A job that remembers a step is a run: after a crash it goes on behind its last one.")}
+                </p>
                 <pre class="code">{`const paid = await ctx.step("charge", () => charge(order));\nawait ctx.sleep("cool off", "1d");`}</pre>
               </>
             ),
@@ -117,7 +158,7 @@ export function Runs() {
           columns={columns}
           foot={({ cursor: next, cut }) => (
             <Pager cursor={cursor} next={next}>
-              {cut && <span>The newest runs were looked through; there may be more.</span>}
+              {cut && <span>{t("The newest runs were looked through; there may be more.")}</span>}
             </Pager>
           )}
         />
@@ -126,21 +167,48 @@ export function Runs() {
   );
 }
 
+/** Which workflow: the kinds that are known, of which some have no steps. */
+function Names({ name, change }: { name: string | null; change: () => void }) {
+  const { data } = useQuery("kinds", (signal) => get<KindList>("/kinds", {}, signal));
+  const known = data?.kinds.map((kind) => kind.name) ?? [];
+  const names = name === null || known.includes(name) ? known : [name, ...known];
+  return (
+    <select
+      class="input"
+      aria-label={t("Workflow")}
+      value={name ?? ""}
+      onChange={(event) => {
+        change();
+        setParams({ name: event.currentTarget.value === "" ? null : event.currentTarget.value });
+      }}
+    >
+      <option value="">{t("All workflows")}</option>
+      {names.map((one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 /** The step, and what it waits for. */
 function Where({ run: { at, retrying } }: { run: Run }) {
-  if (at === null) return <span class="muted">{retrying ? "waits for its next attempt" : "—"}</span>;
+  if (at === null) return <span class="muted">{retrying ? t("waits for its next attempt") : "—"}</span>;
   const waits = {
-    sleep: "sleeps",
-    signal: "waits for a signal",
-    call: "waits for a job",
+    sleep: t("sleeps"),
+    signal: t("waits for a signal"),
+    call: t("waits for a job"),
   } as Readonly<Record<string, string>>;
   return (
     <>
       <b>{at.name}</b>
       <span class="sub">
-        {waits[at.kind] ?? (retrying ? "is tried again" : "runs")},{" "}
-        {duration(Math.max(0, now.value - at.since))} by now
-        {at.until !== null && <> · until {instant(at.until)}</>}
+        {t("{what}, {time} by now", {
+          what: waits[at.kind] ?? (retrying ? t("is tried again") : t("runs")),
+          time: duration(Math.max(0, now.value - at.since)),
+        })}
+        {at.until !== null && ` · ${t("until {when}", { when: instant(at.until) })}`}
         {at.jobId !== null && (
           <>
             {" · "}

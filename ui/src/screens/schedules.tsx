@@ -1,4 +1,5 @@
 // Schedules: what fires when, and changes by hand that outlive restarts.
+import { stateWord } from "../state-words.ts";
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type {
@@ -6,71 +7,93 @@ import type {
   Calendar,
   ScheduleLine,
   ScheduleRuns,
+  TimingPreview,
 } from "../../../src/dashboard/contract.ts";
-import { Act, Choice, Do, Field, openForm } from "../actions.tsx";
+import { Act, Do } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
-import { duration, instant, number, plural } from "../format.ts";
-import { Ago, Head, JobLink, Loaded, now, showDialog, State, toast } from "../parts.tsx";
+import { duration, instant, number, clockTime } from "../format.ts";
+import { Ago, beat, Head, JobLink, Loaded, showDialog, State, toast } from "../parts.tsx";
+import { rich } from "../rich.ts";
 import { go, href } from "../router.ts";
+import { editSchedule, Slots } from "../schedule-edit.tsx";
 import { clock } from "../settings.ts";
 import { actionsColumn, type Column, Listing, Panel } from "../table.tsx";
-import { useQuery } from "../use-query.ts";
+import { t } from "../text.ts";
+import { type Query, useQuery } from "../use-query.ts";
+
+export function useSchedules(): Query<{ schedules: ScheduleLine[] }> {
+  return useQuery("schedules", (signal) => get("/schedules", {}, signal), { topic: "schedules" });
+}
 
 export function Schedules() {
-  const query = useQuery(
-    "schedules",
-    (signal) => get<{ schedules: ScheduleLine[] }>("/schedules", {}, signal),
-    { live: true },
-  );
-  // Not with every change: what a strip shows moves by the slot.
-  const runs = useQuery(`schedule runs ${Math.floor(now.value / 15_000)}`, (signal) =>
-    get<ScheduleRuns>("/schedules/runs", {}, signal),
-  );
+  const query = useSchedules();
+  const runs = useQuery("schedule runs", (signal) => get<ScheduleRuns>("/schedules/runs", {}, signal), {
+    topic: "schedule-runs",
+  });
   return (
     <>
-      <Head title="Schedules" note="Each makes one job for each of its slots, over all processes." />
+      <Head
+        title={t("Schedules")}
+        note={t("Each makes one job for each of its slots, over all processes.")}
+      />
       {(query.data?.schedules.length ?? 0) > 0 && <HeatMap />}
-      <section class="panel" aria-label="Schedules">
+      <section class="panel" aria-label={t("Schedules")}>
         <Listing
           query={query}
           rows={({ schedules }) => schedules}
           rowKey={({ name }: ScheduleLine) => name}
           empty={{
             icon: "calendar",
-            title: "No schedule",
+            title: t("No schedule"),
             text: (
               <>
-                <p>Define one, and give it to a worker:</p>
+                <p>{t("Define one, and give it to a worker:")}</p>
                 <pre class="code">{`const nightly = defineSchedule({ name: "nightly",\n  cron: "0 3 * * *", timezone: "Europe/Berlin", job: report });\n\nhf.work([report], { schedules: [nightly] });`}</pre>
               </>
             ),
           }}
           columns={columnsOf(query.again, runs.data?.runs ?? {})}
+          sort="sort"
         />
       </section>
     </>
   );
 }
 
+/** What becomes of a slot whose earlier job has not ended. */
+export const overlapWords = {
+  allow: t("allowed"),
+  skip: t("the slot is skipped"),
+  queue: "the slot waits",
+} as const;
+
 function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<ScheduleLine>[] {
   return [
-    { head: "Schedule", class: "schedule-name", cell: (schedule) => <Name schedule={schedule} /> },
     {
-      head: "When",
-      cell: ({ cron, everyMs, timezone }) => (
+      head: t("Schedule"),
+      by: ({ name }) => name,
+      class: "schedule-name",
+      cell: (schedule) => <Name schedule={schedule} />,
+    },
+    {
+      head: t("When"),
+      class: "schedule-when",
+      cell: ({ cron, words }) => (
         <>
-          <span class="mono">{cron ?? (everyMs === null ? "—" : `every ${duration(everyMs)}`)}</span>
-          {timezone !== null && <span class="sub">{timezone}</span>}
+          {words}
+          {cron !== null && !words.startsWith(cron) && <span class="sub mono nowrap">{cron}</span>}
         </>
       ),
     },
     {
-      head: "Next",
+      head: t("Next"),
+      by: ({ paused, nextAt }) => (paused ? null : nextAt),
       num: true,
       cell: ({ paused, nextAt }) => (paused ? <span class="muted">—</span> : <Ago at={nextAt} />),
     },
     {
-      head: "Last",
+      head: t("Last"),
+      by: ({ lastAt }) => lastAt,
       num: true,
       from: "medium",
       class: "muted",
@@ -84,12 +107,32 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
         ),
     },
     {
-      head: "Last 20",
+      head: t("Last 20"),
       from: "medium",
       cell: ({ name }) => <Strip name={name} runs={Object.hasOwn(runs, name) ? (runs[name] ?? []) : []} />,
     },
-    { head: "Fired", num: true, from: "wide", cell: ({ fired }) => number(fired) },
-    { head: "Skipped", num: true, from: "wide", class: "muted", cell: ({ skipped }) => number(skipped) },
+    {
+      head: t("Overlap"),
+      by: ({ overlap }) => overlap,
+      from: "wide",
+      class: "muted",
+      title: ({ overlap }) => overlapWords[overlap ?? "allow"],
+      cell: ({ overlap }) => overlap ?? "—",
+    },
+    {
+      head: t("Fired"),
+      by: ({ fired }) => fired,
+      num: true,
+      from: "wide",
+      cell: ({ fired, skipped }) => (
+        <>
+          {number(fired)}
+          {skipped > 0 && (
+            <span class="sub nowrap">{t("{skipped} skipped", { skipped: number(skipped) })}</span>
+          )}
+        </>
+      ),
+    },
     actionsColumn((schedule) => <Actions schedule={schedule} again={again} />),
   ];
 }
@@ -97,20 +140,31 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
 function Name({ schedule }: { schedule: ScheduleLine }) {
   return (
     <>
-      <b>{schedule.name}</b> {schedule.paused && <State state="paused" />}{" "}
+      <a class="main-link" href={href(`/schedules/${schedule.name}`)}>
+        {schedule.name}
+      </a>{" "}
+      {schedule.paused && <State state="paused" />}{" "}
       {schedule.edited.length > 0 && (
-        <span class="tag" title={`by hand: ${schedule.edited.join(", ")}`}>
-          edited
+        <span class="tag" title={t("by hand: {edited}", { edited: schedule.edited.join(", ") })}>
+          {t("edited")}
         </span>
       )}{" "}
-      {schedule.unserved && <span class="tag warn">no worker serves it</span>}
+      {schedule.unserved && <span class="tag warn">{t("no worker serves it")}</span>}{" "}
+      {schedule.obstacles.map((text) => (
+        <span key={text} class="tag warn">
+          {text}
+        </span>
+      ))}
       {schedule.job !== null && (
         <span class="sub">
-          makes{" "}
-          <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
-            {schedule.job}
-          </a>{" "}
-          in {schedule.queue}
+          {rich("makes {job} in {queue}", {
+            job: (
+              <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
+                {schedule.job}
+              </a>
+            ),
+            queue: schedule.queue,
+          })}
         </span>
       )}
       {schedule.error !== null && <span class="tag bad">{schedule.error}</span>}
@@ -118,65 +172,89 @@ function Name({ schedule }: { schedule: ScheduleLine }) {
   );
 }
 
-function Actions({ schedule, again }: { schedule: ScheduleLine; again: () => void }) {
+/** In a row of the list; `large` on the schedule's own screen, where its next runs are in sight. */
+export function Actions({
+  schedule,
+  again,
+  large = false,
+  removed = again,
+}: {
+  schedule: ScheduleLine;
+  again: () => void;
+  large?: boolean;
+  removed?: () => void;
+}) {
   const { name, paused } = schedule;
   const path = `/schedules/${seg(name)}`;
-  const change = { on: name, needs: "schedules:set", then: again } as const;
+  const change = { on: name, needs: "schedules:set", then: again, large } as const;
   return (
     <>
-      <Act
-        verb="Next runs"
-        on={`of ${name}`}
-        needs="view"
-        quiet
-        press={() =>
-          showDialog(`Next runs of ${name}`, (close) => <NextRuns schedule={schedule} close={close} />)
-        }
-      />
+      {!large && (
+        <Act
+          verb={t("Next runs")}
+          on={t("of {name}", { name })}
+          needs="view"
+          quiet
+          press={() =>
+            showDialog(t("Next runs of {name}", { name }), (close) => (
+              <NextRuns schedule={schedule} close={close} />
+            ))
+          }
+        />
+      )}
       <Do
-        verb="Run now"
+        verb={t("Run now")}
+        large={large}
         on={name}
         needs="schedules:trigger"
         run={() => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`))}
-        done="Its job is made."
+        done={t("Its job is made.")}
       />
       <Act
-        verb="Backfill"
+        verb={t("Backfill")}
         on={name}
         needs="schedules:trigger"
-        quiet
-        title="Jobs for slots that passed without one"
+        large={large}
+        quiet={!large}
+        title={t("Jobs for slots that passed without one")}
         press={() =>
-          showDialog(`Backfill ${name}`, (close) => (
+          showDialog(t("Backfill {name}", { name }), (close) => (
             <Backfill schedule={schedule} close={close} again={again} />
           ))
         }
       />
-      <Act verb="Edit" on={name} needs="schedules:set" press={() => edit(schedule, again)} />
+      <Act
+        verb={t("Edit")}
+        on={name}
+        needs="schedules:set"
+        large={large}
+        press={() => editSchedule(schedule, again)}
+      />
       <Do
         {...change}
-        verb={paused ? "Resume" : "Pause"}
+        verb={paused ? t("Resume") : t("Pause")}
         run={() => send("POST", `${path}/${paused ? "resume" : "pause"}`)}
-        done={paused ? "It makes jobs again." : "It makes no more jobs."}
+        done={paused ? t("It makes jobs again.") : t("It makes no more jobs.")}
       />
       {(schedule.edited.length > 0 || schedule.error !== null) && (
         <Do
           {...change}
-          verb="Reset"
-          title="Back to what the code says"
+          verb={t("Reset")}
+          title={t("Back to what the code says")}
           run={() => send("POST", `${path}/reset`)}
-          done="It is as the code says."
+          done={t("It is as the code says.")}
         />
       )}
       <Do
         {...change}
-        verb="Remove"
+        then={removed}
+        verb={t("Remove")}
         danger
         icon="trash"
         bare
-        ask="A worker that defines it brings it back when it starts."
+        ask={t("A worker that defines it brings it back when it starts.")}
         run={() => send("DELETE", path)}
-        done="Removed."
+        done={t("Removed.")}
       />
     </>
   );
@@ -209,7 +287,11 @@ function Backfill({
       } else {
         const made = await send<BackfillAnswer>("POST", path, found.value.range);
         toast(
-          `${plural(made.slots.length, "job")} made.${made.more ? " There are more: do it again." : ""}`,
+          made.more
+            ? t("{slots, plural, one {# job} other {# jobs}} made. There are more: do it again.", {
+                slots: made.slots.length,
+              })
+            : t("{slots, plural, one {# job} other {# jobs}} made.", { slots: made.slots.length }),
           "good",
         );
         close();
@@ -231,7 +313,7 @@ function Backfill({
       }}
     >
       <header>
-        <h2>Backfill {name}</h2>
+        <h2>{t("Backfill {name}", { name })}</h2>
       </header>
       <div class="content">
         {wrong.value !== null && (
@@ -240,13 +322,14 @@ function Backfill({
           </div>
         )}
         <p class="muted">
-          Slots of the past that have no job get one, once, however often this is done. The jobs are due now;
-          the schedule goes on as it would.
+          {t(
+            "Slots of the past that have no job get one, once, however often this is done. The jobs are due now; the schedule goes on as it would.",
+          )}
         </p>
         <div class="grid two">
           {(["from", "to"] as const).map((field) => (
             <label key={field} class="field">
-              <span>{field === "from" ? "From" : "To (empty: now)"}</span>
+              <span>{field === "from" ? t("From") : t("To (empty: now)")}</span>
               <input
                 class="input"
                 type="datetime-local"
@@ -260,9 +343,32 @@ function Backfill({
         {found.value !== null && (
           <div role="status">
             <h3>
-              {n === 0 ? "No slot of this time is without a job" : plural(n, "slot")}
-              {found.value.more && " and more"}
-              {found.value.had > 0 && `; ${number(found.value.had)} have their job`}
+              {found.value.more
+                ? found.value.had > 0
+                  ? t("{n} and more; {had} have their job", {
+                      n:
+                        n === 0
+                          ? t("No slot of this time is without a job")
+                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
+                      had: number(found.value.had),
+                    })
+                  : t("{n} and more", {
+                      n:
+                        n === 0
+                          ? t("No slot of this time is without a job")
+                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
+                    })
+                : found.value.had > 0
+                  ? t("{n}; {had} have their job", {
+                      n:
+                        n === 0
+                          ? t("No slot of this time is without a job")
+                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
+                      had: number(found.value.had),
+                    })
+                  : n === 0
+                    ? t("No slot of this time is without a job")
+                    : t("{n, plural, one {# slot} other {# slots}}", { n })}
             </h3>
             <ol class="samples">
               {found.value.slots.slice(0, 100).map(({ at }) => (
@@ -279,10 +385,10 @@ function Backfill({
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          Not now
+          {t("Not now")}
         </button>
         <button type="submit" class="button primary" disabled={found.value !== null && n === 0}>
-          {found.value === null ? "Show slots" : `Make ${plural(n, "job")}`}
+          {found.value === null ? t("Show slots") : t("Make {n, plural, one {# job} other {# jobs}}", { n })}
         </button>
       </footer>
     </form>
@@ -296,50 +402,29 @@ function instantOf(value: FormDataEntryValue | null): number | undefined {
 }
 
 function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
-  const query = useQuery(`preview ${schedule.name}`, (signal) =>
-    get<Preview>(`/schedules/${seg(schedule.name)}/preview`, { n: 20 }, signal),
-  );
   return (
     <div class="dialog">
       <header>
-        <h2>Next runs of {schedule.name}</h2>
+        <h2>{t("Next runs of {name}", { name: schedule.name })}</h2>
       </header>
       <div class="content">
-        <p class="muted small">In the time of {schedule.timezone ?? "UTC"}.</p>
-        <Loaded query={query}>
-          {({ runs }) => (
-            <ol class="samples">
-              {runs.map(({ at, local, offset, note }) => (
-                <li key={at} class={note === null ? "" : "noted"}>
-                  <span class="nowrap">
-                    {local.replace(/:00$/, "")} <span class="muted">{offset}</span>
-                  </span>
-                  <span class="muted spread">
-                    <Ago at={at} />
-                  </span>
-                  {note !== null && <span class="tag warn">{note}</span>}
-                </li>
-              ))}
-            </ol>
-          )}
-        </Loaded>
+        <p class="muted small">{t("In the time of {timezone}.", { timezone: schedule.timezone ?? "UTC" })}</p>
+        <NextSlots name={schedule.name} />
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          Close
+          {t("Close")}
         </button>
       </footer>
     </div>
   );
 }
 
-interface Preview {
-  readonly runs: readonly {
-    readonly at: number;
-    readonly local: string;
-    readonly offset: string;
-    readonly note: string | null;
-  }[];
+export function NextSlots({ name }: { name: string }) {
+  const query = useQuery(`preview ${name}`, (signal) =>
+    get<Pick<TimingPreview, "runs">>(`/schedules/${seg(name)}/preview`, { n: 20 }, signal),
+  );
+  return <Loaded query={query}>{({ runs }) => <Slots runs={runs} />}</Loaded>;
 }
 
 /** One box for each of its newest jobs, the newest at the right. */
@@ -348,7 +433,11 @@ function Strip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string
   const bad = runs.filter(({ state }) => state === "dead").length;
   const last = runs.at(-1);
   return (
-    <span class="strip" role="group" aria-label={`Newest jobs of ${name}: ${runs.length}, ${bad} dead`}>
+    <span
+      class="strip"
+      role="group"
+      aria-label={t("Newest jobs of {name}: {runs}, {bad} dead", { name, runs: runs.length, bad })}
+    >
       {runs.map((run) => (
         <a
           key={run.id}
@@ -365,14 +454,15 @@ function Strip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string
 }
 
 function wordsOf({ at, state, lateMs, ranMs }: ScheduleRuns["runs"][string][number]): string {
-  const late = lateMs === null ? "" : `, started ${duration(lateMs)} after its slot`;
-  const ran = ranMs === null ? "" : `, ran ${duration(ranMs)}`;
-  return `${instant(at)}: ${state ?? "not kept any more"}${late}${ran}`;
+  const said = [state === null ? t("not kept any more") : stateWord(state)];
+  if (lateMs !== null) said.push(t("started {late} after its slot", { late: duration(lateMs) }));
+  if (ranMs !== null) said.push(t("ran {time}", { time: duration(ranMs) }));
+  return `${instant(at)}: ${said.join(", ")}`;
 }
 
 /** The next day in quarters of an hour: where slots pile up. */
 function HeatMap() {
-  const query = useQuery(`calendar ${Math.floor(now.value / 300_000)}`, (signal) =>
+  const query = useQuery(`calendar ${Math.floor(beat.value / 300_000)}`, (signal) =>
     get<Calendar>("/schedules/calendar", {}, signal),
   );
   const calendar = query.data;
@@ -388,8 +478,12 @@ function HeatMap() {
   const perHour = 3_600_000 / calendar.stepMs;
   return (
     <Panel
-      title="Next 24 hours"
-      note={`${calendar.estimated ? "about " : ""}${number(all)} jobs, by the quarter of an hour`}
+      title={t("Next 24 hours")}
+      note={
+        calendar.estimated
+          ? t("about {all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+          : t("{all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+      }
     >
       <div class="heat" role="img" aria-label={busiestWords(busiest, all)}>
         {hours.map((hour) => {
@@ -400,14 +494,14 @@ function HeatMap() {
                 <i
                   key={quarter}
                   class={`level-${levelOf(piece.count, most)}`}
-                  title={`${instant(at + quarter * calendar.stepMs).slice(11, 16)}: ${number(piece.count)}${
+                  title={`${clockTime(at + quarter * calendar.stepMs)}: ${number(piece.count)}${
                     piece.most.length === 0
                       ? ""
                       : `\n${piece.most.map(({ name, count }) => `${name} ${number(count)}`).join("\n")}`
                   }`}
                 />
               ))}
-              <span class="muted">{instant(at).slice(11, 16)}</span>
+              <span class="muted">{clockTime(at)}</span>
             </span>
           );
         })}
@@ -425,58 +519,18 @@ function busiestWords(
   }[],
   all: number,
 ): string {
-  if (all === 0) return "No slot in the next 24 hours.";
-  const parts = busiest.map(
-    ({ at, count, most }) =>
-      `${instant(at).slice(11, 16)} with ${plural(count, "job")} (${most.map(({ name }) => name).join(", ")})`,
+  if (all === 0) return t("No slot in the next 24 hours.");
+  const parts = busiest.map(({ at, count, most }) =>
+    t("{at} with {count, plural, one {# job} other {# jobs}} ({most})", {
+      at: clockTime(at),
+      count,
+      most: most.map(({ name }) => name).join(", "),
+    }),
   );
-  return `Busiest: ${parts.join("; ")}.`;
+  return t("Busiest: {parts}.", { parts: parts.join("; ") });
 }
 
 /** 0 for none, then four steps up to the busiest. */
 function levelOf(count: number, most: number): number {
   return Math.ceil((count / most) * 4);
-}
-
-function edit(schedule: ScheduleLine, again: () => void): void {
-  const { name, cron, everyMs, timezone } = schedule;
-  openForm({
-    title: `Edit ${name}`,
-    verb: "Save",
-    then: again,
-    body: (
-      <>
-        <Field
-          label={cron === null ? "Every" : "Cron"}
-          name="when"
-          class="mono"
-          defaultValue={cron ?? `${(everyMs ?? 0) / 1_000}s`}
-        />
-        {cron !== null && <Field label="Time zone" name="timezone" defaultValue={timezone ?? "UTC"} />}
-        <div class="grid two">
-          <Choice
-            label="Missed slots"
-            name="missed"
-            value={schedule.missed ?? "one"}
-            options={["skip", "one", "all"]}
-          />
-          <Choice
-            label="Overlap"
-            name="overlap"
-            value={schedule.overlap ?? "allow"}
-            options={["allow", "skip", "queue"]}
-          />
-        </div>
-      </>
-    ),
-    run: async (fields) => {
-      const when = fields.text("when") ?? "";
-      await send("PATCH", `/schedules/${seg(name)}`, {
-        ...(cron === null ? { every: when } : { cron: when, timezone: fields.text("timezone") ?? "UTC" }),
-        missed: fields.text("missed"),
-        overlap: fields.text("overlap"),
-      });
-      return "The change survives restarts.";
-    },
-  });
 }

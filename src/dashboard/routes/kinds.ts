@@ -1,0 +1,62 @@
+/** Kinds of jobs, for whoever enqueues one: which there are, and what one takes. */
+import { checkName } from "../../policy/name.ts";
+import { jsonSchemaOf, type StandardSchemaV1 } from "../../policy/schema.ts";
+import type { KindDetail, KindList } from "../contract.ts";
+import type { Route, RouteContext } from "./route.ts";
+import { about, queueOfKind } from "./targets.ts";
+
+const mostKinds = 1_000;
+const mostSchemaChars = 65_536;
+
+export const kindsRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/kinds",
+    id: "listKinds",
+    summary: "Kinds that workers have registered, or that this process has the definition of.",
+    permission: "view",
+    about: about.all("kind"),
+    answer: "KindList",
+    run: async (context): Promise<KindList> => {
+      const registered = await context.store.kinds();
+      const names = [...new Set([...registered.keys(), ...context.definitions()])].sort();
+      return { kinds: names.slice(0, mostKinds).map((name) => lineOf(context, name, registered.get(name))) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/kinds/:name",
+    id: "getKind",
+    summary:
+      "What is known of a kind: where its jobs go, what must be given, and the schemas of its input and of the signals that it waits for.",
+    permission: "view",
+    about: about.kind,
+    answer: "Kind",
+    run: async (context): Promise<KindDetail> => {
+      const name = checkName(context.path["name"], "name");
+      const { input = null, signals = [] } = context.definition(name) ?? {};
+      return {
+        ...lineOf(context, name, (await context.store.kinds()).get(name)),
+        queue: queueOfKind(context, name),
+        ...shownSchema(input),
+        signals: signals.map((signal) => ({ name: signal.name, ...shownSchema(signal.data) })),
+      };
+    },
+  },
+];
+
+function shownSchema(schema: StandardSchemaV1 | null): Pick<KindDetail, "checked" | "schema"> {
+  return { checked: schema !== null, schema: schema === null ? null : jsonSchemaOf(schema, mostSchemaChars) };
+}
+
+/** This process's own definition knows better than the last worker that started. */
+function lineOf(
+  { definition }: RouteContext,
+  name: string,
+  registered: { readonly unique: boolean; readonly lane: boolean } | undefined,
+): KindList["kinds"][number] {
+  const job = definition(name);
+  if (job === null)
+    return { name, unique: registered?.unique === true, lane: registered?.lane === true, here: false };
+  return { name, unique: job.unique !== null, lane: job.lane !== null, here: true };
+}

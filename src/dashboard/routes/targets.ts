@@ -1,0 +1,246 @@
+/**
+ * What each route is about: the things that `authorize` is asked of.
+ *
+ * Invariants: what ids name is looked up, whatever else a filter says; a change of something that is there is about what it
+ * is now and about what it becomes; what does not exist has no queue.
+ * Not here: what a resource is (../resource.ts), which permission a route needs (the routes).
+ */
+import type { InsightFilter } from "../../insight.ts";
+import { isGroup } from "../../error-groups.ts";
+import type { Operation } from "../../operations.ts";
+import type { FilterJson } from "../contract.ts";
+import { ApiError } from "../http.ts";
+import { filterOfBody, filterOfQuery, insightFilter } from "../query.ts";
+import { type Place, type Resource, resource } from "../resource.ts";
+import { shownFilter } from "../shown-filter.ts";
+import { laneIn, type Undo } from "../undo.ts";
+import type { About, RouteContext } from "./route.ts";
+
+/** As many are asked about at once. */
+const mostAsked = 1_000;
+
+export const about = {
+  cluster: () => resource("cluster"),
+  /** A list of all of one type. */
+  all: (type: Resource["type"]): About => {
+    const one = resource(type);
+    return () => one;
+  },
+  job: async ({ insight, path }: RouteContext): Promise<Resource> => {
+    const id = (path["id"] ?? "").toLowerCase();
+    const job = await insight.inspect(id);
+    return resource("job", id, job === null ? {} : { queue: job.queue, name: job.name });
+  },
+  /** What the parameters of a list say. */
+  jobsOfQuery: (context: RouteContext): Promise<readonly Resource[]> => {
+    const params = new URLSearchParams(context.query);
+    return ofFilter(context, insightFilter(withoutAge(filterOfQuery(params))));
+  },
+  errorsOfQuery: ({ query }: RouteContext): readonly Resource[] => {
+    const { queue, name } = filterOfQuery(query);
+    return orAny(queue).flatMap((one) =>
+      orAny(name).map((kind) => resource("error", null, { queue: one, name: kind })),
+    );
+  },
+  jobsOfBody: (context: RouteContext): Promise<readonly Resource[]> =>
+    ofFilter(context, insightFilter(withoutAge(filterOfBody(context.body["filter"])))),
+  queue: ({ path }: RouteContext) => ofQueue(path["name"] ?? ""),
+  /** Each queue that is named. */
+  queuesOfQuery: ({ query }: RouteContext): readonly Resource[] => {
+    const named = query.getAll("queue").filter((one) => one !== "");
+    const name = query.get("name") === "" ? null : query.get("name");
+    return named.length === 0 ? [resource("queue", null, { name })] : named.map((one) => ofQueue(one, name));
+  },
+  lane: ({ path }: RouteContext) => resource("lane", path["lane"] ?? "", { queue: path["queue"] ?? "" }),
+  schedule: (context: RouteContext) => ofSchedule(context, context.path["name"] ?? ""),
+  /** Over what a hold is set, and over what it was: to set it anew is to clear it where it was. */
+  hold: ({ hf, path, body }: RouteContext) => ofHold({ hf }, path["name"] ?? "", body["queues"] ?? null),
+  clearedHold: ({ hf, path }: RouteContext) => ofHold({ hf }, path["name"] ?? "", []),
+  budget: ({ path }: RouteContext) => resource("budget", path["name"] ?? ""),
+  breaker: ({ path }: RouteContext): Resource => {
+    const key = path["key"] ?? "";
+    const [, of, name = ""] = /^(queue|kind):([^/]*)/.exec(key) ?? [];
+    return resource("breaker", key, of === "queue" ? { queue: name } : of === "kind" ? { name } : {});
+  },
+  worker: (context: RouteContext) => ofWorker(context, context.path["id"] ?? ""),
+  error: (context: RouteContext) => ofError(context, context.path["group"] ?? ""),
+  operation: async (context: RouteContext): Promise<Resource | readonly Resource[]> => {
+    const id = context.path["id"] ?? "";
+    const operation = await context.operations.get(id);
+    return operation === null ? resource("operation", id) : ofOperation(context, operation);
+  },
+  audit: ({ path }: RouteContext) => resource("audit", path["id"] ?? null),
+  kind: (context: RouteContext) => {
+    const name = context.path["name"] ?? "";
+    return resource("kind", name, { name, queue: queueOfKind(context, name) });
+  },
+  /**
+   * A new job: where it goes. One that may take over whichever job has its key is about every queue besides: the job with the
+   * key may be in any.
+   */
+  enqueued: (context: RouteContext): readonly Resource[] => {
+    const { name, queue } = context.body;
+    // What is no name is refused by the route itself, in better words.
+    if (typeof name !== "string" || (queue !== undefined && typeof queue !== "string"))
+      return [resource("job")];
+    const rule = context.definition(name)?.unique ?? null;
+    const takesOver = rule !== null && rule.onConflict !== "keep" && rule.scope !== "queue";
+    const own = resource("job", null, { name, queue: queue ?? queueOfKind(context, name) });
+    return takesOver ? [own, resource("job", null, { name })] : [own];
+  },
+  /** Whoever waits for the signal; with nobody waiting yet it is not known where it goes. */
+  signal: async (context: RouteContext): Promise<readonly Resource[]> => {
+    const { name, key } = context.body;
+    if (typeof name !== "string") return [resource("signal")];
+    const waiting = await context.adapters.flows.waiting(name, typeof key === "string" ? key : null);
+    const places: Place[] = placesOf(waiting.jobs);
+    // Where more wait than were looked at, it may go to any.
+    if (places.length === 0 || waiting.more) places.push({});
+    return places.map((place) => resource("signal", name, place));
+  },
+} satisfies Record<string, unknown>;
+
+/** The jobs of an operation, as whoever steers it reaches them. */
+export async function ofOperation(
+  context: RouteContext,
+  operation: Pick<Operation, "id" | "filter" | "change">,
+): Promise<readonly Resource[]> {
+  const jobs = await ofFilter(context, operation.filter);
+  return movedTo(jobs, operation.change?.queue).map((one) => ({
+    ...one,
+    type: "operation",
+    id: operation.id,
+  }));
+}
+
+/** The same where jobs are put into another queue: it is about that one too. */
+export function movedTo(resources: readonly Resource[], queue: string | undefined): readonly Resource[] {
+  if (queue === undefined) return resources;
+  return distinct([...resources, ...resources.map((one) => ({ ...one, queue }))]);
+}
+
+/** What taking an action back is about. */
+export async function ofUndo(context: RouteContext, undo: Undo): Promise<Resource | readonly Resource[]> {
+  const { target, action } = undo;
+  switch (undo.subject) {
+    case "queue":
+      return ofQueue(target);
+    case "limits": {
+      if (action === "queues.set") return ofQueue(target);
+      if (!action.startsWith("lanes.")) return resource("budget", target);
+      const [queue, lane] = laneIn(target);
+      return resource("lane", lane, { queue });
+    }
+    case "hold":
+      return ofHold(context, target, undo.before === null ? [] : undo.before.queues);
+    case "schedule":
+    case "words":
+      return ofSchedule(context, target);
+    case "worker":
+      return ofWorker(context, target);
+    case "error":
+      return ofError(context, target);
+  }
+}
+
+/** Each queue and kind that the filter names, or that the jobs have whose ids it has. */
+async function ofFilter({ insight }: RouteContext, filter: InsightFilter): Promise<readonly Resource[]> {
+  const shown = shownFilter(filter, null);
+  const places: Place[] = [];
+  if (filter.ids === undefined) {
+    for (const queue of orAny(filter.queues))
+      for (const name of orAny(filter.names)) {
+        places.push({ queue, name });
+        if (places.length > mostAsked) throw tooMany();
+      }
+  } else {
+    for (let from = 0; from < filter.ids.length; from += mostAsked) {
+      const ids = filter.ids.slice(from, from + mostAsked);
+      const { jobs } = await insight.browse({ ids }, { limit: ids.length, cursor: null });
+      places.push(...placesOf(jobs));
+    }
+    // Of jobs that are not there nobody knows where they would be.
+    if (places.length === 0) places.push({});
+  }
+  return distinct(places.map((place) => resource("jobs", null, { ...place, filter: shown })));
+}
+
+/** An empty list names none, and keeps to none. */
+function orAny(names: readonly string[] | undefined): readonly (string | null)[] {
+  return names === undefined || names.length === 0 ? [null] : names;
+}
+
+function ofQueue(queue: string, name: string | null = null): Resource {
+  return resource("queue", queue, { queue, name });
+}
+
+async function ofSchedule({ hf }: Pick<RouteContext, "hf">, name: string): Promise<Resource> {
+  const schedule = await hf.schedules.get(name);
+  return resource("schedule", name, schedule === null ? {} : { queue: schedule.queue, name: schedule.job });
+}
+
+async function ofHold(
+  { hf }: Pick<RouteContext, "hf">,
+  name: string,
+  wanted: unknown,
+): Promise<readonly Resource[]> {
+  const known = (await hf.holds.list()).find((hold) => hold.name === name);
+  const over = (queues: unknown): (string | null)[] =>
+    Array.isArray(queues) ? queues.map((one) => (typeof one === "string" ? one : null)) : [null];
+  const places = [...(known === undefined ? [] : over(known.queues)), ...over(wanted)];
+  if (places.length > mostAsked) throw tooMany();
+  return distinct((places.length === 0 ? [null] : places).map((queue) => resource("hold", name, { queue })));
+}
+
+/** Each queue that it serves. */
+async function ofWorker({ hf }: Pick<RouteContext, "hf">, id: string): Promise<readonly Resource[]> {
+  const worker = (await hf.workers.list()).find((one) => one.id === id);
+  const queues = Object.keys(worker?.queues ?? {});
+  return queues.length === 0
+    ? [resource("worker", id)]
+    : queues.map((queue) => resource("worker", id, { queue }));
+}
+
+/** Each queue in which it was met. */
+async function ofError(
+  { insight }: Pick<RouteContext, "insight">,
+  group: string,
+): Promise<readonly Resource[]> {
+  const found = isGroup(group) ? await insight.errorGroup(group) : null;
+  if (found === null) return [resource("error", group)];
+  const queues = new Set([...found.queues, ...found.places.map(({ queue }) => queue)]);
+  const { name } = found;
+  return queues.size === 0
+    ? [resource("error", group, { name })]
+    : [...queues].map((queue) => resource("error", group, { name, queue }));
+}
+
+/** Where a job of this kind goes by itself, as far as this process knows. */
+export function queueOfKind(
+  { hf, definition }: Pick<RouteContext, "hf" | "definition">,
+  name: string,
+): string {
+  return definition(name)?.queue ?? hf.internals.settings.route?.(name) ?? "default";
+}
+
+function placesOf(jobs: readonly { readonly queue: string; readonly name: string }[]): Place[] {
+  const known = new Map(jobs.map(({ queue, name }) => [`${queue}\n${name}`, { queue, name }]));
+  return [...known.values()];
+}
+
+function distinct(resources: readonly Resource[]): readonly Resource[] {
+  return [...new Map(resources.map((one) => [JSON.stringify([one.queue, one.name]), one])).values()];
+}
+
+/** An age is an instant only as of now, and says nothing of queues. */
+function withoutAge({ age: _, ...filter }: FilterJson): FilterJson {
+  return filter;
+}
+
+function tooMany(): ApiError {
+  return new ApiError(
+    "BAD_REQUEST",
+    `This names too many queues and kinds at once: at most ${mostAsked} can be decided about.`,
+    { field: "filter" },
+  );
+}

@@ -1,0 +1,99 @@
+// What must be in sight in a usual window, however long the texts beside it are: the buttons of a row, the queues of a worker,
+// and a list's own answer, not what could be typed.
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { defineJob } from "../../src/index.ts";
+import { accessible, closeSites, fits, site, useBrowser } from "./support.ts";
+
+useBrowser();
+closeSites();
+
+const long = "umbrella-corporation-international-holdings-of-everything";
+
+/** Every last cell that acts ends within its table's frame. */
+async function actionsInSight(page: Page): Promise<void> {
+  const cut = await page.evaluate<string[]>(`[...document.querySelectorAll("td.actions")].flatMap((cell) => {
+    const frame = cell.closest(".scroll").getBoundingClientRect();
+    const last = [...cell.querySelectorAll("button")].at(-1)?.getBoundingClientRect();
+    return last !== undefined && last.right > frame.right + 1 ? [cell.textContent] : [];
+  })`);
+  expect(cut).toEqual([]);
+  expect(await page.locator("td.actions button").count()).toBeGreaterThan(0);
+}
+
+test("[K3] the buttons of every row are in sight beside long texts, and no queue of a worker is left out", async () => {
+  const own = await site();
+  const names = Array.from({ length: 8 }, (_, i) => `queue-with-a-name-${i}`);
+  const jobs = names.map((queue) => defineJob({ name: `job-${queue}`, queue, run: () => null }));
+  await own.hf.schedules.put({
+    name: `tick-${long}`,
+    cron: "30 2 * * 1-5",
+    timezone: "Europe/Berlin",
+    job: jobs[0]!,
+    input: null,
+  });
+  const worker = own.hf.work(jobs, { queues: names, name: "web-1" });
+  await worker.ready;
+  await own.hf.enqueue("plain", { tenant: long }, { queue: "sync", lane: long });
+  const page = await own.open("/workers");
+  const row = page.getByRole("row", { name: /web-1/ });
+  await row.getByText("+2 more").click();
+  for (const name of names) await row.getByRole("link", { name: new RegExp(`^${name}`) }).waitFor();
+  await actionsInSight(page);
+  await accessible(page);
+  await page.goto(`${own.url}/schedules`);
+  await page.getByRole("button", { name: /^Pause tick/ }).waitFor();
+  await actionsInSight(page);
+  // Where the table is wider than its frame, and scrolls.
+  await page.setViewportSize({ width: 900, height: 900 });
+  expect(
+    await page.evaluate(
+      `[...document.querySelectorAll("main .scroll")].some((one) => one.scrollWidth > one.clientWidth)`,
+    ),
+  ).toBe(true);
+  await actionsInSight(page);
+  await page.setViewportSize({ width: 1360, height: 900 });
+  await page.goto(`${own.url}/jobs?queue=sync`);
+  await page.getByTitle(long).first().waitFor();
+  await actionsInSight(page);
+  expect(
+    await page.evaluate(
+      `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main .scroll"))`,
+    ),
+  ).toBe(0);
+  await page.goto(`${own.url}/queues`);
+  await page.getByRole("button", { name: "Pause sync" }).click();
+  await page.getByRole("button", { name: "Resume sync" }).waitFor();
+  await actionsInSight(page);
+  await page.goto(`${own.url}/audit`);
+  await page.getByRole("button", { name: /^Undo/ }).first().waitFor();
+  await actionsInSight(page);
+  await fits(page);
+});
+
+test("[K3] after Enter the answer is in sight: what a word could be, learnt late, opens no list over it", async () => {
+  const own = await site();
+  const page = await own.open("/jobs");
+  const asked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  await page.route("**/workers", async (route) => {
+    asked.resolve();
+    await held.promise;
+    await route.continue();
+  });
+  await own.hf.work([defineJob({ name: "plain", run: () => null })], { queues: ["default"], name: "web-1" })
+    .ready;
+  const box = page.getByRole("combobox", { name: "Find jobs" });
+  await box.fill("worker:web age:>5q");
+  await box.press("Home");
+  for (let i = 0; i < "worker:we".length; i += 1) await box.press("ArrowRight");
+  await box.press("b");
+  await asked.promise;
+  await box.press("Enter");
+  await page.getByText("age: takes a time such as").waitFor();
+  const answered = page.waitForResponse("**/workers");
+  held.resolve();
+  await (await answered).finished();
+  await page.evaluate("new Promise((seen) => requestAnimationFrame(() => setTimeout(seen)))");
+  expect(await page.getByRole("listbox").count()).toBe(0);
+});

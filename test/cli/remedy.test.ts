@@ -1,0 +1,88 @@
+// What `holdfast why` says to do: every command in it is one that there is, with options that it takes.
+import { parseArgs } from "node:util";
+import { expect, test } from "vitest";
+import { COMMON_OPTIONS } from "../../src/cli/command.ts";
+import { allCommands } from "../../src/cli/registry.ts";
+import { remedyOf } from "../../src/cli/remedy.ts";
+import type { Why, WhyReason } from "../../src/index.ts";
+import { fresh } from "../client/support.ts";
+import { onEveryStore } from "../support/stores.ts";
+import { on } from "./support.ts";
+
+const why: Why = {
+  reason: "ready",
+  text: "",
+  id: "0199aaaa-0000-7000-8000-000000000001",
+  queue: "mail",
+  name: "send",
+  until: null,
+  workerId: null,
+  holds: ["session-expired"],
+  lane: "it's\u001b[31m a lane",
+  breaker: "queue:mail",
+  budget: "slack",
+} as unknown as Why;
+
+const all: readonly [WhyReason, string | null][] = [
+  ["done", null],
+  ["ready", null],
+  ["running", null],
+  ["cool-down", null],
+  ["breaker-half-open", null],
+  ["dead", "holdfast jobs retry 0199aaaa-0000-7000-8000-000000000001"],
+  ["cancelled", "holdfast jobs retry 0199aaaa-0000-7000-8000-000000000001"],
+  ["asleep", "holdfast jobs show 0199aaaa-0000-7000-8000-000000000001"],
+  ["waiting-for-signal", "holdfast signal <name>"],
+  ["waiting-for-jobs", "holdfast jobs show 0199aaaa-0000-7000-8000-000000000001"],
+  ["job-paused", "holdfast jobs resume 0199aaaa-0000-7000-8000-000000000001"],
+  ["future", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
+  ["retry-wait", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
+  ["paused", "holdfast queues resume mail"],
+  ["hold", "holdfast holds clear session-expired"],
+  ["breaker-open", "holdfast breakers reset queue:mail"],
+  ["budget-empty", "holdfast budgets set slack --rate …"],
+  ["budget-unknown", "holdfast budgets set slack --rate …"],
+  ["lane-paused", "holdfast lanes resume mail 'it'\\''s a lane'"],
+  ["lane-full", "holdfast lanes set mail 'it'\\''s a lane'"],
+  ["queue-full", "holdfast queues set mail"],
+  ["queue-rate", "holdfast queues set mail"],
+  ["unserved", "holdfast work --queues mail"],
+  ["workers-quiet", "holdfast workers resume all"],
+  ["needs-newer-version", "holdfast workers"],
+];
+
+test.each(all)("[N9] %s", (reason, remedy) => {
+  const said = remedyOf({ ...why, reason });
+  if (remedy === null) expect(said).toBeNull();
+  else expect(said).toContain(remedy);
+  for (const [, line = ""] of (said ?? "").matchAll(/holdfast ([^;?(]+)/g)) {
+    const [first = "", second = "", ...rest] = line.trim().split(" ");
+    const command = allCommands.find(({ name }) => name === first);
+    const sub = command?.subcommands?.find(({ name }) => name === second);
+    expect([
+      line,
+      command !== undefined,
+      sub !== undefined || command?.subcommands === undefined || second === "",
+    ]).toEqual([line, true, true]);
+    const options = { ...COMMON_OPTIONS, ...(sub ?? command)?.options };
+    expect(() => parseArgs({ args: rest, options, allowPositionals: true })).not.toThrow();
+  }
+});
+
+onEveryStore((target) => {
+  test("[N9] why says what to type, and typing it lets the job go on", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const { id } = await hf.enqueue("send", null, { queue: "mail" });
+    await hf.queues.pause("mail");
+    expect((await holdfast(["why", id])).out).toMatch(/^paused {2}.*\n→ holdfast queues resume mail\n$/);
+    expect((await holdfast(["why", id, "--json"])).json()).toMatchObject({
+      reason: "paused",
+      remedy: "holdfast queues resume mail",
+    });
+    expect((await holdfast(["queues", "resume", "mail"])).code).toBe(0);
+    expect((await holdfast(["why", id])).out).toMatch(
+      /^unserved {2}No worker is running\.\n→ Start a worker/,
+    );
+  });
+});

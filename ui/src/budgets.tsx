@@ -1,0 +1,227 @@
+// Budgets: what is left of each, when it gives again, and who waits for it.
+import type { BudgetLine, LimitUse } from "../../src/dashboard/contract.ts";
+import { Act, Do, Field, openForm } from "./actions.tsx";
+import { get, seg, send } from "./api.ts";
+import { Bars } from "./bars.tsx";
+import { changed, told, WhileField, whileOf } from "./for-a-while.tsx";
+import { clockTime, duration, number, rate, written, amount } from "./format.ts";
+import { Count, Gauge, now } from "./parts.tsx";
+import { refillOf, tokensAt } from "./refill.ts";
+import { actionsColumn, Listing, Panel } from "./table.tsx";
+import { t } from "./text.ts";
+import { useQuery } from "./use-query.ts";
+
+const none = <span class="muted">—</span>;
+
+export function Budgets() {
+  const use = useQuery("budget use", (signal) => get<LimitUse>("/limits/use", { minutes: 15 }, signal), {
+    topic: "limits",
+  });
+  const query = useQuery(
+    `budgets ${changed.value}`,
+    (signal) => get<{ budgets: BudgetLine[] }>("/budgets", {}, signal),
+    {
+      topic: "budgets",
+    },
+  );
+  return (
+    <Panel
+      title={t("Budgets")}
+      note={t("rates over the whole cluster")}
+      tools={
+        <Act
+          verb={t("New budget")}
+          on=""
+          needs="limits:set"
+          icon="plus"
+          press={() => budgetForm(null, query.again)}
+        />
+      }
+    >
+      <Listing
+        query={query}
+        rows={({ budgets }) => budgets}
+        rowKey={({ name }: BudgetLine) => name}
+        sort="sort-budgets"
+        empty={{
+          icon: "limits",
+          title: t("No budget is set"),
+          text: (
+            <>
+              <p>{t("A budget is a rate that all processes share. Jobs take from it as they run:")}</p>
+              <pre class="code">{`await hf.budgets.set("slack", { limit: 50, per: "1m" });\nawait ctx.budget("slack");`}</pre>
+            </>
+          ),
+        }}
+        columns={[
+          {
+            head: t("Budget"),
+            by: ({ name }) => name,
+            cell: ({ name, tuned }) => (
+              <>
+                <b>{name}</b> {tuned && <span class="tag">{t("set by hand")}</span>}
+              </>
+            ),
+          },
+          {
+            head: t("Left"),
+            by: (budget) => tokensAt(budget, now.value),
+            num: true,
+            class: "nowrap",
+            cell: (budget) => {
+              const left = tokensAt(budget, now.value);
+              return (
+                <>
+                  {number(Math.floor(left))} <Gauge used={left} of={budget.burst} label={t("Left")} left />
+                  <span class="sub">{refillWords(budget, now.value)}</span>
+                </>
+              );
+            },
+          },
+          {
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ waiting }) => (waiting === null ? none : <Count of={waiting} />),
+          },
+          {
+            head: t("Limit"),
+            by: ({ limit, perMs }) => limit / perMs,
+            num: true,
+            class: "nowrap",
+            cell: (budget) => rate(budget),
+          },
+          {
+            head: t("Burst"),
+            by: ({ burst }) => burst,
+            num: true,
+            from: "medium",
+            cell: ({ burst }) => number(burst),
+          },
+          {
+            head: t("Last 15 min"),
+            from: "medium",
+            cell: ({ name, burst }) => {
+              const then = use.data?.budgets[name];
+              if (then === undefined || then.every((n) => n === null)) return none;
+              const used = then.map((n) => (n === null ? 0 : Math.max(0, burst - n)));
+              return (
+                <Bars
+                  of={used}
+                  most={burst}
+                  label={t("Used of the burst")}
+                  height={20}
+                  looks="spark"
+                  name={(i) => clockTime(use.data?.at[i] ?? 0)}
+                  bad={used.map((n) => (n >= burst - 1 ? n : 0))}
+                />
+              );
+            },
+          },
+          actionsColumn((budget: BudgetLine) => (
+            <>
+              <Act
+                verb={t("Change")}
+                on={budget.name}
+                needs="limits:set"
+                press={() => budgetForm(budget, told(query.again))}
+              />
+              <Do
+                verb={t("Drain")}
+                on={budget.name}
+                needs="limits:set"
+                danger
+                ask={t("Nothing is granted until it refills.")}
+                run={() => send("POST", `/budgets/${seg(budget.name)}/drain`)}
+                done={t("Drained.")}
+                then={query.again}
+              />
+              {budget.tuned && (
+                <Do
+                  verb={t("Reset")}
+                  on={budget.name}
+                  needs="limits:set"
+                  title={t("Back to the code's numbers")}
+                  run={() => send("POST", `/budgets/${seg(budget.name)}/reset`)}
+                  done={t("The code's numbers count again.")}
+                  then={told(query.again)}
+                />
+              )}
+              <Do
+                verb={t("Remove")}
+                on={budget.name}
+                needs="limits:set"
+                danger
+                icon="trash"
+                bare
+                ask={t("What takes from it gets nothing until somebody sets it again.")}
+                run={() => send("DELETE", `/budgets/${seg(budget.name)}`)}
+                done={t("Removed.")}
+                then={told(query.again)}
+              />
+            </>
+          )),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** Ticks with the page's clock, between two looks as well. */
+function refillWords(budget: BudgetLine, at: number): string {
+  const { nextMs, fullMs } = refillOf(budget, at);
+  if (fullMs === 0) return t("full");
+  // Whole seconds: the page ticks by them.
+  const seconds = (ms: number): string => {
+    const whole = Math.ceil(ms / 1_000);
+    return whole < 60 ? amount(whole, "second") : duration(whole * 1_000);
+  };
+  return nextMs === null
+    ? t("full in {fullMs}", { fullMs: seconds(fullMs) })
+    : t("next in {nextMs}, full in {fullMs}", { nextMs: seconds(nextMs), fullMs: seconds(fullMs) });
+}
+
+function budgetForm(budget: BudgetLine | null, again: () => void): void {
+  openForm({
+    title: budget === null ? t("New budget") : t("Budget {name}", { name: budget.name }),
+    verb: t("Save"),
+    then: again,
+    body: (
+      <div class="grid two">
+        {budget === null && <Field label={t("Name")} name="name" required placeholder="slack" />}
+        <Field
+          label={t("Limit")}
+          name="limit"
+          inputMode="decimal"
+          required
+          defaultValue={budget?.limit ?? ""}
+        />
+        <Field
+          label={t("Per")}
+          name="per"
+          required
+          placeholder="1m"
+          defaultValue={budget === null ? "" : written(budget.perMs)}
+        />
+        <Field
+          label={t("Burst")}
+          name="burst"
+          inputMode="decimal"
+          placeholder={t("the limit")}
+          defaultValue={budget?.burst ?? ""}
+        />
+        {budget !== null && <WhileField />}
+      </div>
+    ),
+    run: async (fields) => {
+      const burst = fields.number("burst");
+      await send("PUT", `/budgets/${seg(budget?.name ?? fields.text("name") ?? "")}`, {
+        limit: fields.number("limit"),
+        per: fields.text("per"),
+        ...(burst === undefined ? {} : { burst }),
+        ...whileOf(fields),
+      });
+      return t("The budget holds in every process.");
+    },
+  });
+}

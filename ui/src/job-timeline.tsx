@@ -1,0 +1,51 @@
+// What happened to a job, and when: a bar, and the moments below it.
+import type { JobDetail } from "../../src/dashboard/contract.ts";
+import { duration, instant } from "./format.ts";
+import { Icon } from "./icons.tsx";
+import { LifeBar } from "./life.tsx";
+import { momentsOf } from "./moments.ts";
+import { Panel } from "./table.tsx";
+import { t } from "./text.ts";
+
+export function Timeline({
+  job,
+  firstStepAt,
+  stepped,
+}: {
+  job: JobDetail;
+  firstStepAt: number | null;
+  stepped: boolean;
+}) {
+  return (
+    <Panel title={t("Timeline")}>
+      <LifeBar job={job} firstStepAt={firstStepAt} />
+      <ol class="timeline">
+        {momentsOf(job, stepped).map((moment, i) => (
+          <li key={i}>
+            <span class={`dot ${moment.kind}`}>
+              <Icon name={moment.icon} size={11} />
+            </span>
+            <span class="what">
+              {moment.what}
+              {moment.skewed && (
+                <span class="tag warn" title={t("By its own clock this was before what it came after")}>
+                  {t("clock skew")}
+                </span>
+              )}
+            </span>
+            <span class="muted small nowrap" title={instant(moment.at)}>
+              {moment.at === null ? "" : instant(moment.at)}
+            </span>
+            {moment.why.map((line, n) => (
+              <span key={n} class="why">
+                {typeof line === "string"
+                  ? line
+                  : `${line.before ?? ""} ${duration(line.ms)} ${line.after ?? ""}`.trim()}
+              </span>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}

@@ -1,0 +1,43 @@
+// Values that stand in an input for what was redacted, so that nobody enqueues "[redacted]" without knowing. Pure.
+import { at, compact, type JsonNode, pretty, readJson, replaced } from "./json-text.ts";
+
+/** What the server puts in place of a secret (src/dashboard/redact.ts). */
+export const MASK = "[redacted]";
+
+export interface Mark {
+  readonly place: readonly string[];
+  /** What stood there in place of the value, as JSON. */
+  readonly text: string;
+}
+
+/** An input to be edited, and its redacted places. Where nothing was left of a value, a mask says that there was one. */
+export function maskedInput(
+  input: string,
+  masked: readonly (readonly string[])[],
+): { readonly text: string; readonly marks: readonly Mark[] } {
+  const given = readJson(input);
+  const gone = masked.filter((place) => at(given, place) === null);
+  const node = replaced(given, gone, { kind: "scalar", text: JSON.stringify(MASK) });
+  const marks = masked.flatMap((place) => {
+    const shown = at(node, place);
+    return shown === null ? [] : [{ place, text: compact(shown) }];
+  });
+  return { text: pretty(node, undefined, 0), marks };
+}
+
+/** Where a mask still stands. A text with "[redacted]" in it is one, wherever it came from. */
+export function stillMasked(node: JsonNode, marks: readonly Mark[]): readonly (readonly string[])[] {
+  const found = new Map<string, readonly string[]>();
+  for (const { place, text } of marks) {
+    const shown = at(node, place);
+    if (shown !== null && compact(shown) === text) found.set(JSON.stringify(place), place);
+  }
+  const walk = (value: JsonNode, place: readonly string[]): void => {
+    if (value.kind === "scalar") {
+      if (value.text.includes(MASK)) found.set(JSON.stringify(place), place);
+    } else if (value.kind === "array") value.items.forEach((item, i) => walk(item, [...place, String(i)]));
+    else for (const [key, member] of value.members) walk(member, [...place, key]);
+  };
+  walk(node, []);
+  return [...found.values()];
+}

@@ -1,0 +1,48 @@
+// Keys that mean the same in every list: j and k move the focus from row to row (Enter then follows the link, as in any page),
+// / goes to the search of the screen, p pauses what the row is about. A screen that has its own meaning for a key comes first.
+import { onKey } from "./keys.ts";
+import { path } from "./router.ts";
+import { t } from "./text.ts";
+
+/** What a row is about comes first in it. */
+const inRow = "a.main-link, a[href], button";
+
+export function startRowKeys(search: () => void): void {
+  onKey("j", () => move(1));
+  onKey("k", () => move(-1));
+  onKey("/", () => {
+    const field = document.querySelector<HTMLElement>("main input[type=search]");
+    if (field === null) search();
+    else field.focus();
+  });
+  onKey("p", () => press([t("Pause"), t("Resume")]));
+  onKey("P", () => press([t("Resume")]));
+}
+
+function rowOfFocus(): HTMLTableRowElement | null {
+  return document.activeElement?.closest<HTMLTableRowElement>("main tbody tr") ?? null;
+}
+
+function move(by: 1 | -1): void {
+  const stops = [...document.querySelectorAll<HTMLTableRowElement>("main tbody tr")].flatMap((row) => {
+    const stop = row.querySelector<HTMLElement>(inRow);
+    return stop === null ? [] : [{ row, stop }];
+  });
+  const now = rowOfFocus();
+  const at = stops.findIndex(({ row }) => row === now);
+  const next =
+    at === -1 ? (by === 1 ? 0 : stops.length - 1) : Math.max(0, Math.min(stops.length - 1, at + by));
+  stops[next]?.stop.focus();
+}
+
+/** The button of the row that has the focus, or of a queue's or schedule's own screen. */
+function press(words: readonly string[]): void {
+  if (!/^\/(queues|schedules)(\/|$)/.test(path.value)) return;
+  const within = rowOfFocus() ?? document.querySelector("main .head");
+  for (const word of words) {
+    const button = within?.querySelector<HTMLButtonElement>(`button[data-verb="${CSS.escape(word)}"]`);
+    if (button === null || button === undefined) continue;
+    button.click();
+    return;
+  }
+}
