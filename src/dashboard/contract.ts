@@ -923,14 +923,20 @@ export interface HostSeries {
 
 // --- The stream -----------------------------------------------------------------------------------------------------
 
+/** On every answer to a GET: when it was begun to be read, in epoch milliseconds of the server's clock. */
+export const READ_AT = "x-holdfast-read-at";
+
 /** `event: snapshot`: the whole of a topic, which is what its route answers. It comes first. */
 export interface StreamSnapshot {
   readonly topic: string;
+  /** When it was begun to be read: what the header of that name says of an answer. */
+  readonly readAt: number;
   readonly value: Fields;
 }
 /** `event: change`: what has changed of it; `event: age`: nothing but ages, every 5 seconds. */
 export interface StreamChange {
   readonly topic: string;
+  readonly readAt: number;
   readonly delta: Delta;
 }
 /** `event: current`: whoever came back with `Last-Event-ID` knows it as it is. */

@@ -27,7 +27,7 @@ import { badgeOf, checkLabel } from "./badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { Doctor } from "./doctor.ts";
-import type { Permission } from "./contract.ts";
+import { type Permission, READ_AT } from "./contract.ts";
 import { inTime } from "./in-time.ts";
 import { checkLanguage } from "./language.ts";
 import { openapi } from "./openapi.ts";
@@ -232,8 +232,9 @@ export function dashboardWith(
       if (route.permission !== null) await need(route.permission);
       return route.run(context);
     };
+    const readAt = { [READ_AT]: String(env.clock.now()) };
     const result = await (route.write === true || probe ? run() : inTime(env.clock, run));
-    return result instanceof Response ? result : json(result);
+    return result instanceof Response ? result : json(result, 200, write ? {} : readAt);
   }
 
   /** What somebody may do, asked of what a route is about; that is read once, and only where somebody decides by it. */

@@ -5,7 +5,7 @@
 import { JOB_STATES } from "../job.ts";
 import { TRIAGE_STATES } from "../policy/triage.ts";
 import { VERSION } from "../version.ts";
-import { PERMISSIONS } from "./contract.ts";
+import { PERMISSIONS, READ_AT } from "./contract.ts";
 import { type Route, routes } from "./routes.ts";
 import { TOPICS } from "./topics.ts";
 
@@ -185,7 +185,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
       )
       .join(
         ", ",
-      )}. Data is, for \`snapshot\`, { topic, value } with what the topic's route answers; for \`change\` and \`age\` { topic, delta: { set, drop, lists } } with fields that are other, fields that are gone, and of lists whose things have an id or a name the \`items\` that are other, with all \`keys\` where their order has changed; for \`current\` { topic }; for \`refused\` { topic, status, code, message }; for \`trouble\` { topic, message }.`,
+      )}. Data is, for \`snapshot\`, { topic, readAt, value } with what the topic's route answers and when it was begun to be read (of an answer, \`${READ_AT}\` says so); for \`change\` and \`age\` { topic, readAt, delta: { set, drop, lists } } with fields that are other, fields that are gone, and of lists whose things have an id or a name the \`items\` that are other, with all \`keys\` where their order has changed; for \`current\` { topic }; for \`refused\` { topic, status, code, message }; for \`trouble\` { topic, message }.`,
   },
   Export: {
     type: "string",

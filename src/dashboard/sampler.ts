@@ -23,8 +23,8 @@ const mostText = 262_144;
 
 export interface Follower {
   /** The whole. */
-  snapshot(value: Fields): void;
-  change(delta: Delta, event: "change" | "age"): void;
+  snapshot(value: Fields, readAt: number): void;
+  change(delta: Delta, event: "change" | "age", readAt: number): void;
   /** It knows what there is. */
   current(): void;
   refused(error: ApiError): void;
@@ -37,6 +37,8 @@ export interface Look {
   readonly text: string;
   readonly ageless: string;
   readonly at: number;
+  /** When it was begun to be read, by the wall clock: what had happened by then is in it. */
+  readonly readAt: number;
 }
 
 interface Told extends Look {
@@ -48,6 +50,7 @@ interface Missed {
   readonly from: number;
   readonly id: number;
   readonly delta: Delta;
+  readonly readAt: number;
   readonly size: number;
 }
 
@@ -139,9 +142,10 @@ export class Sampler {
         { unref: true },
       );
     let late = wait();
+    const readAt = clock.now();
     try {
       const value = plain(await read());
-      const look = { value, ...textsOf(value), at: clock.monotonic() };
+      const look = { value, ...textsOf(value), at: clock.monotonic(), readAt };
       this.#last = look;
       return look;
     } finally {
@@ -164,8 +168,9 @@ export class Sampler {
         const delta = deltaOf(told.value, look.value);
         this.#told = { ...look, id: next() };
         this.#sentAt = now;
-        this.#remember({ from: told.id, id: this.#told.id, delta, size: JSON.stringify(delta).length });
-        for (const [follower, { up }] of this.#followers) if (up) follower.change(delta, event);
+        const { id, readAt } = this.#told;
+        this.#remember({ from: told.id, id, delta, readAt, size: JSON.stringify(delta).length });
+        for (const [follower, { up }] of this.#followers) if (up) follower.change(delta, event, readAt);
       }
     }
     this.#troubled = false;
@@ -183,8 +188,9 @@ export class Sampler {
     const missed = after === null ? [] : this.#missed.filter(({ id }) => id > after);
     const [first] = missed;
     // All of what it missed must be known: the first must follow on what it has.
-    if (after === null || first === undefined || first.from > after) return follower.snapshot(told.value);
-    for (const { delta } of missed) follower.change(delta, "change");
+    if (after === null || first === undefined || first.from > after)
+      return follower.snapshot(told.value, told.readAt);
+    for (const { delta, readAt } of missed) follower.change(delta, "change", readAt);
   }
 
   #remember(change: Missed): void {

@@ -2,8 +2,8 @@
  * The live stream: what each viewer follows, as server-sent events.
  *
  *   id: 3f2a91c0.17.Qm4x0s.a9ZkP1    what it knows now: up to change 17, of the topics with these marks
- *   event: snapshot                   the whole of a topic: { topic, value }
- *   event: change, age                what has changed of it: { topic, delta } (delta.ts); `age`: nothing but ages
+ *   event: snapshot                   the whole of a topic: { topic, readAt, value }
+ *   event: change, age                what has changed of it: { topic, readAt, delta } (delta.ts); `age`: nothing but ages
  *   event: current                    who came back knows it as it is: { topic }
  *   event: refused                    it cannot be told, as its route would say: { topic, status, code, message }
  *   event: trouble                    the database does not answer; the stream stays
@@ -191,13 +191,13 @@ export class Stream {
       const { topic } = one;
       const mark = digest(one.key, 6);
       const follower: Follower = {
-        snapshot: (value) => {
+        snapshot: (value, readAt) => {
           marks.add(mark);
-          send("snapshot", { topic, value }, true);
+          send("snapshot", { topic, readAt, value }, true);
         },
-        change: (delta, event) => {
+        change: (delta, event, readAt) => {
           marks.add(mark);
-          send(event, { topic, delta }, true);
+          send(event, { topic, readAt, delta }, true);
         },
         current: () => {
           marks.add(mark);

@@ -1,7 +1,7 @@
 // Asking the server. The token comes behind # in the address that the CLI prints; it is taken out of the address at once
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
-import type { ErrorBody } from "../../src/dashboard/contract.ts";
+import { type ErrorBody, READ_AT } from "../../src/dashboard/contract.ts";
 import type { Params } from "./params.ts";
 import { page } from "./settings.ts";
 import { t } from "./text.ts";
@@ -145,7 +145,16 @@ function exactly(name: string, value: unknown): unknown {
 
 export async function get<T>(path: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
   const response = await call(path + query(params), signal === undefined ? {} : { signal });
+  if (signal !== undefined)
+    readAts.set(signal, Math.max(readAtOf(signal), Number(response.headers.get(READ_AT) ?? 0)));
   return (await response.json()) as T;
+}
+
+const readAts = new WeakMap<AbortSignal, number>();
+
+/** When the server began to read the last of what was asked for with this signal, by its clock. */
+export function readAtOf(signal: AbortSignal): number {
+  return readAts.get(signal) ?? 0;
 }
 
 export async function send<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -2,15 +2,16 @@
 // cannot send a token. It comes back by itself, rests while the tab is hidden, asks again and again where streams do not come
 // through, and says how it is.
 import { effect, signal } from "@preact/signals";
-import type {
-  About,
-  Me,
-  Overview,
-  Permission,
-  Recent,
-  StreamChange,
-  StreamRefused,
-  StreamSnapshot,
+import {
+  type About,
+  type Me,
+  type Overview,
+  type Permission,
+  READ_AT,
+  type Recent,
+  type StreamChange,
+  type StreamRefused,
+  type StreamSnapshot,
 } from "../../src/dashboard/contract.ts";
 import { applied, type Fields } from "../../src/dashboard/delta.ts";
 import { ApiFailure, call, get, locked, query, token } from "./api.ts";
@@ -71,7 +72,7 @@ let stop: AbortController | null = null;
 /** Of the last event that came: whoever comes back with it gets what was missed. */
 let lastId: string | null = null;
 /** What the last event that came was put into. */
-const known = new Map<string, Fields>();
+const known = new Map<string, Told>();
 let etag: string | null = null;
 
 /** Reads the stream until it ends. False: not one byte of it came. */
@@ -126,6 +127,10 @@ function take(block: string, topics: readonly string[], to: Listener): void {
     for (const topic of known.keys()) if (!topics.includes(topic)) known.delete(topic);
   }
   if (event === undefined || data === undefined) return;
+  const tell = (told: Told): void => {
+    known.set(told.topic, told);
+    to.told(told);
+  };
   if (event === "trouble") to.state("trouble");
   else if (event === "current") to.state("live");
   else if (event === "refused") {
@@ -133,14 +138,11 @@ function take(block: string, topics: readonly string[], to: Listener): void {
     known.delete(topic);
     to.ask(topic);
   } else if (event === "snapshot") {
-    const { topic, value } = JSON.parse(data) as StreamSnapshot;
-    known.set(topic, value);
-    to.told({ topic, value, how: "snapshot" });
+    const { topic, readAt, value } = JSON.parse(data) as StreamSnapshot;
+    tell({ topic, value, how: "snapshot", readAt });
   } else if (event === "change" || event === "age") {
-    const { topic, delta } = JSON.parse(data) as StreamChange;
-    const value = applied(known.get(topic) ?? {}, delta);
-    known.set(topic, value);
-    to.told({ topic, value, how: event });
+    const { topic, readAt, delta } = JSON.parse(data) as StreamChange;
+    tell({ topic, value: applied(known.get(topic)?.value ?? {}, delta), how: event, readAt });
   }
 }
 
@@ -152,7 +154,10 @@ async function poll(signal: AbortSignal, to: Listener): Promise<void> {
   });
   etag = response.headers.get("etag");
   if (response.status === 304) to.state("live");
-  else to.told({ topic: "overview", value: (await response.json()) as Fields, how: "change" });
+  else {
+    const readAt = Number(response.headers.get(READ_AT) ?? 0);
+    to.told({ topic: "overview", value: (await response.json()) as Fields, how: "change", readAt });
+  }
   to.ask(null);
 }
 
@@ -271,9 +276,9 @@ async function together(signal: AbortSignal): Promise<void> {
     tabs.set(news.tab, { topics: news.topics, at: Date.now() });
     weigh(false);
     for (const topic of news.topics) {
-      const value = known.get(topic);
-      if (value !== undefined && !had.includes(topic))
-        tell({ kind: "told", told: { topic, value, how: "snapshot" } });
+      const told = known.get(topic);
+      if (told !== undefined && !had.includes(topic))
+        tell({ kind: "told", told: { ...told, how: "snapshot" } });
     }
     if (had.length === 0) tell({ kind: "state", state: connection.peek() });
   };
@@ -301,8 +306,8 @@ async function together(signal: AbortSignal): Promise<void> {
       weigh(false);
       // Another tab has it already.
       for (const topic of now) {
-        const value = had.includes(topic) ? undefined : known.get(topic);
-        if (value !== undefined) here.told({ topic, value, how: "snapshot" });
+        const told = had.includes(topic) ? undefined : known.get(topic);
+        if (told !== undefined) here.told({ ...told, how: "snapshot" });
       }
     }
     had = now;

@@ -56,13 +56,18 @@ export function Palette({
   useEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
   const named = useNamed(wanted !== "");
-  const jobs = useJobs(wanted);
+  const { jobs, asking } = useJobs(wanted);
   const options = optionsOf(text.value, places, { ...named, jobs }, help);
   const chosen = Math.min(at.value, options.length - 1);
   const choose = (i: number): void => {
     close();
     options[i]?.run();
   };
+  // Enter right after an id was put in: the job that it means comes first, once it is known.
+  const entered = useSignal<string | null>(null);
+  useEffect(() => {
+    if (entered.value === wanted && !asking) choose(0);
+  });
   return (
     <div class="dialog">
       <input
@@ -82,6 +87,7 @@ export function Palette({
         onKeyDown={(event) => {
           if (event.key === "ArrowDown") at.value = Math.min(options.length - 1, chosen + 1);
           else if (event.key === "ArrowUp") at.value = Math.max(0, chosen - 1);
+          else if (event.key === "Enter" && asking && at.value === 0) entered.value = wanted;
           else if (event.key === "Enter") choose(chosen);
           else return;
           event.preventDefault();
@@ -106,13 +112,15 @@ export function Palette({
   );
 }
 
-/** Jobs by a part of their ids, once it is long enough to be meant for one. */
-function useJobs(wanted: string): readonly JobLine[] {
+/** Jobs by a part of their ids, once it is long enough to be meant for one; `asking`: they are not known yet. */
+function useJobs(wanted: string): { readonly jobs: readonly JobLine[]; readonly asking: boolean } {
   const part = /^[0-9a-f…-]+$/.test(wanted) && idPart(wanted) !== null ? wanted : null;
-  const found = useQuery(`palette id ${part ?? ""}`, async (signal): Promise<readonly JobLine[]> =>
-    part === null ? [] : (await get<JobMatches>("/jobs/matching", { id: part }, signal)).jobs,
-  );
-  return part === null ? [] : (found.data ?? []);
+  const { data, error } = useQuery(`palette id ${part ?? ""}`, async (signal) => ({
+    part,
+    jobs: part === null ? [] : (await get<JobMatches>("/jobs/matching", { id: part }, signal)).jobs,
+  }));
+  if (part === null || data === null) return { jobs: [], asking: part !== null && error === null };
+  return { jobs: data.jobs, asking: data.part !== part && error === null };
 }
 
 interface Named {

@@ -8,11 +8,13 @@ export interface Told {
   readonly topic: string;
   readonly value: Fields;
   readonly how: How;
+  /** When the server began to read it, by its clock. */
+  readonly readAt: number;
 }
 
 export interface Follower {
   /** The whole of it, as it is now. */
-  value(value: Fields, how: How): void;
+  value(value: Fields, how: How, readAt: number): void;
   /** It may have changed: where no stream comes through, or it cannot be told. */
   ask(): void;
 }
@@ -40,7 +42,8 @@ export function follow(topic: string, follower: Follower, since = Infinity): () 
   followers.set(topic, all.add(follower));
   changed();
   const last = latest.get(topic);
-  if (last !== undefined && last.at >= since) follower.value(last.told.value, last.told.how);
+  if (last !== undefined && last.at >= since)
+    follower.value(last.told.value, last.told.how, last.told.readAt);
   return () => {
     all.delete(follower);
     if (all.size === 0 && followers.get(topic) === all) followers.delete(topic);
@@ -50,9 +53,9 @@ export function follow(topic: string, follower: Follower, since = Infinity): () 
 }
 
 export function tellFollowers(told: Told): void {
-  const { topic, value, how } = told;
+  const { topic, value, how, readAt } = told;
   if (followers.has(topic)) latest.set(topic, { told, at: Date.now() });
-  for (const follower of followers.get(topic) ?? []) follower.value(value, how);
+  for (const follower of followers.get(topic) ?? []) follower.value(value, how, readAt);
 }
 
 /** Of one topic, or of all. */

@@ -1,9 +1,10 @@
 // Data of a screen: asked for when the screen or its parameters change. A query that names its topic gets what the live stream
 // tells of it, and asks no more; one whose topic is only a sign (a page of a list, what a filter leaves) asks again when that
-// changes. Both as often as the settings say. What was there stays until the new is there, so nothing flickers.
+// changes. Both as often as the settings say. What was there stays until the new is there, so nothing flickers; and what was
+// read earlier never replaces what was read later: a job that was paused here is not shown as it was before.
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { locked } from "./api.ts";
+import { locked, readAtOf } from "./api.ts";
 import { live as going } from "./live.ts";
 import { refresh } from "./settings.ts";
 import { follow } from "./topics.ts";
@@ -29,11 +30,13 @@ export function useQuery<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   options: Live<T> = {},
 ): Query<T> {
-  const result = useSignal<{ key: string; data: T } | null>(null);
+  const result = useSignal<{ key: string; data: T; readAt: number } | null>(null);
   const error = useSignal<Error | null>(null);
   const loading = useSignal(true);
   const asked = useRef(0);
   const running = useRef<AbortController | null>(null);
+  /** Waits for the answer that is on its way. */
+  const answered = useRef<(() => void) | null>(null);
   const latest = useRef({ ask, key, options });
   latest.current = { ask, key, options };
 
@@ -44,17 +47,24 @@ export function useQuery<T>(
     asked.current = Date.now();
     loading.value = true;
     const { ask: now, key: of } = latest.current;
+    const ended = (): void => {
+      loading.value = false;
+      running.current = null;
+      const then = answered.current;
+      answered.current = null;
+      then?.();
+    };
     now(controller.signal).then(
       (data) => {
         if (controller.signal.aborted) return;
-        result.value = { key: of, data };
+        result.value = { key: of, data, readAt: readAtOf(controller.signal) };
         error.value = null;
-        loading.value = false;
+        ended();
       },
       (failure: unknown) => {
         if (controller.signal.aborted) return;
         error.value = failure instanceof Error ? failure : new Error(String(failure));
-        loading.value = false;
+        ended();
       },
     );
   }, [result, error, loading]);
@@ -72,29 +82,28 @@ export function useQuery<T>(
   useEffect(() => {
     if (followed === null) return undefined;
     let timer: ReturnType<typeof setTimeout> | null = null;
-    let told: T | null = null;
+    let told: { readonly value: T; readonly readAt: number } | null = null;
     let shownAt = asked.current;
     const show = (): void => {
       timer = null;
       // Paused meanwhile: what has changed comes when it goes on.
       if (!going.peek() || locked.peek()) return;
+      // An answer on its way may be the later one.
+      if (running.current !== null) {
+        answered.current = show;
+        return;
+      }
       shownAt = Date.now();
       const had = result.peek();
-      const value = told;
+      const news = told;
       told = null;
+      // Earlier than what is here. Where several servers answer, their clocks may differ: what is so now is asked for.
+      if (news === null || had === null || had.key !== key || news.readAt < had.readAt) return load();
       const merge = latest.current.options.merge;
-      const data =
-        value === null || had === null || had.key !== key
-          ? null
-          : merge === undefined
-            ? value
-            : merge(had.data, value);
+      const data = merge === undefined ? news.value : merge(had.data, news.value);
       if (data === null) return load();
-      // An answer on its way is older than this.
-      running.current?.abort();
-      result.value = { key, data };
+      result.value = { key, data, readAt: news.readAt };
       error.value = null;
-      loading.value = false;
     };
     const soon = (): void => {
       const waitMs = Math.max(0, Number(refresh.peek()) * 1_000 - (Date.now() - shownAt));
@@ -103,8 +112,8 @@ export function useQuery<T>(
     const off = follow(
       followed,
       {
-        value: (value, how) => {
-          if (there && followed === topic) told = value as unknown as T;
+        value: (value, how, readAt) => {
+          if (there && followed === topic) told = { value: value as unknown as T, readAt };
           else if (how === "age") return;
           soon();
         },
@@ -115,6 +124,7 @@ export function useQuery<T>(
     return () => {
       off();
       if (timer !== null) clearTimeout(timer);
+      if (answered.current === show) answered.current = null;
     };
   }, [followed, there, topic, key]);
 
