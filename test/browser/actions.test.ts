@@ -315,7 +315,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();
   await keys.type(ids[0]!);
   await keys.press("Enter");
-  await page.getByText(ids[0]!).waitFor();
+  await page.getByRole("main").getByText(ids[0]!).waitFor();
   await keys.press("?");
   await page.getByRole("heading", { name: "Keyboard and settings" }).waitFor();
   await accessible(page);

@@ -90,7 +90,7 @@ export function Runs() {
   const query = useQuery(
     `runs ${chosen.name} ${limit.of} ${name} ${cursor.value}`,
     (signal) => get<RunList>("/runs", { ...asked, name, limit: 50, cursor: cursor.value }, signal),
-    { sign: t("runs") },
+    { sign: "runs" },
   );
   const link = (view: string | null): string => {
     const kept = new URLSearchParams({
