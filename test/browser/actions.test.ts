@@ -231,7 +231,7 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
   await page.getByRole("button", { name: "Stop web-1" }).click();
   filled.letGo();
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
-  await page.getByText("No worker is running").waitFor();
+  await page.getByRole("heading", { name: "No worker is running" }).waitFor();
 });
 
 test("live: what another client does is seen without a reload, and pausing stops that", async () => {
