@@ -1,5 +1,6 @@
 // Doing things in a real browser: each action, by mouse and by keyboard alone; live changes; read-only; 100,000 jobs.
 import { beforeAll, describe, expect, test } from "vitest";
+import type { DashboardHandler } from "../../src/dashboard/handler.ts";
 import { defineJob } from "../../src/index.ts";
 import { type Filled, fill } from "./data.ts";
 import { accessible, closeSites, shot, type Site, site, useBrowser } from "./support.ts";
@@ -250,6 +251,68 @@ test("live: what another client does is seen without a reload, and pausing stops
   await other.hf.enqueue("third", 1);
   await page.waitForTimeout(1_500);
   expect(await page.getByRole("link", { name: "third" }).count()).toBe(0);
+});
+
+test("[K3] what the stream read before a change of one's own, and tells after it, does not undo it on the page", async () => {
+  const gate = { open: Promise.resolve(), let: (): void => {} };
+  const asked: string[] = [];
+  const slow = await site({}, undefined, (handler) => {
+    const answer = async (...[request, from]: Parameters<DashboardHandler>): Promise<Response> => {
+      const response = await handler(request, from);
+      const { pathname } = new URL(request.url);
+      if (request.method === "GET") asked.push(pathname);
+      if (!pathname.endsWith("/stream") || response.body === null) return response;
+      const held = new TransformStream<Uint8Array, Uint8Array>({
+        transform: async (chunk, controller) => {
+          await gate.open;
+          controller.enqueue(chunk);
+        },
+      });
+      return new Response(response.body.pipeThrough(held), response);
+    };
+    return Object.assign(answer, { close: () => handler.close() });
+  });
+  const { id } = await slow.hf.enqueue(plain, 1);
+  const page = await slow.open("/queues");
+  await page.getByRole("button", { name: /^Live/ }).waitFor();
+  gate.open = new Promise((resolve) => (gate.let = resolve));
+  await page.evaluate(
+    `history.pushState({}, "", "/jobs/${id}"); dispatchEvent(new PopStateEvent("popstate"))`,
+  );
+  const pause = page.getByRole("button", { name: "Pause", exact: true });
+  await pause.waitFor();
+  // Its topic is asked for, and what it was is on its way.
+  await expect.poll(() => asked.filter((path) => path.endsWith("/stream")).length, eventually).toBe(2);
+  await pause.click();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  await page.evaluate(`window.seen = []; new MutationObserver(() => {
+    window.seen.push([...document.querySelectorAll("main button")].map(({ textContent }) => textContent.trim()).join());
+  }).observe(document.body, { childList: true, subtree: true, characterData: true })`);
+  asked.length = 0;
+  gate.let();
+  // It was told, and not taken for what is so: that was asked for.
+  await expect.poll(() => asked.filter((path) => path.endsWith(`/jobs/${id}`)).length, eventually).toBe(1);
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  expect((await page.evaluate<string[]>("window.seen")).filter((names) => /\bPause\b/.test(names))).toEqual(
+    [],
+  );
+});
+
+test("[K3] a screen whose first answer failed shows what there is as soon as it is answered, by itself", async () => {
+  let failures = 1;
+  const ill = await site({}, undefined, (handler) =>
+    Object.assign(
+      async (...[request, from]: Parameters<DashboardHandler>): Promise<Response> =>
+        new URL(request.url).pathname.endsWith("/api/v1/jobs") && failures-- > 0
+          ? new Response(null, { status: 503 })
+          : handler(request, from),
+      { close: () => handler.close() },
+    ),
+  );
+  await ill.hf.enqueue(plain, 1);
+  const page = await ill.open("/jobs", { noisy: true });
+  await page.getByRole("link", { name: "plain" }).waitFor();
+  expect(failures).toBeLessThan(0);
 });
 
 test("read-only and a viewer's page offer nothing that would be refused", async () => {

@@ -114,7 +114,8 @@ export async function openPage(
   page.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
   page.on("console", (message) => {
     if (given.refused === true && /status of 40[04]/.test(message.text())) return;
-    if (message.type() === "error" && given.noisy !== true) trouble.push(`console: ${message.text()} (${message.location().url})`);
+    if (message.type() === "error" && given.noisy !== true)
+      trouble.push(`console: ${message.text()} (${message.location().url})`);
   });
   page.on("dialog", (dialog) => {
     trouble.push(`dialog: ${dialog.message()}`);

@@ -4,6 +4,7 @@ import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobList } from "../../src/dashboard/contract.ts";
 import { get, locked, type Params, query } from "./api.ts";
+import { Healing } from "./healing.ts";
 import { HEAD, JobRows, type Rows } from "./job-rows.ts";
 import { live } from "./live.ts";
 import { refresh } from "./settings.ts";
@@ -30,6 +31,18 @@ export function useJobPages(asked: Params, inSight: () => readonly string[]): Jo
   useEffect(() => {
     pages.first();
     return () => pages.close();
+  }, []);
+  useEffect(() => {
+    const healing = new Healing();
+    const off = rows.subscribe(({ error, loading }) => {
+      if (loading) healing.stop();
+      else if (error === null) healing.well();
+      else healing.failed(error, () => pages.first());
+    });
+    return () => {
+      off();
+      healing.stop();
+    };
   }, []);
   // What was refused is not followed: it would be refused again.
   const there = useComputed(() => rows.value.next !== null).value;

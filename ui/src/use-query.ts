@@ -1,10 +1,12 @@
 // Data of a screen: asked for when the screen or its parameters change. A query that names its topic gets what the live stream
 // tells of it, and asks no more; one whose topic is only a sign (a page of a list, what a filter leaves) asks again when that
 // changes. Both as often as the settings say. What was there stays until the new is there, so nothing flickers; and what was
-// read earlier never replaces what was read later: a job that was paused here is not shown as it was before.
+// read earlier never replaces what was read later: a job that was paused here is not shown as it was before. What failed is
+// asked for again by itself (healing.ts).
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { locked, readAtOf } from "./api.ts";
+import { Healing } from "./healing.ts";
 import { live as going } from "./live.ts";
 import { refresh } from "./settings.ts";
 import { follow } from "./topics.ts";
@@ -37,11 +39,18 @@ export function useQuery<T>(
   const running = useRef<AbortController | null>(null);
   /** Waits for the answer that is on its way. */
   const answered = useRef<(() => void) | null>(null);
+  const healing = useRef<Healing | null>(null);
+  healing.current ??= new Healing();
   const latest = useRef({ ask, key, options });
   latest.current = { ask, key, options };
 
-  const load = useCallback(() => {
+  const stop = useCallback(() => {
     running.current?.abort();
+    healing.current?.stop();
+  }, []);
+
+  const load = useCallback(() => {
+    stop();
     const controller = new AbortController();
     running.current = controller;
     asked.current = Date.now();
@@ -59,20 +68,22 @@ export function useQuery<T>(
         if (controller.signal.aborted) return;
         result.value = { key: of, data, readAt: readAtOf(controller.signal) };
         error.value = null;
+        healing.current?.well();
         ended();
       },
       (failure: unknown) => {
         if (controller.signal.aborted) return;
         error.value = failure instanceof Error ? failure : new Error(String(failure));
+        healing.current?.failed(failure, load);
         ended();
       },
     );
-  }, [result, error, loading]);
+  }, [result, error, loading, stop]);
 
   useEffect(() => {
     load();
-    return () => running.current?.abort();
-  }, [key, load]);
+    return stop;
+  }, [key, load, stop]);
 
   const { topic, sign } = options;
   const about = topic ?? sign ?? null;
