@@ -27,7 +27,7 @@ export interface HoldfastConfig {
   readonly jobs?: readonly AnyJob[] | undefined;
   /** As the second argument of `hf.work`. */
   readonly work?: WorkOptions | undefined;
-  /** As the option `schedules` of `hf.work`. */
+  /** As the option `schedules` of `hf.work`, beside those of `work`. */
   readonly schedules?: readonly Schedule[] | undefined;
   /** Where `holdfast work` serves /health, /ready, /latency and /metrics. Default: nowhere. */
   readonly server?: { readonly port: number; readonly host?: string | undefined } | undefined;

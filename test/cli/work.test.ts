@@ -43,7 +43,8 @@ onEveryStore((target) => {
     const cwd = project(
       store,
       `manifest: (told) => { console.log(JSON.stringify({ type: "sink", told })); throw new Error("the sink is down"); },
-       schedules: [defineSchedule({ name: "yearly", cron: "0 0 1 1 *", job: greet, input: { to: "all" } })],`,
+       schedules: [defineSchedule({ name: "yearly", cron: "0 0 1 1 *", job: greet, input: { to: "all" } })],
+       work: { schedules: [defineSchedule({ name: "monthly", cron: "0 0 1 * *", job: greet, input: { to: "all" } })] },`,
     );
     await using worker = holdfast(cwd, ["work", "--json"]);
     const started = await worker.message("started", { deadlineMs: 30_000 });
@@ -51,12 +52,12 @@ onEveryStore((target) => {
       backend: store.dialect,
       version: expect.any(String) as string,
       jobs: [{ name: "greet" }, { name: "slow", queue: "long" }, { name: "leaky" }],
-      schedules: ["yearly"],
+      schedules: ["yearly", "monthly"],
     });
     expect(Object.keys(started["queues"] as object).sort()).toEqual(["default", "long"]);
     expect((await worker.message("sink"))["told"]).toMatchObject({
       jobs: [{ name: "greet" }, { name: "slow" }, { name: "leaky" }],
-      schedules: ["yearly"],
+      schedules: ["yearly", "monthly"],
     });
     const hf = await connect(store);
     const { id } = await hf.enqueue("greet", { to: "Ada" });

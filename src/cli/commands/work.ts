@@ -84,7 +84,10 @@ async function runWorker(ctx: Context, config: HoldfastConfig): Promise<number> 
   const hf = await ctx.client({ migrate: true, logger });
   const definitions = (config.jobs ?? []).filter((job) => job.run !== null);
   const jobsOn = isOn(ctx, "jobs");
-  const schedules = isOn(ctx, "schedules") ? (config.schedules ?? []) : [];
+  // Both places are documented: an own key, and an option of `hf.work`.
+  const given = config.work?.schedules ?? [];
+  const scheduling = isOn(ctx, "schedules") && given !== false;
+  const schedules = scheduling ? [...(config.schedules ?? []), ...given] : [];
   if (jobsOn && definitions.length === 0 && schedules.length === 0)
     throw new UsageError(
       "BAD_CONFIG",
@@ -94,7 +97,7 @@ async function runWorker(ctx: Context, config: HoldfastConfig): Promise<number> 
   const options: WorkOptions = {
     ...config.work,
     queues,
-    schedules: isOn(ctx, "schedules") ? schedules : false,
+    schedules: scheduling ? schedules : false,
     ...(ctx.string("name") === undefined ? {} : { name: ctx.string("name") as string }),
   };
   const worker = jobsOn ? hf.work(definitions, options) : null;
