@@ -53,7 +53,7 @@ test("the starter project compiles, enqueues, runs and is looked at, all with th
   mkdirSync(join(app, "node_modules"));
   symlinkSync(built, join(app, "node_modules", "holdfast"));
   symlinkSync(join(root, "node_modules", "@types"), join(app, "node_modules", "@types"));
-  run(bin("tsc"), ["-p", app, "--types", "node"], app);
+  run(bin("tsc"), ["-p", app], app);
   expect(run(process.execPath, ["enqueue.ts"], app)).toMatch(/^enqueued /);
   expect(holdfast(["enqueue", "hello", '{"name":"Grace"}'], app)).toMatch(/^enqueued /);
   const output = holdfast(["work", "--once"], app);

@@ -86,6 +86,7 @@ function files(name: string, postgres: boolean): Readonly<Record<string, string>
           dashboard: "holdfast dashboard",
         },
         dependencies: { holdfast: `^${VERSION}`, ...(postgres ? { pg: "^8.23.0" } : {}) },
+        devDependencies: { "@types/node": "^24.0.0" },
         engines: { node: ">=22.18" },
       },
       null,
@@ -96,6 +97,7 @@ function files(name: string, postgres: boolean): Readonly<Record<string, string>
         compilerOptions: {
           target: "es2024",
           module: "nodenext",
+          types: ["node"],
           strict: true,
           noEmit: true,
           erasableSyntaxOnly: true,
