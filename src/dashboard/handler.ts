@@ -218,7 +218,7 @@ export function dashboardWith(
       path,
       query: url.searchParams,
       body,
-      exactBody: () => parseExact(text) as Record<string, unknown>,
+      exactBody: () => exactBody(text),
       user: who,
       databases: async () => (await shared?.databases(who, request)) ?? [],
       topics: () => Promise.all(topicsOf(url.searchParams).map((topic) => followed(topic, who, request))),
@@ -461,4 +461,13 @@ function checkTraceLink(link: unknown): string | null {
     `traceLink must be a web address with {traceId} in it, such as "https://jaeger.example.org/trace/{traceId}"; got ${shown(link)}.`,
     { details: { option: "traceLink" } },
   );
+}
+
+/** A body that JSON.parse took: only how deep it is can be too much, because digits are looked at member by member. */
+function exactBody(text: string): Record<string, unknown> {
+  try {
+    return parseExact(text) as Record<string, unknown>;
+  } catch {
+    throw new ApiError("BAD_REQUEST", "The body is nested too deep.");
+  }
 }

@@ -399,6 +399,8 @@ describe("what is asked", () => {
     expect(streamed.status).toBe(413);
     for (const body of ["{", "[]", "1", "null", '"x"', "\u00ff{"])
       expect((await send("POST", "/jobs", body)).status, body).toBe(400);
+    const deep = `{"name":"plain","input":${"[".repeat(200_000)}${"]".repeat(200_000)}}`;
+    expect((await send("POST", "/jobs", deep)).status).toBe(400);
     expect((await send("POST", "/jobs", "{}", { "content-type": "text/plain" })).status).toBe(415);
     expect(await hf.jobs.count()).toBe(0);
   });
