@@ -43,6 +43,9 @@ export function helpFor(command: Command, path: string, paint: Paint): string {
     const left = Math.max(...command.subcommands.map(({ name }) => name.length)) + 2;
     lines.push("", paint("bold", "Commands"));
     for (const sub of command.subcommands) lines.push(`  ${sub.name.padEnd(left)}${sub.summary}`);
+    const [first] = command.subcommands;
+    lines.push("", `holdfast help ${full} ${first?.name ?? ""} tells its options, and so for each of them.`);
+    if (first?.name === "list") lines.push(`holdfast ${full} alone is holdfast ${full} list.`);
   }
   const own = Object.entries(command.options ?? {});
   // What a command takes in its own way is said once.
