@@ -25,7 +25,7 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   waiting: look,
   asleep: look,
   "waiting-for-signal": ({ id }) =>
-    `Send it: holdfast signal <name>; its name is in: holdfast jobs show ${id}`,
+    `Send it, with its key if it has one: holdfast signal <name> <json> --key <key>; more: holdfast jobs show ${id}`,
   "waiting-for-jobs": look,
   "job-paused": ({ id }) => `holdfast jobs resume ${id}`,
   future: due,
