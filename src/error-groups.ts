@@ -230,7 +230,7 @@ export function checkGroup(group: unknown): string {
   if (isGroup(group)) return group;
   throw new UsageError(
     "BAD_OPTION",
-    `A group of errors is named by 16 hexadecimal digits, as errors.list gives them; got ${shown(group)}.`,
+    `A group of errors is named by 16 hexadecimal digits, as hf.errors.list() and \`holdfast errors list\` give them; got ${shown(group)}.`,
   );
 }
 

@@ -487,7 +487,7 @@ export class Schedules {
 function notFound(name: string): StateError {
   return new StateError(
     "SCHEDULE_NOT_FOUND",
-    `There is no schedule "${name}". hf.schedules.list() gives those that there are.`,
+    `There is no schedule "${name}". hf.schedules.list() and \`holdfast schedules list\` give those that there are.`,
     { details: { name } },
   );
 }

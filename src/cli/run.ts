@@ -204,7 +204,7 @@ export function checkCount(command: Command, path: string, positionals: readonly
   if (positionals.length <= most) return;
   throw new UsageError(
     "BAD_OPTION",
-    `holdfast ${path}${command.name} takes ${most === 0 ? "no arguments" : `${most} at the most`}; got ${shown(positionals[most])}.`,
+    `holdfast ${path}${command.name} takes ${most === 0 ? "no arguments" : `${most} ${most === 1 ? "argument" : "arguments"} at the most`}; got ${shown(positionals[most])}.`,
   );
 }
 

@@ -9,7 +9,8 @@ export async function noteUnknown(ctx: Context, hf: Holdfast): Promise<void> {
   const known = new Set((await hf.queues.list({ upTo: 1 })).map(({ name }) => name));
   const served = new Set((await hf.workers.list()).flatMap(({ queues }) => Object.keys(queues)));
   for (const name of ctx.args)
-    if (!known.has(name) && !served.has(name))
+    // What cannot be a name is refused by whoever takes it.
+    if (/^[A-Za-z0-9][\w.:-]*$/.test(name) && !known.has(name) && !served.has(name))
       ctx.note(`${oneLine(name)} has no jobs, no settings and no worker until now.`);
 }
 

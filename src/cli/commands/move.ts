@@ -128,7 +128,11 @@ async function stopWorkers(
   try {
     const asked = await hf.workers.stop("all");
     if (asked === 0) return;
-    ctx.note(`${asked} workers were asked to stop; waiting until they have`);
+    ctx.note(
+      asked === 1
+        ? "1 worker was asked to stop; waiting until it has"
+        : `${asked} workers were asked to stop; waiting until they have`,
+    );
     const until = Date.now() + durationMs(ctx.string("wait") ?? "1m", "--wait");
     while (!(await hf.workers.drained())) {
       if (Date.now() > until || ctx.io.signal.aborted) {
