@@ -97,3 +97,39 @@ test("[K3] after Enter the answer is in sight: what a word could be, learnt late
   await page.evaluate("new Promise((seen) => requestAnimationFrame(() => setTimeout(seen)))");
   expect(await page.getByRole("listbox").count()).toBe(0);
 });
+
+test("[K3] one long name or error hides nothing else: columns stay in sight, and an error of pages is folded", async () => {
+  const own = await site();
+  const name = `${long}-${long}`.slice(0, 128);
+  await own.hf.enqueue("plain", { tenant: long }, { queue: name, lane: name });
+  await own.hf.enqueue("fails", { tenant: long }, { queue: "mail" });
+  const [lease] = await own.hf.lease({ queues: ["mail"], limit: 1, for: "1m" });
+  await lease!.dead(`the bank said ${"no ".repeat(2_000)}`);
+  const page = await own.open("/queues");
+  /** Columns that stand, in part or as a whole, behind the buttons at the end of the rows. */
+  const hidden = (): Promise<string[]> =>
+    page.evaluate(`[...document.querySelectorAll("main table")].flatMap((table) => {
+      const heads = [...table.querySelectorAll("thead th")].filter((one) => one.offsetWidth > 0);
+      const edge = heads.at(-1).getBoundingClientRect().left;
+      return heads.slice(0, -1).filter((one) => one.getBoundingClientRect().right > edge + 1).map((one) => one.textContent);
+    })`);
+  await page.getByRole("link", { name }).waitFor();
+  expect(await hidden()).toEqual([]);
+  for (const path of ["/jobs", "/errors", "/limits"]) {
+    await page.goto(`${own.url}${path}`);
+    await page.locator("main tbody tr").first().waitFor();
+    expect(await hidden(), path).toEqual([]);
+  }
+  await page.goto(`${own.url}/jobs/${lease!.id}`);
+  const banner = page.getByRole("status").filter({ hasText: "the bank said" });
+  await banner.waitFor();
+  expect((await banner.innerText()).length).toBeLessThan(700);
+  await accessible(page);
+  await banner.getByRole("button", { name: "Show all" }).click();
+  expect((await banner.innerText()).length).toBeGreaterThan(3_000);
+  // The names of all workflows stand in a list that may be narrow.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${own.url}/workflows`);
+  await page.getByRole("combobox", { name: "Workflow" }).waitFor();
+  await fits(page);
+});

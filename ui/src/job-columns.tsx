@@ -167,7 +167,7 @@ export function jobColumns(kind: JobsKind): Column<JobLine>[] {
 
 const job: Column<JobLine> = {
   head: t("Job"),
-  style: { maxWidth: "460px" },
+  class: "job",
   cell: ({ id, name, error, state, preview, inputBytes }) => {
     const failed = error !== null && state !== "done" ? error : null;
     const input = preview ?? (inputBytes > 0 ? `(${bytes(inputBytes)})` : "");

@@ -82,7 +82,9 @@ export function Attempts({ job }: { job: JobDetail }) {
             ) : open.value === i && failure.stack !== null ? (
               <Stack text={failure.stack} />
             ) : (
-              <pre class="code">{failure.message}</pre>
+              <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+                {failure.message}
+              </pre>
             )}
           </div>
         ))}

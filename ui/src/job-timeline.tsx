@@ -4,6 +4,7 @@ import { duration, instant } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { LifeBar } from "./life.tsx";
 import { momentsOf } from "./moments.ts";
+import { LongText } from "./parts.tsx";
 import { Panel } from "./table.tsx";
 import { t } from "./text.ts";
 
@@ -38,9 +39,11 @@ export function Timeline({
             </span>
             {moment.why.map((line, n) => (
               <span key={n} class="why">
-                {typeof line === "string"
-                  ? line
-                  : `${line.before ?? ""} ${duration(line.ms)} ${line.after ?? ""}`.trim()}
+                {typeof line === "string" ? (
+                  <LongText of={line} />
+                ) : (
+                  `${line.before ?? ""} ${duration(line.ms)} ${line.after ?? ""}`.trim()
+                )}
               </span>
             ))}
           </li>

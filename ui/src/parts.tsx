@@ -1,6 +1,6 @@
 // Parts that screens are made of. Everything that comes from a job is rendered as text; nothing here takes HTML.
 import { stateWord } from "./state-words.ts";
-import { signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CappedCount, JobLine } from "../../src/dashboard/contract.ts";
@@ -189,6 +189,25 @@ export function Head({
       <span class="spring" />
       <div class="row">{children}</div>
     </div>
+  );
+}
+
+/** The class of a name in a table: a long one takes several lines, so that the other columns stay in sight. */
+export function nameClass(name: string, like = "main-link"): string {
+  return name.length > 40 ? `${like} long-name` : like;
+}
+
+/** An error can have pages: its beginning, and the rest when it is asked for. */
+export function LongText({ of: text }: { of: string }) {
+  const whole = useSignal(false);
+  if (whole.value || text.length <= 600) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, 500).replace(/[\ud800-\udbff]$/, "")}…{" "}
+      <button type="button" class="button small" onClick={() => (whole.value = true)}>
+        {t("Show all")}
+      </button>
+    </>
   );
 }
 

@@ -3,7 +3,7 @@ import type { JobDetail } from "../../src/dashboard/contract.ts";
 import { atPageTime, duration, instant, number } from "./format.ts";
 import { useJob } from "./job-query.ts";
 import { Json } from "./json-view.tsx";
-import { JobStateOf, Loaded } from "./parts.tsx";
+import { JobStateOf, Loaded, LongText } from "./parts.tsx";
 import { href } from "./router.ts";
 import { Stack } from "./stack-view.tsx";
 import { Facts } from "./table.tsx";
@@ -41,7 +41,9 @@ function Content({ job }: { job: JobDetail }) {
       <div class="content">
         <p class="small mono">{job.id}</p>
         <div class={`banner ${job.state === "dead" ? "bad" : job.state === "done" ? "good" : "info"}`}>
-          <span style={{ overflowWrap: "anywhere" }}>{atPageTime(job.why.text)}</span>
+          <span style={{ overflowWrap: "anywhere" }}>
+            <LongText of={atPageTime(job.why.text)} />
+          </span>
         </div>
         <Facts
           of={[
@@ -68,7 +70,13 @@ function Content({ job }: { job: JobDetail }) {
                   })
                 : t("Latest error")}
             </h3>
-            {last.stack === null ? <pre class="code">{last.message}</pre> : <Stack text={last.stack} />}
+            {last.stack === null ? (
+              <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+                {last.message}
+              </pre>
+            ) : (
+              <Stack text={last.stack} />
+            )}
           </section>
         )}
         {job.payloadHidden ? (

@@ -204,5 +204,11 @@ function Tries({ step }: { step: FlowStep }) {
 }
 
 function Fault({ text }: { text: string }) {
-  return text.includes("\n    at ") ? <Stack text={text} /> : <pre class="code">{text}</pre>;
+  return text.includes("\n    at ") ? (
+    <Stack text={text} />
+  ) : (
+    <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+      {text}
+    </pre>
+  );
 }

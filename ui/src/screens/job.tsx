@@ -12,7 +12,7 @@ import { useJob } from "../job-query.ts";
 import { onKey } from "../keys.ts";
 import { CopyAs, Details, JobEvents, JobLog, RunLines } from "../lazy-run.tsx";
 import { may } from "../live.ts";
-import { attempt, confirm, copy, Empty, JobStateOf, Loaded } from "../parts.tsx";
+import { attempt, confirm, copy, Empty, JobStateOf, Loaded, LongText } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
 import { t } from "../text.ts";
 import { actions, verbOn } from "../verbs.ts";
@@ -169,7 +169,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
         role="status"
       >
         <span class="clip" style={{ whiteSpace: "normal", overflowWrap: "anywhere" }}>
-          {atPageTime(job.why.text)}
+          <LongText of={atPageTime(job.why.text)} />
         </span>
       </div>
       {job.wish !== null && (

@@ -43,7 +43,7 @@ const kinds: Readonly<
 > = {
   jobs: {
     title: t("Jobs"),
-    note: t("Newest first, over all states."),
+    note: t("Newest first."),
     fixed: {},
     empty: t("No job matches"),
     hint: "",

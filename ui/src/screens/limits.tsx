@@ -16,7 +16,7 @@ import { Bars } from "../bars.tsx";
 import { Budgets } from "../budgets.tsx";
 import { changed, told, WhileField, whileOf } from "../for-a-while.tsx";
 import { clockTime, number, rate, rateOf, rateWords, shortId } from "../format.ts";
-import { Ago, Count, Gauge, Head, showDialog, State } from "../parts.tsx";
+import { Ago, Count, Gauge, Head, nameClass, showDialog, State } from "../parts.tsx";
 import { rich } from "../rich.ts";
 import { href, params } from "../router.ts";
 import { actionsColumn, Listing, Panel, Pager } from "../table.tsx";
@@ -124,6 +124,7 @@ function QueueLimits() {
         empty={{
           icon: "limits",
           title: t("No queue has a limit"),
+          brief: true,
           text: <p>{t("Give one a concurrency or a rate in its settings: it holds over all processes.")}</p>,
         }}
         columns={[
@@ -131,7 +132,7 @@ function QueueLimits() {
             head: t("Queue"),
             by: ({ name }) => name,
             cell: ({ name }) => (
-              <a class="main-link" href={href(`/queues/${name}`)}>
+              <a class={nameClass(name)} href={href(`/queues/${name}`)}>
                 {name}
               </a>
             ),
@@ -613,10 +614,10 @@ function Throttled() {
             by: ({ lane }) => lane,
             cell: ({ queue, lane }) => (
               <>
-                <a class="main-link" href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
+                <a class={nameClass(lane)} href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
                   {lane}
                 </a>
-                <span class="sub">{queue}</span>
+                <span class={nameClass(queue, "sub")}>{queue}</span>
               </>
             ),
           },
@@ -694,11 +695,14 @@ function Lanes() {
             by: ({ lane }) => lane,
             cell: (lane) => (
               <>
-                <a class="main-link" href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}>
+                <a
+                  class={nameClass(lane.lane)}
+                  href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}
+                >
                   {lane.lane}
                 </a>{" "}
                 {lane.paused && <State state="paused" />}
-                <span class="sub">{lane.queue}</span>
+                <span class={nameClass(lane.queue, "sub")}>{lane.queue}</span>
               </>
             ),
           },

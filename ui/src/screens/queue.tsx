@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import { ago, atPageTime, duration, instant, number, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Chart, type Mark } from "../lazy-chart.tsx";
-import { Count, Empty, Gauge, Head, Loaded, now, State } from "../parts.tsx";
+import { Count, Empty, Gauge, Head, Loaded, nameClass, now, State } from "../parts.tsx";
 import { PauseButtons, PurgeButton, retryDead } from "../queue-actions.tsx";
 import { settingsForm } from "../queue-form.tsx";
 import { type SettingLine, settingLines } from "../queue-settings.ts";
@@ -296,7 +296,7 @@ function laneColumns(again: () => void): Column<LaneLine>[] {
       head: t("Lane"),
       cell: ({ queue, lane, paused, rateOpensAt }) => (
         <>
-          <a class="main-link" href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
+          <a class={nameClass(lane)} href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
             {lane}
           </a>{" "}
           {paused && <State state="paused" />}

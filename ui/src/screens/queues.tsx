@@ -4,7 +4,7 @@ import { get } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import { clockTime, duration, number, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
-import { Count, Gauge, Head, State } from "../parts.tsx";
+import { Count, Gauge, Head, nameClass, State } from "../parts.tsx";
 import { MoreButton, PauseButtons } from "../queue-actions.tsx";
 import { groupedQueues, notesOf, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
 import { href } from "../router.ts";
@@ -81,7 +81,7 @@ export function Queues() {
       class: "nowrap",
       cell: ({ queue: { name }, group }) =>
         group === null ? (
-          <a class="main-link" href={href(`/queues/${name}`)}>
+          <a class={nameClass(name)} href={href(`/queues/${name}`)}>
             {name}
           </a>
         ) : (
