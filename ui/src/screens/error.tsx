@@ -284,7 +284,7 @@ function Canary({
     return dead === 0 ? null : (
       <Panel title={t("Is it mended?")}>
         <div class="content row">
-          <span style={{ flex: 1, minWidth: "200px" }}>
+          <span style={{ flexBasis: "100%" }}>
             {t(
               "Try one of the {dead, plural, one {# dead job} other {# dead jobs}} and see what becomes of it, then retry the rest.",
               { dead },
