@@ -157,20 +157,24 @@ export interface JobFacets {
   readonly cut: boolean;
 }
 
-/** Jobs of one queue and kind that have not ended. */
-export interface LineTally {
+/** Jobs of one queue and kind that run. */
+export interface RunningLine {
   readonly queue: string;
   readonly name: string;
-  readonly ready: CappedCount;
-  readonly scheduled: CappedCount;
-  readonly waiting: CappedCount;
   readonly running: number;
   /** How many of those each session holds. */
   readonly heldBy: ReadonlyMap<number, number>;
-  /** When the oldest ready job became due. */
-  readonly oldestAt: number | null;
   /** When the longest running attempt started. */
   readonly longestSince: number | null;
+}
+
+/** Jobs of one queue and kind that have not ended. */
+export interface LineTally extends RunningLine {
+  readonly ready: CappedCount;
+  readonly scheduled: CappedCount;
+  readonly waiting: CappedCount;
+  /** When the oldest ready job became due. */
+  readonly oldestAt: number | null;
 }
 
 /** Failures with one fingerprint, of one kind: a cause. */
@@ -436,8 +440,12 @@ export interface Insight {
   batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage>;
   /** The newest run of a kind that ended well and had steps, among its newest few; null: there is none in reach. */
   outline(name: string): Promise<RunOutline | null>;
-  /** Live jobs by queue and kind. */
-  lines(): Promise<{ now: number; lines: readonly LineTally[] }>;
+  /** Live jobs by queue and kind: of all, or of these queues and kinds alone, which then have the bounds to themselves. */
+  lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }>;
+  /** What runs, by queue and kind: a few looks, where `lines` counts everything. */
+  running(): Promise<{ now: number; lines: readonly RunningLine[] }>;
+  /** Every queue and kind that has had a job. */
+  lineNames(): Promise<readonly { readonly queue: string; readonly name: string }[]>;
   /** What wants attention first: regressed and open ones, then the most jobs. */
   errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups>;
   errorGroup(group: string): Promise<ErrorGroupDetail | null>;

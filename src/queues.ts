@@ -106,7 +106,7 @@ export class Queues {
    * Every queue that has jobs or settings. Counts are exact, and that costs a look at every job that has not ended: a million of
    * them take seconds. Whoever asks again and again gives a bound: with `upTo` a kind's jobs are counted so far and no further
    * (`atLeast` says of which states there may be more), which takes milliseconds; `lagMs`, `unserved` and what runs are exact all
-   * the same. With more than a few full queues counts stop earlier: they share 100,000.
+   * the same. With more than a few full queues counts stop earlier: they share 100,000 over all states.
    *
    * @throws UsageError UNKNOWN_OPTION, BAD_OPTION
    * @example

@@ -292,11 +292,14 @@ export function adaptersOf(hf: Holdfast): Adapters {
       const now = hf.internals.env.clock.now();
       const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
       const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
-      const [queues, { lines }, known] = await Promise.all([
-        hf.internals.store.queueUse(),
-        hf.internals.store.insight.lines(),
+      const { store } = hf.internals;
+      const [queues, known] = await Promise.all([
+        store.queueUse(),
         hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
       ]);
+      // Those with limits alone: elsewhere nobody asks what waits for them.
+      const limited = queues.map(({ name }) => name);
+      const lines = limited.length === 0 ? [] : (await store.insight.lines({ queues: limited })).lines;
       const then = (source: string, name: string): (number | null)[] => {
         const points = known.find((one) => one.source === source && one.name === name)?.points ?? [];
         const byAt = new Map(points.map((point) => [point.at.getTime(), point.value]));
@@ -323,7 +326,8 @@ export function adaptersOf(hf: Holdfast): Adapters {
         const at = env.clock.now();
         const takers = new Map<string, string>();
         for (const [kind, { budget }] of kinds) if (budget) takers.set(kind, budget.name);
-        const lines = takers.size === 0 ? [] : (await store.insight.lines()).lines;
+        const names = [...takers.keys()];
+        const lines = names.length === 0 ? [] : (await store.insight.lines({ names })).lines;
         return all.map(({ per, ...budget }) => ({
           ...budget,
           perMs: per,

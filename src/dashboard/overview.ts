@@ -27,10 +27,12 @@ export interface Cluster {
   readonly use: readonly QueueUse[];
 }
 
-export async function readCluster(store: Store): Promise<Cluster> {
+/** Of everything, or of one queue alone: what is counted then is that queue's, and of the rest nothing is known. */
+export async function readCluster(store: Store, queue?: string): Promise<Cluster> {
+  const queues = queue === undefined ? undefined : [queue];
   const [{ now, lines }, rows, workers, holds] = await Promise.all([
-    store.insight.lines(),
-    store.insight.queueRows(),
+    store.insight.lines(queues === undefined ? {} : { queues }),
+    store.insight.queueRows(queues),
     store.workers(),
     store.holds(),
   ]);

@@ -40,7 +40,7 @@ export interface QueueFacts {
 }
 
 export async function readQueue(store: Store, name: string): Promise<QueueDetail | null> {
-  const cluster = await readCluster(store);
+  const cluster = await readCluster(store, name);
   const line = queueLines(cluster).find((queue) => queue.name === name);
   if (line === undefined) return null;
   const [kinds, budgets, lanes, overrides, due] = await Promise.all([

@@ -28,11 +28,11 @@ const mostNames = 200;
 
 /** The kinds whose attempts took longest in the last day: of those that there are jobs of now, and all that workers know. */
 export async function readSlow(deps: {
-  readonly insight: Pick<Insight, "lines">;
+  readonly insight: Pick<Insight, "lineNames">;
   readonly kinds: () => Promise<ReadonlyMap<string, unknown>>;
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
 }): Promise<SlowKinds> {
-  const [{ lines }, kinds] = await Promise.all([deps.insight.lines(), deps.kinds()]);
+  const [lines, kinds] = await Promise.all([deps.insight.lineNames(), deps.kinds()]);
   // Busy ones first: an idle system has none, and its day is worth telling all the same.
   const names = [...new Set([...lines.map(({ name }) => name), ...kinds.keys()])].slice(0, mostNames);
   const usual = names.length === 0 ? new Map<string, Usual>() : await deps.usual(names);
@@ -41,11 +41,11 @@ export async function readSlow(deps: {
 }
 
 export async function readStuck(deps: {
-  readonly insight: Pick<Insight, "lines" | "browse">;
+  readonly insight: Pick<Insight, "running" | "browse">;
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
 }): Promise<StuckList> {
-  const { lines, now } = await deps.insight.lines();
-  const running = lines.filter(({ running: n, longestSince }) => n > 0 && longestSince !== null);
+  const { lines, now } = await deps.insight.running();
+  const running = lines.filter(({ longestSince }) => longestSince !== null);
   const names = [...new Set(running.map(({ name }) => name))].slice(0, mostNames);
   if (names.length === 0) return { jobs: [] };
   const usual = await deps.usual(names);

@@ -17,8 +17,9 @@ interface Shared {
 }
 
 export function insightStatements(t: Tables, { NOW, state, live, ended, levels }: Shared) {
+  const lineAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
   const linesIn = `select l.id from ${t.line} l
-          where (:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
+          where ${lineAsked}`;
   const among = (row: string) =>
     `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (${linesIn}))`;
   // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
@@ -93,13 +94,26 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
           ${t.job} p where p.id = any(:ids::uuid[]) and (:workflow::uuid is null or p.parent_id = :workflow::uuid)
           and (:batch::uuid is null or exists (select 1 from ${t.member} m where m.batch = :batch::uuid and m.id = p.id))`);
   const either = `(select id, errors from ${t.ready} union all select id, errors from ${t.history})`;
-  const due = `r.run_at <= ${NOW}`;
-  const later = `r.run_at > ${NOW} and r.run_at < ${WAITING_AT}`;
+  // Once for all levels: each of them asks several times.
+  const now = "(select now from clock)";
+  const due = `r.run_at <= ${now}`;
+  const later = `r.run_at > ${now} and r.run_at < ${WAITING_AT}`;
   const waits = `r.run_at >= ${WAITING_AT}`;
   // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
   const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
   const count = (where: string, most = "lv.most") =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit ${most}) x)`;
+    `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
+  /** The hundredth entry behind the first few; none: there are fewer. */
+  const hundredth = (where: string, first = "0") =>
+    `(select r.run_at, r.id from ${ofLevel} and ${where} order by r.run_at, r.id offset 99 + ${first} limit 1)`;
+  /** What there is behind that entry. */
+  const rest = (where: string, name: string, most: string) =>
+    `case when lv.${name}_id is null or ${most} <= 0 then 0 else ${count(`${where} and (r.run_at, r.id) > (lv.${name}_at, lv.${name}_id)`, most)} end`;
+  const caused = (row: string) =>
+    `${row}.error_group is not null and (:group::text is null or ${row}.error_group = :group::text) and ${among(row)}`;
+  /** As text: Postgres 14 has no greatest uuid. By bytes: by the rules of a language it took twice as long. */
+  const highest = (id: string) => `max(${id}::text collate "C")`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
@@ -172,22 +186,44 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,
     // The token is in no index (a claim would write an entry each time), so running jobs, which were due, are counted with the
     // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
-    // Every level is counted to a hundred; those that have more share what the budget leaves. What waits until a time is among
-    // what is due later, and is taken off; where there is more of it than is counted, how much is left is not known.
+    // Every level is counted to a hundred of each state; what has more shares the budget, and is counted on from the hundredth
+    // entry. A level's last entry says what there is none of. What waits until a time is among what is due later, and
+    // is taken off; where there is more of it than is counted, how much is left is not known.
+    // Lines and levels pass through arrays, of which Postgres expects ten: of a recursion it expects a hundred times as many as
+    // there are, and a server that compiles costly plans would take longer to compile this one than to run it.
     tallyLines: `
-      with recursive scope as (select l.id as line from ${t.line} l),${levels},
+      with recursive clock (now) as materialized (select ${NOW}),
+      level_of (line, rank, last) as (
+        select s.line, e.* from unnest(array(${linesIn})) as s (line) cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = s.line order by r.rank desc, r.run_at desc limit 1) e
+        union all
+        select l.line, e.* from level_of l cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = l.line and r.rank < l.rank order by r.rank desc, r.run_at desc limit 1) e
+      ),
       busy as materialized (select r.line, count(*) as n from ${held} group by r.line),
+      waiters (found) as materialized (select exists (select 1 from ${t.ready} r where r.waits in ('signal', 'jobs') and r.run_at < ${WAITING_AT})),
       level as materialized (
-        select lv.line, lv.rank, coalesce(b.n, 0) as busy, ${count(until, "100")} as timed
-        from level_of lv left join busy b on b.line = lv.line where lv.rank is not null
+        select lv.line, lv.rank, lv.last, coalesce(b.n, 0) as busy,
+          case when lv.last > ${now} and (select found from waiters) then ${count(until, "100")} else 0 end as timed
+        from unnest(array(select line from level_of), array(select rank from level_of), array(select last from level_of)) as lv (line, rank, last)
+        left join busy b on b.line = lv.line
+      ),
+      probed as materialized (
+        select lv.*, d.run_at as due_at, d.id as due_id, e.run_at as later_at, e.id as later_id, w.run_at as waits_at, w.id as waits_id
+        from level lv left join lateral ${hundredth(due, "lv.busy")} d on true
+        left join lateral ${hundredth(`lv.last > ${now} and ${later}`, "lv.timed")} e on true
+        left join lateral ${hundredth(`lv.last >= ${WAITING_AT} and ${waits}`)} w on true
       ),
       small as materialized (
-        select lv.line, lv.rank, lv.busy, lv.timed, ${count(due, "100 + lv.busy")} as ready, ${count(later, "100 + lv.timed")} as later,
-          ${count(waits, "100")} as waiting from level lv
+        select lv.*, case when lv.due_id is null then ${count(due, "99 + lv.busy")} else 100 + lv.busy end as ready,
+          case when lv.last <= ${now} then 0 when lv.later_id is null then ${count(later, "99 + lv.timed")} else 100 + lv.timed end as later,
+          case when lv.last < ${WAITING_AT} then 0 when lv.waits_id is null then ${count(waits, "99")} else 100 end as waiting
+        from probed lv
       ),
       cap (n) as materialized (
-        select greatest(100, least(:cap::int, :budget::int / greatest(1, count(*)))) from small s
-        where s.ready >= 100 + s.busy or s.later >= 100 + s.timed or s.waiting >= 100 or s.timed >= 100
+        select greatest(100, least(:cap::int, :budget::int / greatest(1, sum(
+          (ready >= 100 + busy)::int + (later >= 100 + timed)::int + (waiting >= 100)::int + (timed >= 100)::int))))
+        from small
       ),
       large as materialized (
         select lv.*, case when lv.timed < 100 then lv.timed else ${count(until)} end as until
@@ -195,11 +231,12 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
       ),
       counted as materialized (
         select lv.line, lv.most, lv.most + lv.busy as most_due, lv.until,
-          case when lv.ready < 100 + lv.busy then lv.ready else ${count(due, "lv.most + lv.busy")} end as ready,
-          case when lv.later < 100 + lv.timed then lv.later else ${count(later, "lv.most + lv.until")} end as later,
-          case when lv.waiting < 100 then lv.waiting else ${count(waits)} end as waiting,
-          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and ${due}
-            order by r.run_at, r.id limit 1) as oldest
+          lv.ready + ${rest(due, "due", "lv.most - 100")} as ready,
+          lv.later + ${rest(later, "later", "lv.most + lv.until - 100 - lv.timed")} as later,
+          lv.waiting + ${rest(waits, "waits", "lv.most - 100")} as waiting,
+          case when lv.ready > 0 then (
+            select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and ${due}
+            order by r.run_at, r.id limit 1) end as oldest
         from large lv
       ),
       summed as (
@@ -208,14 +245,16 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
           bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
         from counted group by line
       )
-      select l.queue, l.name, ${NOW} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0))), 0) as ready,
+      select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0))), 0) as ready,
         coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest,
         coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
         coalesce(bool_or(c.more_waiting), false)::int as more_waiting
-      from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id group by l.queue, l.name order by l.queue, l.name`,
+      from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id
+      where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
-      select l.queue, l.name, c.session, count(*) as running, min(r.started_at) as longest
-      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session`,
+      select l.queue, l.name, c.session, ${NOW} as now, count(*) as running, min(r.started_at) as longest
+      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
     // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
     // however many lanes there are. Those found are counted on the index of lanes, with what runs, which is taken off.
     // The comparisons take line and rank along, as in lineUp.
@@ -245,25 +284,27 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
         select coalesce(sum(u.back), 0)::int as back from ${t.line} o join ${t.bell} g on g.line = o.id and g.backs is not null
         cross join lateral unnest(g.lanes, g.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id
       ) b`,
-    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
+    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long. The cases hide from
+    // the planner what they ask: it expected 59 rows of the 7,000, and sorted them by text instead of hashing them (1.5 times as long).
     groupDead: `
-      with walked as materialized (
+      with clock (now) as materialized (select ${NOW}),
+      walked as materialized (
         select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
       ),
       counted as (
-        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.id::text) as sample,
-          count(*) filter (where w.ended_at > ${NOW} - 3600000) as hour, count(*) filter (where w.ended_at > ${NOW} - 86400000) as day,
-          count(*) filter (where w.ended_at > ${NOW} - 604800000) as week
-        from walked w where w.state = 'dead' and w.error_group is not null and ${among("w")} group by w.line, w.error_group
+        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, ${highest("w.id")} as sample,
+          count(*) filter (where w.ended_at > ${now} - 3600000) as hour, count(*) filter (where w.ended_at > ${now} - 86400000) as day,
+          count(*) filter (where w.ended_at > ${now} - 604800000) as week
+        from walked w where case when w.state = 'dead' and ${caused("w")} then true end group by w.line, w.error_group
       )
       select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
       from counted c join ${t.line} l on l.id = c.line
-      union all select null, null, null, (select count(*) from walked), null, null, null, null, ${NOW}, null`,
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, ${now}, null`,
     groupTroubled: `
       with counted as (
-        select w.line, w.error_group, count(*) as n, max(w.id::text) as sample
+        select w.line, w.error_group, count(*) as n, ${highest("w.id")} as sample
         from (select r.id, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w
-        where ${among("w")} group by w.line, w.error_group
+        where case when ${caused("w")} then true end group by w.line, w.error_group
       )
       select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `

@@ -339,6 +339,7 @@ export const STATEMENTS = [
   "stepOutline",
   "tallyLines",
   "tallyRunning",
+  "lineNames",
   "topLanes",
   "groupDead",
   "groupTroubled",

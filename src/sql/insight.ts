@@ -37,6 +37,7 @@ import type {
   RunFilter,
   RunOutline,
   RunPage,
+  RunningLine,
   RunSummary,
   StateTally,
 } from "../insight.ts";
@@ -55,9 +56,9 @@ import { Batches } from "./batches.ts";
 import { byAttention, errorGroup, jobsByCause } from "./error-groups.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./jobs.ts";
-import { type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
+import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
 import { type ErrorGroupChange, triageState } from "../policy/triage.ts";
-import { cappedAt, tallyLines } from "./tallies.ts";
+import { cappedAt, tallyLines, tallyRunning } from "./tallies.ts";
 import { extras, flag, maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
 
 /** A count goes no further than this. */
@@ -324,16 +325,19 @@ export class SqlInsight implements Insight {
       return { states: {}, total: { count, more: false } };
     }
     const deadline = performance.now() + PATIENCE_MS;
-    const simple = isSimple(filter);
     const states: Partial<Record<JobState, CappedCount>> = {};
     const wanted = new Set(filter.states ?? JOB_STATES);
     // Live jobs by queue and kind are counted on the claim's index, which knows due from not due.
-    const counted =
-      simple && [...wanted].some((state) => LIVE.includes(state)) ? await this.#tallySimple(filter) : {};
+    const live = isSimple(filter) && [...wanted].some((state) => LIVE.includes(state));
+    const rest = [...wanted].filter((state) => !live || !LIVE.includes(state));
+    const none: Partial<Record<JobState, CappedCount>> = {};
+    const [counted, walks] = await Promise.all([
+      live ? this.#tallySimple(filter) : none,
+      this.#tallyWalks(filter, rest, deadline),
+    ]);
     for (const state of LIVE)
       if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
-    const rest = [...wanted].filter((state) => states[state] === undefined);
-    for (const { walk, rows, cut } of await this.#tallyWalks(filter, rest, deadline)) {
+    for (const { walk, rows, cut } of walks) {
       for (const state of walk.states) {
         const ofState = rows.filter((row) => row["state"] === state);
         states[state] = capped(
@@ -388,13 +392,15 @@ export class SqlInsight implements Insight {
     const cells: FacetCell[] = [];
     // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
     const simple = isSimple(others);
-    if (simple)
-      for (const { queue, name, running, ...counts } of (await this.lines()).lines) {
-        cells.push({ state: "running", queue, name, count: running, more: false });
-        for (const state of ["scheduled", "ready", "waiting"] as const)
-          cells.push({ state, queue, name, ...counts[state] });
-      }
-    const walks = await this.#tallyWalks(others, simple ? ENDED : JOB_STATES, deadline);
+    const [live, walks] = await Promise.all([
+      simple ? this.lines() : { lines: [] },
+      this.#tallyWalks(others, simple ? ENDED : JOB_STATES, deadline),
+    ]);
+    for (const { queue, name, running, ...counts } of live.lines) {
+      cells.push({ state: "running", queue, name, count: running, more: false });
+      for (const state of ["scheduled", "ready", "waiting"] as const)
+        cells.push({ state, queue, name, ...counts[state] });
+    }
     const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
     for (const { walk, rows, cut } of walks) {
       for (const row of rows) {
@@ -422,11 +428,9 @@ export class SqlInsight implements Insight {
   }
 
   async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {
-    const { lines } = await this.lines();
+    const { lines } = await this.lines(filter);
     const sums = { scheduled: zero, ready: zero, running: zero, waiting: zero };
     for (const line of lines) {
-      if (filter.queues !== undefined && !filter.queues.includes(line.queue)) continue;
-      if (filter.names !== undefined && !filter.names.includes(line.name)) continue;
       sums.scheduled = plus(sums.scheduled, line.scheduled);
       sums.ready = plus(sums.ready, line.ready);
       sums.waiting = plus(sums.waiting, line.waiting);
@@ -530,8 +534,17 @@ export class SqlInsight implements Insight {
     return null;
   }
 
-  lines(): Promise<{ now: number; lines: readonly LineTally[] }> {
-    return tallyLines(this.#driver, { most: COUNT_CAP, budget: LINES_BUDGET });
+  lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }> {
+    return tallyLines(this.#driver, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
+  }
+
+  running(): Promise<{ now: number; lines: readonly RunningLine[] }> {
+    return tallyRunning(this.#driver);
+  }
+
+  async lineNames(): Promise<readonly { readonly queue: string; readonly name: string }[]> {
+    const rows = await this.#driver.read({ name: "lineNames", params: {} });
+    return rows.map((row) => ({ queue: text(row, "queue"), name: text(row, "name") }));
   }
 
   async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
@@ -578,14 +591,16 @@ export class SqlInsight implements Insight {
       now: this.#driver.now(),
       queues,
       names,
+      group: only,
       cursor: null,
       before: HIGHEST,
       scan: GROUP_SCAN,
     };
+    const detail = only === null ? "day" : "week";
     const [dead, troubled, known] = await Promise.all([
       this.#driver.read({ name: "groupDead", params }),
       this.#driver.read({ name: "groupTroubled", params: { ...params, scan: TROUBLED_SCAN } }),
-      this.#causes.rows({ ids: only === null ? null : [only], names }),
+      this.#causesCounted({ ids: only === null ? null : [only], names }, queues, detail),
     ]);
     const last = dead.find((row) => row["queue"] === null) as Row;
     const now = number(last, "day"); // in the last row: the database's clock
@@ -601,10 +616,9 @@ export class SqlInsight implements Insight {
       for (const cause of (await this.#causes.rows({ ids: unknown, names })).causes)
         causes.set(cause.group, cause);
     const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
-    const counts =
-      ids.length === 0
-        ? new Map<string, CauseCounts>()
-        : await this.#causes.counts(ids, queues, now, only === null ? "day" : "week");
+    const counted = new Set(known.causes.map(({ group }) => group));
+    const uncounted = ids.filter((id) => !counted.has(id));
+    const counts = new Map([...known.counts, ...(await this.#causes.counts(uncounted, queues, now, detail))]);
     const groups = ids
       .filter((id) => jobs.has(id) || causes.has(id))
       .map((id) =>
@@ -618,6 +632,19 @@ export class SqlInsight implements Insight {
       )
       .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));
     return { groups, searched: number(last, "n") };
+  }
+
+  /** What is kept of causes, with how often they were met: while others look which jobs there are of them. */
+  async #causesCounted(
+    asked: Parameters<Causes["rows"]>[0],
+    queues: readonly string[] | null,
+    detail: "day" | "week",
+  ): Promise<{ causes: readonly Cause[]; counts: ReadonlyMap<string, CauseCounts> }> {
+    const { now, causes } = await this.#causes.rows(asked);
+    const ids = causes.map(({ group }) => group);
+    const counts =
+      now === null ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now, detail);
+    return { causes, counts };
   }
 
   failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy> {

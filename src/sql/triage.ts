@@ -96,6 +96,7 @@ export class Causes {
     now: number,
     detail: "day" | "week",
   ): Promise<ReadonlyMap<string, CauseCounts>> {
+    if (ids.length === 0) return new Map();
     const last = Math.floor(now / HOUR) * HOUR;
     const first = last - (HOURS_SHOWN - 1) * HOUR;
     const fine = detail === "week" ? first : last - 23 * HOUR;

@@ -18,8 +18,9 @@ interface Shared {
 
 export function insightStatements(t: Tables, { state, live, ended, levels }: Shared) {
   const seq = seqOf(t);
+  const lineAsked = `(:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
   const linesIn = `select l.id from ${t.line} l
-          where (:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
+          where ${lineAsked}`;
   const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
   // By keys, and with numbers as places in a list: `items.0.id` may mean either.
   const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
@@ -98,10 +99,14 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
   const waits = `r.token is null and r.run_at >= ${WAITING_AT}`;
   // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
   const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const timed = `r.token is null and r.run_at < ${WAITING_AT} and r.waits in ('signal', 'jobs')`;
+  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
   const count = (where: string, most = "(select n from cap)") =>
-    `(select count(*) from (select 1 from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${where} limit ${most}) x)`;
+    `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
   const dueIn = (row: string) =>
     `${row}.line = lv.line and ${row}.rank = lv.rank and ${row}.token is null and ${row}.run_at <= :now`;
+  const caused = (row: string) =>
+    `${row}.error_group is not null and (:group is null or ${row}.error_group = :group) and ${among(row)}`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
@@ -166,32 +171,38 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     stepOutline: `
       select name, kind, label, place, given from ${t.step}
       where job = :id and kind <> 'undo' order by seq, name limit :limit`,
-    // Every level is counted to a hundred; those that have more share what the budget leaves. What waits until a time is among
-    // what is due later, and is taken off; where there is more of it than is counted, how much is left is not known. (A limit here
-    // may name no column: twice as many as are wanted are enough for any number of them.)
+    // Every level is counted to a hundred of each state; what has more shares the budget. A level's last entry says what there
+    // is none of. What waits until a time is among what is due later, and is taken off; where there is more of it than is
+    // counted, how much is left is not known. (A limit here may name no column: twice as many as are wanted are enough for any
+    // number of them.)
     tallyLines: `
-      with recursive scope as (select l.id as line from ${t.line} l),${levels},
+      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels},
+      waiters (found) as materialized (select exists (select 1 from ${t.ready} r where ${timed} limit 1)),
+      ends as materialized (
+        select lv.line, lv.rank, (select r.run_at from ${ofLevel} and r.token is null order by r.run_at desc limit 1) as last
+        from level_of lv where lv.rank is not null
+      ),
       level as materialized (
-        select lv.line, lv.rank, ${count(until, "100")} as timed from level_of lv where lv.rank is not null
+        select lv.*, case when lv.last > :now and (select found from waiters) then ${count(until, "100")} else 0 end as timed from ends lv
       ),
       small as materialized (
-        select lv.line, lv.rank, lv.timed, ${count(due, "100")} as ready, ${count(waits, "100")} as waiting,
-          case when lv.timed = 0 then ${count(later, "100")} else ${count(later, "200")} end as later
+        select lv.*, ${count(due, "100")} as ready, case when lv.last < ${WAITING_AT} then 0 else ${count(waits, "100")} end as waiting,
+          case when lv.last <= :now then 0 when lv.timed = 0 then ${count(later, "100")} else ${count(later, "200")} end as later
         from level lv
       ),
       cap (n) as materialized (
-        select cast(max(100, min(:cap, :budget / max(1, count(*)))) as integer) from small s
-        where s.ready >= 100 or s.later - s.timed >= 100 or s.waiting >= 100 or s.timed >= 100),
+        select cast(max(100, min(:cap, :budget / max(1, coalesce(sum(
+          (ready >= 100) + (later - timed >= 100) + (waiting >= 100) + (timed >= 100)), 0)))) as integer) from small),
       large as materialized (
         select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else ${count(until)} end as until from small lv
       ),
       counted as materialized (
         select lv.line, lv.most, lv.until,
-          case when lv.ready < 100 then lv.ready else ${count(due)} end as ready,
+          case when lv.ready < 100 or lv.most = 100 then lv.ready else ${count(due)} end as ready,
           case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
             when lv.timed = 0 then ${count(later)} else ${count(later, "(select 2 * n from cap)")} end as later,
-          case when lv.waiting < 100 then lv.waiting else ${count(waits)} end as waiting,
-          (select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and ${due} order by r.run_at, r.seq limit 1) as oldest
+          case when lv.waiting < 100 or lv.most = 100 then lv.waiting else ${count(waits)} end as waiting,
+          case when lv.ready > 0 then (select r.run_at from ${ofLevel} and ${due} order by r.run_at, r.seq limit 1) end as oldest
         from large lv
       )
       select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready,
@@ -199,11 +210,12 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, coalesce(max(c.ready >= c.most), 0) as more_ready,
         coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
         coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
-      from ${t.line} l left join counted c on c.line = l.id group by l.queue, l.name order by l.queue, l.name`,
+      from ${t.line} l left join counted c on c.line = l.id where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
-      select l.queue, l.name, c.session, count(*) as running, min(r.started_at) as longest
+      select l.queue, l.name, c.session, :now as now, count(*) as running, min(r.started_at) as longest
       from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
-      join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session`,
+      join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
     // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
     // however many lanes there are. Those found are counted on the index of lanes.
     topLanes: `
@@ -229,7 +241,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
           count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
           count(*) filter (where w.ended_at > :now - 604800000) as week
-        from walked w where w.state = 'dead' and w.error_group is not null and ${among("w")} group by w.line, w.error_group
+        from walked w where w.state = 'dead' and ${caused("w")} group by w.line, w.error_group
       )
       select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, ${seq.id("c.newest")} as sample, c.hour, c.day, c.week
       from counted c join ${t.line} l on l.id = c.line
@@ -238,7 +250,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       with counted as (
         select w.line, w.error_group, count(*) as n, max(w.seq) as newest
         from (select r.seq, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w
-        where ${among("w")} group by w.line, w.error_group
+        where ${caused("w")} group by w.line, w.error_group
       )
       select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `

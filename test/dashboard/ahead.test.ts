@@ -199,7 +199,7 @@ test("a kind of which little is known is not judged, and what is short is never 
     { name: "quick", running: 1 },
   ].map((line) => ({ ...line, queue: "q", longestSince: 1_000 }));
   const insight = {
-    lines: async () => ({ now: 1_900, lines: lines as never }),
+    running: async () => ({ now: 1_900, lines: lines as never }),
     browse: async () => {
       throw new Error("nobody is suspicious");
     },

@@ -11,6 +11,7 @@ export interface Node {
   "Node Type": string;
   "Relation Name"?: string;
   "Index Name"?: string;
+  "Total Cost": number;
   "Actual Rows": number;
   "Actual Loops": number;
   "Rows Removed by Filter"?: number;
