@@ -63,10 +63,13 @@ export class Tap {
   pending = 0;
 
   readonly #air: Air;
+  readonly #answered: () => void;
 
-  constructor(raw: Store, air: Air) {
+  /** `answered` is called whenever there is one call less to wait for. */
+  constructor(raw: Store, air: Air, answered: () => void) {
     this.raw = raw;
     this.#air = air;
+    this.#answered = answered;
     // The store's own verbs send wake-ups too.
     Object.defineProperty(raw, "wake", { configurable: true, value: (wake: Wake) => this.#wake(wake) });
     this.store = new Proxy(raw, { get: (_target, verb) => this.#get(verb as Verb) });
@@ -79,6 +82,7 @@ export class Tap {
   /** For `around`: the answer comes when `when` resolves, which nobody waits for meanwhile; without it, never. */
   async late(when: Promise<unknown> = never()): Promise<void> {
     this.pending -= 1;
+    this.#answered();
     await when;
     this.pending += 1;
   }
@@ -86,6 +90,7 @@ export class Tap {
   /** As SIGKILL: nothing reaches the database any more, and no answer comes back. */
   kill(): void {
     this.killed = true;
+    this.#answered();
   }
 
   #get(verb: Verb): unknown {
@@ -125,6 +130,7 @@ export class Tap {
       if (!this.killed) throw error;
     } finally {
       this.pending -= 1;
+      this.#answered();
     }
     return never();
   }
@@ -141,6 +147,8 @@ export class World {
   /** The environment variables of every client's process. */
   readonly env: Record<string, string> = {};
   readonly #air: Air = new Set();
+  /** Who waits for an answer of the database's. */
+  readonly #waiting = new Set<() => void>();
   readonly #clients: { hf: Holdfast; tap: Tap; workers: Worker[] }[] = [];
 
   constructor(fresh: FreshStore) {
@@ -160,7 +168,7 @@ export class World {
     const random = (): number => 0.5;
     const events = new Emitter((error, event) => logger.error({ error, event }, "a listener failed"));
     const raw = await openStore(this.fresh.url, { ...settings, clock, random });
-    const tap = new Tap(raw, this.#air);
+    const tap = new Tap(raw, this.#air, () => this.#answered());
     const hostId = `host-${this.#clients.length}`;
     const machine = { clock, random, host: "host", pid: 1, hostId, cpus: 4, env: this.env };
     const hf = new Holdfast(tap.store, client, machine, events);
@@ -209,7 +217,15 @@ export class World {
       await nextTurn();
       const busy = this.#clients.some(({ tap }) => tap.pending > 0 && !tap.killed);
       calm = busy ? 0 : calm + 1;
+      // Asleep: one that looks again and again takes the core that the database needs for its answer.
+      if (busy) await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
+  }
+
+  #answered(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
   }
 
   /** Lets time pass until it is so; fails after `within` of fake time. */
