@@ -52,7 +52,7 @@ export class Cluster {
   /** Starts a worker process; resolves when it is ready. */
   async worker(work: WorkOptions, place: Place = this.place): Promise<NodeProcess> {
     const child = this.start(work, place);
-    await child.message("ready", { deadlineMs: 30_000 });
+    await child.message("ready", { deadlineMs: 60_000 });
     return child;
   }
 

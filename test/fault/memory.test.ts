@@ -15,7 +15,7 @@ onEveryStore((target) => {
       const spec: SleepersSpec = { url, options, runs };
       const child = spawnNode("test/fault/children/sleepers.ts", [JSON.stringify(spec)]);
       onTestFinished(() => child.kill("SIGKILL"));
-      const answer = await child.message("held", { deadlineMs: 100_000 });
+      const answer = await child.message("held", { deadlineMs: 220_000 });
       expect(answer, child.output).toMatchObject({
         total: runs * 1.2,
         made: runs * 1.2,
@@ -24,6 +24,6 @@ onEveryStore((target) => {
       });
       expect(await child.exited, child.output).toEqual({ code: 0, signal: null });
     },
-    120_000,
+    240_000,
   );
 });

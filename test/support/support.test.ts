@@ -6,8 +6,10 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open, silentLogger } from "../../src/index.ts";
 import { temporaryDirectory } from "./guard.ts";
+import { longest } from "./longest-first.ts";
 import { installedMajors, type PostgresServer, startPostgres } from "./postgres.ts";
 import { spawnNode, waitFor } from "./process.ts";
+import { repositoryFiles } from "./repository.ts";
 import { SCHEMA_POOL, type Taken, takeSchema } from "./schema-pool.ts";
 import { onEveryStore } from "./stores.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
@@ -251,3 +253,8 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
     await client.end();
   }
 }
+
+test("the files that are known to take longest are there", () => {
+  const files = new Set(repositoryFiles());
+  expect(longest.filter((file) => !files.has(file))).toEqual([]);
+});
