@@ -51,7 +51,8 @@ function wallOf(zone: string, instant: number): number {
 /** Every hour at which the zone's offset has changed since the hour before. */
 function changesOf(zone: string, from: number, to: number): number[] {
   const found: number[] = [];
-  const stride = 12 * hour;
+  // No zone changes its clock and takes it back within two days.
+  const stride = 2 * day;
   let before = wallOf(zone, from) - from;
   for (let t = from + stride; t <= to; t += stride) {
     const offset = wallOf(zone, t) - t;
@@ -174,7 +175,7 @@ const years: readonly [number, number] = [Date.UTC(2026, 0, 1), Date.UTC(2031, 0
 
 describe("cron in a time zone", () => {
   test("[lab-T3][G1] in all zones, around every change from 2026 to 2030, forty patterns fire as the oracle says", () => {
-    const seen = new Map<string, string[]>();
+    const seen = new Map<string, ReadonlyMap<string, number[]>>();
     let compared = 0;
     for (const zone of zones) {
       for (const change of changesOf(zone, ...years)) {
@@ -184,16 +185,14 @@ describe("cron in a time zone", () => {
         const minutes = [change - hour, change].map((t) => wallOf(zone, t) - t).join(" ");
         const key = `${change} ${minutes}`;
         const known = seen.get(key);
-        seen.set(key, [...(known ?? []), zone]);
         const asked = known === undefined ? patterns : ["30 2 * * *", "*/30 1 * * *", "*/30 * * * *"];
-        const walk = known === undefined ? minutesOf(zone, from, to) : null;
+        const walk = known === undefined ? minutesOf(zone, from, to) : [];
+        const told = new Map<string, number[]>();
+        if (known === undefined) seen.set(key, told);
         for (const pattern of asked) {
-          const timing = cronTiming(pattern, zone);
-          const expected =
-            walk === null
-              ? slots(cronTiming(pattern, known?.[0] ?? zone), from, to)
-              : oracle(pattern, walk, from);
-          const found = slots(timing, from, to);
+          const expected = known?.get(pattern) ?? oracle(pattern, walk, from);
+          told.set(pattern, expected);
+          const found = slots(cronTiming(pattern, zone), from, to);
           if (found.join() !== expected.join())
             expect(iso(found), `${pattern} in ${zone} around ${iso([change])[0]}`).toEqual(iso(expected));
           compared += 1;
