@@ -133,7 +133,10 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
         </>
       ),
     },
-    actionsColumn((schedule) => <Actions schedule={schedule} again={again} />),
+    {
+      ...actionsColumn((schedule) => <Actions schedule={schedule} again={again} />),
+      class: "right nowrap schedule-actions actions",
+    },
   ];
 }
 
