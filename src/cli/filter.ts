@@ -242,21 +242,23 @@ function endedOf(text: string): string {
 
 const tones = { done: "good", dead: "bad", cancelled: "dim", running: "accent", ready: "bold" } as const;
 
-/** Jobs as a table for people. */
+/** Jobs as a table: on a terminal a row is a line of it, and elsewhere, where something may be searched for, nothing is cut. */
 export function jobTable(ctx: Context, jobs: readonly Job[], now: number): string {
+  const { isTTY, columns } = ctx.io.stdout;
   return table(
     [
       { title: "id", cell: ({ id }) => id },
-      { title: "state", cell: ({ state }) => state },
-      { title: "kind", cell: ({ name }) => name, most: 32 },
-      { title: "queue", cell: ({ queue }) => queue, most: 24 },
-      { title: "attempt", align: "right", cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}` },
-      { title: "created", align: "right", cell: ({ createdAt }) => relative(createdAt, now) },
+      { title: "state", cell: ({ state }) => state, spare: 5 },
+      { title: "kind", cell: ({ name }) => name, least: 16, spare: 4 },
+      { title: "queue", cell: ({ queue }) => queue, least: 12, spare: 2 },
       {
-        title: "about",
-        most: Math.max(30, ctx.io.stdout.columns - 110),
-        cell: (job) => about(job, now),
+        title: "attempt",
+        align: "right",
+        spare: 1,
+        cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
       },
+      { title: "created", align: "right", spare: 0, cell: ({ createdAt }) => relative(createdAt, now) },
+      { title: "about", least: 24, spare: 3, cell: (job) => about(job, now, isTTY ? columns : Infinity) },
     ],
     jobs,
     (text, column, job) => {
@@ -264,11 +266,12 @@ export function jobTable(ctx: Context, jobs: readonly Job[], now: number): strin
       const tone = column === "state" ? tones[job.state as keyof typeof tones] : undefined;
       return tone === undefined ? text : ctx.paint(tone, text);
     },
+    isTTY ? columns : Infinity,
   );
 }
 
-function about(job: Job, now: number): string {
+function about(job: Job, now: number, most: number): string {
   if (job.error !== null && job.state !== "done") return job.error;
   if (job.state === "scheduled") return `due ${relative(job.runAt, now)}`;
-  return shownValue(job.input);
+  return shownValue(job.input, most);
 }

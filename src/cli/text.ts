@@ -56,6 +56,8 @@ export interface Column<Row> {
   readonly most?: number;
   /** Left out where the table is too wide, those with the lowest number first. */
   readonly spare?: number;
+  /** Where the table is too wide, cut down to this at the least, the last column first, before any is left out. */
+  readonly least?: number;
   readonly cell: (row: Row) => string | number;
 }
 
@@ -90,18 +92,18 @@ export function table<Row>(
   return [line(titles, null), ...cells.map((texts, i) => line(texts, rows[i] as Row))].join("\n");
 }
 
-/** The columns that fit, without those that can be spared. */
+/** The columns that fit: cut as far as they may be, and without those that can be spared. */
 function fitting<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   width: number,
 ): readonly Column<Row>[] {
-  if (
-    table(columns, rows)
-      .split("\n")
-      .every((line) => line.length <= width)
-  )
-    return columns;
+  const widest = table(columns, rows)
+    .split("\n")
+    .reduce((most, line) => Math.max(most, line.length), 0);
+  if (widest <= width) return columns;
+  const cut = narrowed(columns, rows, widest - width);
+  if (cut !== null) return cut;
   const [first] = columns
     .filter(({ spare }) => spare !== undefined)
     .sort((a, b) => (a.spare ?? 0) - (b.spare ?? 0));
@@ -112,6 +114,26 @@ function fitting<Row>(
         rows,
         width,
       );
+}
+
+/** The columns so many signs narrower; null where they cannot be. */
+function narrowed<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  tooMuch: number,
+): readonly Column<Row>[] | null {
+  let left = tooMuch;
+  const cut = columns.toReversed().map((column) => {
+    if (column.least === undefined || left <= 0) return column;
+    const [{ length: wide }] = table([column], rows)
+      .split("\n")
+      .toSorted((a, b) => b.length - a.length) as [string, ...string[]];
+    const most = Math.max(column.least, column.title.length, wide - left);
+    if (most >= wide) return column;
+    left -= wide - most;
+    return { ...column, most };
+  });
+  return left <= 0 ? cut.toReversed() : null;
 }
 
 /** How long ago or in how long, from `now`. */

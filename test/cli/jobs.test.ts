@@ -84,6 +84,41 @@ onEveryStore((target) => {
     expect(await store.query(`select 1 as one from ${store.table("ready")}`)).toEqual([]);
   });
 
+  test("[K4] rows of jobs fit into the terminal, and where there is none nothing of them is cut", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const long = defineJob({
+      name: "invoices.send-reminder-to-customer-by-mail",
+      queue: "outgoing-mail-of-customers",
+      retry: { attempts: 1 },
+      run: (_: null) => {
+        throw new Error(`${"The far side does not answer. ".repeat(8)}Its last word: ECONNREFUSED-42`);
+      },
+    });
+    await hf.enqueue(long, null);
+    await hf.enqueue("plain", { text: "x".repeat(300), tail: "the-end" }, { queue: "other" });
+    const worker = hf.work([long], { queues: ["outgoing-mail-of-customers"] });
+    await worker.ready;
+    await worker.idle();
+    await worker.stop();
+
+    const piped = (await holdfast(["jobs", "list"], { columns: 100 })).out;
+    expect(piped).toMatch(/dead .*invoices.send-reminder-to-customer-by-mail .*ECONNREFUSED-42/);
+    expect(piped).toContain('"the-end"}');
+    for (const columns of [40, 60, 80, 100, 140, 200]) {
+      const { out } = await holdfast(["jobs", "list", "--no-color"], { columns, tty: true });
+      const lines = out.trimEnd().split("\n");
+      expect([columns, lines.filter((line) => line.length > columns)]).toEqual([columns, []]);
+      expect(lines).toHaveLength(3);
+    }
+    const wide = (await holdfast(["jobs", "list", "--no-color"], { columns: 140, tty: true })).out;
+    expect(wide).toMatch(/^id +state +kind +queue +attempt +created +about\n/);
+    expect(wide).toMatch(/dead .* {2}The far side does not .*…\n/);
+    // What it is about is worth more than where it stands.
+    const narrow = (await holdfast(["jobs", "list", "--no-color"], { columns: 100, tty: true })).out;
+    expect(narrow).toMatch(/^id +state +kind .*about\n/);
+  });
+
   test("[K4] enqueue says where the job is, when it is due, and that nobody runs it there", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);
