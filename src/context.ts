@@ -27,6 +27,7 @@ import type { StepWriter } from "./flow/writer.ts";
 import type { ClaimedJob, NewJob } from "./job.ts";
 import type { Logger } from "./logger.ts";
 import { type Backoff, type BackoffFunction, checkBackoff } from "./policy/backoff.ts";
+import { shortOf } from "./policy/budget.ts";
 import { type Duration, durationMs, instantMs } from "./policy/duration.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName, checkText } from "./policy/name.ts";
@@ -321,7 +322,7 @@ export class AttemptContext implements JobContext {
 
   async budget(name: string, n = 1): Promise<void> {
     const { granted, retryAfter } = await this.#deps.budget(name, n);
-    if (!granted) throw new Throttled(retryAfter, `the budget "${name}" is empty`);
+    if (!granted) throw new Throttled(retryAfter, shortOf(name, n));
   }
 
   get #bound(): ReturnType<ContextDeps["enqueueFor"]> {

@@ -8,6 +8,7 @@
  */
 import type { Job } from "./job.ts";
 import { breakerKey } from "./policy/breaker.ts";
+import { shortage } from "./policy/budget.ts";
 import {
   broke,
   broken,
@@ -109,7 +110,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
       return job.waitsFor === "signal" ? explainSignal(store, job, say) : explainJobs(store, job, say);
     case "scheduled":
       if (job.waitsFor === "sleep") return explainSleep(store, job, say);
-      return explainScheduled(await store.place(id), job, say);
+      return explainScheduled(store, job, say);
     case "ready":
       return explainReady(store, job, say);
   }
@@ -167,15 +168,13 @@ function list(names: readonly string[]): string {
 
 type Say = (reason: WhyReason, text: string, more?: Partial<Why>) => Why;
 
-function explainScheduled(place: JobPlace | null, job: Job, say: Say): Why {
+async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> {
   const until = job.runAt;
-  const note = place?.note ?? null;
+  const note = (await store.place(job.id))?.note ?? null;
   if (note !== null) {
     switch (note.kind) {
       case "throttled":
-        return say("throttled", `It was throttled (${note.reason}) and tries again at ${iso(until)}.`, {
-          until,
-        });
+        return explainThrottled(store, note.reason, until, say);
       case "released":
         return say(
           "released",
@@ -212,6 +211,25 @@ function explainScheduled(place: JobPlace | null, job: Job, say: Say): Why {
     );
   }
   return say("future", `It is due at ${iso(until)}.`, { until });
+}
+
+/** What it ran short of may have been refilled, changed or removed since: what counts is how that is now. */
+async function explainThrottled(store: Store, reason: string, until: Date | null, say: Say): Promise<Why> {
+  const short = shortage(reason);
+  if (short === null)
+    return say("throttled", `It was throttled (${reason}) and tries again at ${iso(until)}.`, { until });
+  const [budgets, now] = await Promise.all([store.budgets(), store.now()]);
+  const still = broke(budgets, short, now);
+  return still === null
+    ? say(
+        "throttled",
+        `It was throttled when the budget "${short.name}" was empty, which has its tokens again; it tries again at ${iso(until)}.`,
+        { until },
+      )
+    : say("throttled", `It was throttled and tries again at ${iso(until)}. ${still.text}`, {
+        until,
+        budget: short.name,
+      });
 }
 
 async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {

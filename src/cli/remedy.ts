@@ -14,6 +14,8 @@ const limitOfQueue: Remedy = ({ queue }) =>
   `To let more run: holdfast queues set ${shell(queue ?? "")} (see its --help)`;
 const limitOfLane: Remedy = ({ queue, lane }) =>
   `To let more run: holdfast lanes set ${shell(queue ?? "")} ${shell(lane ?? "")} (see its --help)`;
+const moreOf = ({ budget }: Why): string =>
+  `To allow more: holdfast budgets set ${shell(budget ?? "")} --rate …`;
 const look: Remedy = ({ id }) => `More: holdfast jobs show ${id}`;
 
 const remedies: Readonly<Record<WhyReason, Remedy>> = {
@@ -30,7 +32,7 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   "job-paused": ({ id }) => `holdfast jobs resume ${id}`,
   future: due,
   "retry-wait": due,
-  throttled: due,
+  throttled: (why) => (why.budget === null ? due(why) : `${moreOf(why)}; then: holdfast jobs run ${why.id}`),
   released: due,
   paused: ({ queue }) => `holdfast queues resume ${shell(queue ?? "")}`,
   hold: ({ holds }) => holds.map((name) => `holdfast holds clear ${shell(name)}`).join("; "),
@@ -39,7 +41,7 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   "breaker-open": ({ breaker }) =>
     `What it depends on is back? holdfast breakers reset ${shell(breaker ?? "")}`,
   "breaker-half-open": wait,
-  "budget-empty": ({ budget }) => `To allow more: holdfast budgets set ${shell(budget ?? "")} --rate …`,
+  "budget-empty": moreOf,
   "budget-unknown": ({ budget }) => `holdfast budgets set ${shell(budget ?? "")} --rate …`,
   "lane-paused": ({ queue, lane }) => `holdfast lanes resume ${shell(queue ?? "")} ${shell(lane ?? "")}`,
   "lane-full": limitOfLane,

@@ -173,6 +173,17 @@ export function retryAfter(rate: Pick<Bucket, "limit" | "perMs">, missing: numbe
   return Math.ceil(Math.min(60_000, Math.max(1_000, ms)));
 }
 
+/** Why an attempt was given back: kept as its note, which `shortage` reads when somebody asks. */
+export function shortOf(name: string, tokens: number): string {
+  return `the budget "${name}" is empty${tokens === 1 ? "" : `: it takes ${tokens} tokens`}`;
+}
+
+/** Which budget a job ran short of, and how many tokens it wanted; null where it was throttled by something else. */
+export function shortage(reason: string): { readonly name: string; readonly tokens: number } | null {
+  const found = /^the budget "(.*)" is empty(?:: it takes (\S+) tokens)?$/.exec(reason);
+  return found === null ? null : { name: found[1] ?? "", tokens: Number(found[2] ?? 1) };
+}
+
 /** A number of tokens, as a user gives it. */
 export function checkTokens(value: unknown, what: string): number {
   if (typeof value === "number" && value > 0 && value <= mostTokens) return value;

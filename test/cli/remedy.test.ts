@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import { COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { remedyOf } from "../../src/cli/remedy.ts";
-import type { Why, WhyReason } from "../../src/index.ts";
+import { defineJob, type Why, type WhyReason } from "../../src/index.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
+import { waitFor } from "../support/wait.ts";
 import { on } from "./support.ts";
 
 const why: Why = {
@@ -37,6 +38,7 @@ const all: readonly [WhyReason, string | null][] = [
   ["job-paused", "holdfast jobs resume 0199aaaa-0000-7000-8000-000000000001"],
   ["future", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
   ["retry-wait", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
+  ["throttled", "holdfast budgets set slack --rate …; then: holdfast jobs run 0199aaaa"],
   ["paused", "holdfast queues resume mail"],
   ["hold", "holdfast holds clear session-expired"],
   ["breaker-open", "holdfast breakers reset queue:mail"],
@@ -84,5 +86,44 @@ onEveryStore((target) => {
     expect((await holdfast(["why", id])).out).toMatch(
       /^unserved {2}No worker is running\.\n→ Start a worker/,
     );
+  });
+
+  test("[N9][H1] a job that its budget throttled: what is so now, and what to type about it", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const ping = defineJob({
+      name: "ping",
+      run: (_: null, ctx) => ctx.budget("slack", 2),
+    });
+    await hf.budgets.set("slack", { limit: 2, per: "1h" });
+    await hf.budgets.drain("slack");
+    const { id } = await hf.enqueue(ping, null);
+    const worker = hf.work([ping], { queues: ["default"] });
+    await worker.ready;
+    await waitFor(async () => (await hf.jobs.why(id)).reason === "throttled", {
+      what: "the job to be throttled",
+    });
+    await worker.stop();
+
+    const empty = await holdfast(["why", id]);
+    expect(empty.out).toMatch(
+      /^throttled {2}It was throttled and tries again at .*The budget "slack" has 0(\.\d+)? of the 2 tokens that it takes; the rest comes by /,
+    );
+    expect(empty.out).toContain(
+      `→ To allow more: holdfast budgets set slack --rate …; then: holdfast jobs run ${id}\n`,
+    );
+    expect((await holdfast(["why", id, "--json"])).json()).toMatchObject({ budget: "slack" });
+
+    await hf.budgets.remove("slack");
+    const gone = await holdfast(["why", id]);
+    expect(gone.out).toMatch(/There is no budget "slack": set it/);
+    expect(gone.out).toContain("holdfast budgets set slack --rate …");
+
+    expect((await holdfast(["budgets", "set", "slack", "--rate", "50/1m"])).code).toBe(0);
+    const full = await holdfast(["why", id]);
+    expect(full.out).toMatch(/was empty, which has its tokens again; it tries again at /);
+    expect(full.out).toContain(`→ Not to wait: holdfast jobs run ${id}\n`);
+    expect((await holdfast(["why", id, "--json"])).json()).toMatchObject({ budget: null });
+    expect((await holdfast(["jobs", "run", id])).code).toBe(0);
   });
 });
