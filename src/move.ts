@@ -14,7 +14,16 @@
  */
 import { createHash } from "node:crypto";
 import { StateError, StoreError } from "./errors.ts";
-import { type Admin, type AdminTable, BELLS, MOVED_TO, type Plain, type PlainRow } from "./sql/admin.ts";
+import { DEFAULT_SCHEMA } from "./policy/name.ts";
+import {
+  type Admin,
+  type AdminTable,
+  BELLS,
+  MOVED_AT,
+  MOVED_TO,
+  type Plain,
+  type PlainRow,
+} from "./sql/admin.ts";
 
 /** How far a move is. */
 export interface MoveProgress {
@@ -60,7 +69,7 @@ interface Cursor {
 export async function move(source: Admin, target: Admin, options: MoveOptions = {}): Promise<MoveReport> {
   const { tables, resumed, done } = await begin(source, target);
   if (!done) {
-    await source.freeze(`This database has moved to ${target.place}`);
+    await source.freeze(`This database has moved to ${placeOf(target, source)}`);
     await source.setMeta(TO, await instanceOf(target));
     const total = await sumOf(source, tables);
     await copyAll(source, target, tables, total, options);
@@ -70,10 +79,22 @@ export async function move(source: Admin, target: Admin, options: MoveOptions = 
     await target.setMeta(STATE, "done");
   }
   await target.unhold(HOLD);
-  await source.setMeta(MOVED_TO, target.place);
+  if ((await source.meta(MOVED_TO)) === null) {
+    await source.setMeta(MOVED_AT, String(Date.now()));
+    await source.setMeta(MOVED_TO, placeOf(target, source));
+  }
   const report: { table: string; rows: number }[] = [];
   for (const { name } of tables) report.push({ table: name, rows: await source.count(name) });
   return { from: source.place, to: target.place, tables: report, resumed };
+}
+
+/** Where one of two databases is, with its schema where an address alone would lead to another. */
+export function placeOf(
+  one: Pick<Admin, "dialect" | "place" | "schema">,
+  other: Pick<Admin, "schema">,
+): string {
+  if (one.schema === other.schema && one.schema === DEFAULT_SCHEMA) return one.place;
+  return `${one.place} (${one.dialect === "sqlite" ? "prefix" : "schema"} ${one.schema})`;
 }
 
 /**

@@ -236,6 +236,8 @@ export interface SchemaState {
   readonly appliedAt: number;
   /** Another database's address without secrets; null: the jobs are here. */
   readonly movedTo: string | null;
+  /** Epoch milliseconds; null also where an older version moved them. */
+  readonly movedAt: number | null;
 }
 
 /** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */

@@ -151,8 +151,22 @@ export class Context {
       logger: options.logger ?? this.#logger(),
     };
     this.#client = await open(target.url, given);
+    if (options.migrate !== true) await this.#noteMoved(this.#client);
     await config.setup?.(this.#client);
     return this.#client;
+  }
+
+  /** What is read from a database that was moved is a copy that nobody works on: writing fails, and reading must say it, too. */
+  async #noteMoved(hf: Holdfast): Promise<void> {
+    const { movedTo, movedAt } = await hf.internals.store.schemaState();
+    if (movedTo === null) return;
+    const at = movedAt === null ? "" : ` at ${new Date(movedAt).toISOString()}`;
+    this.note(
+      this.paintError(
+        "warn",
+        `this database was moved to ${harmless(movedTo)}${at}; what it shows is from then`,
+      ),
+    );
   }
 
   /** Values of an option that may come several times, as they are. */

@@ -6,6 +6,7 @@
 import { dirname, resolve } from "node:path";
 import type { HoldfastConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
+import { DEFAULT_SCHEMA } from "../policy/name.ts";
 import { withoutSecrets } from "../sql/open.ts";
 
 export interface Target {
@@ -43,7 +44,7 @@ export function resolveTarget({ flags, env, config, configPath }: TargetInput): 
   return {
     url,
     from,
-    schema: flags.schema ?? config.open?.schema ?? "holdfast",
+    schema: flags.schema ?? config.open?.schema ?? DEFAULT_SCHEMA,
     place: withoutSecrets(url),
     secrets: secretsOf(url),
   };

@@ -59,6 +59,9 @@ function textFault(value: unknown, maxBytes: number): string | undefined {
   return undefined;
 }
 
+/** The schema, or prefix, where none is given. */
+export const DEFAULT_SCHEMA = "holdfast";
+
 /**
  * The schema on Postgres, the prefix of the tables on SQLite.
  *

@@ -877,7 +877,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       order by h.id limit :limit::int`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     schemaState: `
-      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to
+      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to,
+        (select value from ${t.meta} where key = :movedAt) as moved_at
       from ${t.migration} m order by m.version desc limit 1`,
     // Not on a standby, and not for a role that may only read.
     writable: `select has_table_privilege('${t.ready}', 'insert') and has_table_privilege('${t.ready}', 'update') and not pg_is_in_recovery()

@@ -75,6 +75,8 @@ export interface Admin {
 
 /** Where the jobs are now, in `meta`, once a move is done (../move.ts). */
 export const MOVED_TO = "move.moved_to";
+/** When that was, in epoch milliseconds. */
+export const MOVED_AT = "move.moved_at";
 /** Copied as what it means (`bells`), not row by row. */
 export const BELLS = "bell";
 /** These belong to one database and are not copied. */

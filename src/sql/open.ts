@@ -6,7 +6,7 @@
  */
 import { systemClock, type Clock } from "../clock.ts";
 import { StoreError, UsageError } from "../errors.ts";
-import { checkSchema } from "../policy/name.ts";
+import { checkSchema, DEFAULT_SCHEMA } from "../policy/name.ts";
 import type { RenewalTarget, Store } from "../store.ts";
 import type { Admin } from "./admin.ts";
 import type { Driver } from "./driver.ts";
@@ -39,7 +39,7 @@ export type StoreHandle = object;
 export async function openStore(target: string | StoreHandle, options: StoreOptions = {}): Promise<Store> {
   const clock = options.clock ?? systemClock;
   const common = {
-    schema: checkSchema(options.schema ?? "holdfast"),
+    schema: checkSchema(options.schema ?? DEFAULT_SCHEMA),
     migrate: options.migrate ?? true,
     clock,
     onWarning: options.onWarning ?? (() => {}),
@@ -142,7 +142,13 @@ async function byHandle<T>(
   );
 }
 
-/** A URL as it may be shown: without user, password and query. */
+/**
+ * A URL as it may be shown: without user, password and query. A password may hold signs that should have been escaped, and no
+ * part of it may stay: on Postgres everything before the last @ goes, and all of it where only what looks like a query has one.
+ */
 export function withoutSecrets(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, "//").replace(/\?.*$/, "");
+  const [head = "", ...query] = url.split("?");
+  if (!/^postgres(ql)?:/.test(url)) return head.replace(/\/\/[^@/]*@/, "//");
+  const hidden = !head.includes("@") && query.some((part) => part.includes("@"));
+  return hidden ? head.replace(/\/\/.*$/, "//…") : head.replace(/\/\/.*@/, "//");
 }

@@ -9,7 +9,7 @@ import type { Clock } from "../clock.ts";
 import { StoreError } from "../errors.ts";
 import { idAt } from "../policy/id.ts";
 import type { DutyState, PruneReport, SchemaState } from "../store.ts";
-import { MOVED_TO } from "./admin.ts";
+import { MOVED_AT, MOVED_TO } from "./admin.ts";
 import { placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
 import { maybeText, number, queueSettings, text } from "./rows.ts";
@@ -50,14 +50,17 @@ export class Retention {
   }
 
   async schemaState(): Promise<SchemaState> {
-    const [row] = await this.#driver.read({ name: "schemaState", params: { moved: MOVED_TO } });
+    const params = { moved: MOVED_TO, movedAt: MOVED_AT };
+    const [row] = await this.#driver.read({ name: "schemaState", params });
     // The tables were there when this client was opened.
     if (row === undefined) throw new StoreError("SCHEMA_MISSING", "The database has no Holdfast schema.");
+    const movedAt = maybeText(row, "moved_at");
     return {
       version: number(row, "version"),
       name: text(row, "name"),
       appliedAt: number(row, "applied_at"),
       movedTo: maybeText(row, "moved_to"),
+      movedAt: movedAt === null ? null : Number(movedAt),
     };
   }
 

@@ -723,7 +723,8 @@ export function statements(t: Tables): Statements {
       order by h.seq limit :limit`,
     instance: `select value from ${t.meta} where key = 'instance'`,
     schemaState: `
-      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to
+      select m.version, m.name, m.applied_at, (select value from ${t.meta} where key = :moved) as moved_to,
+        (select value from ${t.meta} where key = :movedAt) as moved_at
       from ${t.migration} m order by m.version desc limit 1`,
     writable: `select not (select query_only from pragma_query_only) as writable`,
     now: `select :now as now`,

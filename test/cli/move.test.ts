@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Dead, defineJob, type Holdfast, type Job, open, silentLogger } from "../../src/index.ts";
 import { move } from "../../src/move.ts";
 import type { Admin } from "../../src/sql/admin.ts";
-import { openAdmin } from "../../src/sql/open.ts";
+import { openAdmin, withoutSecrets } from "../../src/sql/open.ts";
 import { temporaryDirectory } from "../support/guard.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect, fresh } from "../client/support.ts";
@@ -303,6 +303,37 @@ onEveryStore((target) => {
     expect((await cli(["jobs", "list", "--count", "--url", other])).out).toBe("2\n");
   });
 
+  test("[N10] reading what was moved says where to and when, beside the result; the question and the refusal name the schema", async () => {
+    const { hf, store } = await fresh(target);
+    await hf.enqueue(fine, { n: 1 });
+    const holdfast = on(store);
+    const other = `sqlite:${join(temporaryDirectory("elsewhere"), "jobs.db")}`;
+    expect((await holdfast(["stats"])).err).toBe("");
+    const line = ["move", other, "--to-schema", "shop"];
+    const asked = await holdfast(line, { tty: true, answers: ["n"] });
+    expect(asked.err).toContain(`to ${other} (prefix shop)? `);
+    const moved = await holdfast(line, { tty: true, answers: ["y"] });
+    expect([moved.code, moved.out]).toEqual([
+      0,
+      expect.stringContaining("with the new address and the schema shop."),
+    ]);
+    await expect(hf.enqueue(fine, { n: 2 })).rejects.toMatchObject({
+      code: "MOVED",
+      message: expect.stringContaining(`${other} (prefix shop)`) as string,
+    });
+
+    const note =
+      /^this database was moved to sqlite:\S+ \(prefix shop\) at \d{4}-\d\d-\d\dT[\d:.]+Z; what it shows is from then\n$/;
+    for (const command of ["stats", "queues", "workers", "errors", "jobs list", "budgets list", "top"]) {
+      const read = await holdfast([...command.split(" "), "--json"], {
+        signal: AbortSignal.timeout(command === "top" ? 500 : 60_000),
+      });
+      expect([command, read.code, read.err]).toEqual([command, 0, expect.stringMatching(note)]);
+      if (command !== "top") read.json();
+    }
+    expect((await cli(["stats", "--url", other, "--schema", "shop"])).err).toBe("");
+  });
+
   test("[N10] workers of the source are stopped first, and one that does not stop keeps the move from beginning", async () => {
     const { hf, store } = await fresh(target);
     const started = Promise.withResolvers<void>();
@@ -486,3 +517,16 @@ async function featuresOf(hf: Holdfast, ids: FeatureIds) {
     audit: (await trailOf(hf)).filter(({ action }) => action !== "database.move"),
   };
 }
+
+test("[N10] no part of a password is in an address that is shown", () => {
+  for (const [url, shown] of [
+    ["postgres://ada:secret@db:5432/app?sslmode=require", "postgres://db:5432/app"],
+    ["postgres://ada:se@cret@db/app", "postgres://db/app"],
+    ["postgres://ada:se/cret@db/app", "postgres://db/app"],
+    ["postgres://ada:se?cret@db/app", "postgres://…"],
+    ["postgres://db/app?user=ada&password=se@cret", "postgres://…"],
+    ["postgres:///app?host=/run/pg&password=secret", "postgres:///app"],
+    ["sqlite:/data/a@b/jobs.db", "sqlite:/data/a@b/jobs.db"],
+  ] as const)
+    expect(withoutSecrets(url)).toBe(shown);
+});

@@ -2,7 +2,7 @@
 import { sleep, systemClock } from "../../clock.ts";
 import { StateError, UsageError } from "../../errors.ts";
 import { type Holdfast, type JobState, open, silentLogger } from "../../index.ts";
-import { abortMove, move as moveAll } from "../../move.ts";
+import { abortMove, move as moveAll, placeOf } from "../../move.ts";
 import { MOVED_TO } from "../../sql/admin.ts";
 import { durationMs } from "../../policy/duration.ts";
 import type { Admin } from "../../sql/admin.ts";
@@ -53,10 +53,12 @@ export const move: Command = {
     const source = await ctx.target();
     const url = ctx.argument(0, "the address of the target");
     ctx.hide(url);
-    const place = withoutSecrets(url);
     const schema = ctx.string("to-schema") ?? source.schema;
+    const dialect = url.startsWith("postgres") ? "postgres" : "sqlite";
+    const place = placeOf({ dialect, place: withoutSecrets(url), schema }, source);
     await ctx.mustExist();
     const from = await ctx.admin();
+    const old = placeOf({ ...source, dialect: from.dialect }, { schema });
     if (ctx.flag("abort")) {
       await abortMove(from);
       ctx.result(
@@ -67,11 +69,7 @@ export const move: Command = {
       return 0;
     }
     await mustBeMigrated(from, source.place);
-    if (
-      !(await ctx.confirm(
-        `Move all jobs of ${source.place} to ${place}? ${source.place} will take no writes any more.`,
-      ))
-    )
+    if (!(await ctx.confirm(`Move all jobs of ${old} to ${place}? ${old} will take no writes any more.`)))
       return 1;
     // Opening makes the target's tables, and nothing else.
     const target = await open(url, { schema, migrate: true, logger: silentLogger });
@@ -100,14 +98,14 @@ export const move: Command = {
           table(
             [
               { title: "state", cell: (state: JobState) => state },
-              { title: source.place, align: "right", cell: (state) => counted[state] ?? 0 },
+              { title: old, align: "right", cell: (state) => counted[state] ?? 0 },
               { title: place, align: "right", cell: (state) => arrived[state] ?? 0 },
             ],
             states,
           ),
           "",
           `${grouped(report.tables.reduce((sum, { rows }) => sum + rows, 0))} rows of ${report.tables.length} tables are at ${place}${report.resumed ? " (an earlier run had begun)" : ""}. Every row was compared.`,
-          `${source.place} takes no writes any more. Start your processes with the new address.`,
+          `${old} takes no writes any more. Start your processes with the new address${schema === source.schema ? "" : ` and the schema ${schema}`}.`,
         ].join("\n"),
     );
     return 0;
