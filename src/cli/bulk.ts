@@ -24,7 +24,7 @@ import type { Context } from "./context.ts";
 import { filterOf, jobTable, lookOf, Search } from "./filter.ts";
 import { wholeFilter, wholeIds } from "./job-id.ts";
 import { rateOf, rateText } from "./rate.ts";
-import { grouped, json, oneLine } from "./text.ts";
+import { grouped, json, oneLine, shownCount } from "./text.ts";
 
 const batch = 500;
 const samples = 5;
@@ -250,9 +250,4 @@ function countsText(counts: Readonly<Record<string, number>>): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** "1,234", and "10,000+" where counting stopped. */
-function shownCount({ count, more }: CappedCount): string {
-  return `${grouped(count)}${more ? "+" : ""}`;
 }

@@ -136,6 +136,11 @@ function narrowed<Row>(
   return left <= 0 ? cut.toReversed() : null;
 }
 
+/** "1,234", and "10,000+" where counting stopped. */
+export function shownCount({ count, more }: { readonly count: number; readonly more: boolean }): string {
+  return `${grouped(count)}${more ? "+" : ""}`;
+}
+
 /** How long ago or in how long, from `now`. */
 export function relative(at: Date | null, now: number): string {
   if (at === null) return "–";

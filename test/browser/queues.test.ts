@@ -103,6 +103,31 @@ describe("queues", () => {
     expect(Object.keys(override?.back ?? {}).sort()).toEqual(["breaker", "concurrency"]);
   });
 
+  test("a queue's page says how many of its jobs are dead, and leads to them", async () => {
+    const { hf } = home;
+    const doomed = defineJob({
+      name: "doomed",
+      queue: "mail",
+      retry: { attempts: 1 },
+      run: () => {
+        throw new Error("refused");
+      },
+    });
+    await hf.enqueueMany([1, 2].map(() => ({ job: doomed, input: null })));
+    const worker = hf.work([doomed], { queues: { mail: 2 } });
+    await worker.ready;
+    await waitFor(async () => (await hf.jobs.count({ state: "dead" })) === 2, { what: "two to be dead" });
+    await worker.stop();
+    const page = await home.open("/queues/mail");
+    const tile = page.getByRole("link", { name: /^Dead/ });
+    await expect.poll(() => tile.innerText(), eventually).toMatch(/\b2\b/);
+    await shot(page, "queue-dead");
+    await accessible(page);
+    await tile.click();
+    await page.waitForURL(/\/jobs\?state=dead&queue=mail$/);
+    await page.getByRole("link", { name: "doomed" }).first().waitFor();
+  });
+
   test("settings say where they come from, and until when they hold", async () => {
     await home.hf.queues.set("mail", { concurrency: 7 }, { for: "2h" });
     const page = await home.open("/queues/mail", { noisy: false });

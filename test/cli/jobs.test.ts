@@ -348,6 +348,26 @@ export default defineConfig({ jobs: [hello] });
     expect((await holdfast(["queues", "set", "maill", "--slots", "5000"])).code).toBe(2);
   });
 
+  test("[K4] queues and stats say how many jobs of each queue are dead, also of one that has no others", async () => {
+    const { hf, store } = await deadJobs(target, 3);
+    const holdfast = on(store);
+    await hf.enqueue("plain", null, { queue: "other" });
+    for (const line of [["queues"], ["stats"]]) {
+      const { out } = await holdfast(line);
+      expect(out).toMatch(/^queue +ready +running +scheduled +waiting +dead +lag/m);
+      expect(out).toMatch(/^mail +0 +0 +0 +0 +3 /m);
+      expect(out).toMatch(/^other +1 +0 +0 +0 +0 /m);
+    }
+    expect((await holdfast(["queues", "--json"])).json()).toMatchObject([
+      { name: "mail", dead: { count: 3, more: false } },
+      { name: "other", dead: { count: 0, more: false } },
+    ]);
+    expect((await holdfast(["stats", "--json"])).json()).toMatchObject({
+      totals: { dead: 3 },
+      queues: [{ dead: { count: 3 } }, { dead: { count: 0 } }],
+    });
+  });
+
   test("[K4] holds are set, listed and cleared", async () => {
     const { store } = await fresh(target);
     const holdfast = on(store);

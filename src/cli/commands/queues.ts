@@ -6,18 +6,20 @@ import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
 import { counted, MOST_COUNTED } from "../../counted.ts";
 import { rateOf } from "../rate.ts";
+import { type ShownQueue, withDead } from "../dead.ts";
 import { noteUnknown } from "../served.ts";
 import { setting, WHILE, whileOf } from "../while.ts";
-import { duration, oneLine, relative, table } from "../text.ts";
+import { type Column, duration, oneLine, relative, shownCount, table } from "../text.ts";
 import { drain } from "./drain.ts";
 
 /** Queues as a table for people. */
 export function queueTable(
   ctx: Pick<Context, "paint">,
-  queues: readonly QueueState[],
+  queues: readonly (QueueState & Partial<Pick<ShownQueue, "dead">>)[],
   now: number,
   width?: number,
 ): string {
+  const told = queues.some(({ dead }) => dead !== undefined);
   return table(
     [
       { title: "queue", cell: ({ name }) => name, most: 40 },
@@ -25,6 +27,7 @@ export function queueTable(
       { title: "running", align: "right", cell: cellOf("running") },
       { title: "scheduled", align: "right", spare: 3, cell: cellOf("scheduled") },
       { title: "waiting", align: "right", spare: 2, cell: cellOf("waiting") },
+      ...(told ? [deadColumn] : []),
       { title: "lag", align: "right", cell: ({ lagMs }) => duration(lagMs) },
       { title: "limit", align: "right", spare: 1, cell: ({ settings }) => settings.concurrency ?? "–" },
       { title: "note", cell: (queue) => noteOf(queue, now), most: 80 },
@@ -32,11 +35,19 @@ export function queueTable(
     queues,
     (text, column, queue) => {
       if (queue === null) return ctx.paint("dim", text);
+      if (column === "dead" && queue.dead !== undefined && queue.dead.count > 0)
+        return ctx.paint("bad", text);
       return column === "note" ? ctx.paint(queue.unserved.length > 0 ? "bad" : "warn", text) : text;
     },
     width,
   );
 }
+
+const deadColumn: Column<Partial<Pick<ShownQueue, "dead">>> = {
+  title: "dead",
+  align: "right",
+  cell: ({ dead }) => (dead === undefined ? "–" : shownCount(dead)),
+};
 
 function cellOf(state: keyof QueueState["counts"]): (queue: QueueState) => number | string {
   return (queue) => (queue.atLeast.includes(state) ? counted([queue], state) : queue.counts[state]);
@@ -55,12 +66,14 @@ function noteOf(queue: QueueState, now: number): string {
 const list: Command = {
   name: "list",
   summary: "queues with counts, lag and settings",
-  json: "An array of queues",
+  details: "Dead jobs are counted up to 10,000; a plus says that there may be more.",
+  json: "An array of queues; dead: { count, more }",
   examples: [
     { line: "queues list --json | jq '.[] | select(.unserved != [])'", says: "Queues nobody serves" },
   ],
   run: async (ctx) => {
-    const queues = await (await ctx.client()).queues.list();
+    const hf = await ctx.client();
+    const queues = await withDead(hf, await hf.queues.list());
     ctx.result(queues, () =>
       queues.length === 0 ? "There are no queues yet." : queueTable(ctx, queues, Date.now()),
     );

@@ -2,6 +2,7 @@
 import type { LoggedEvent, MetricPoint } from "../../index.ts";
 import { acting } from "../audit.ts";
 import { type Command, FORCE } from "../command.ts";
+import { withDead } from "../dead.ts";
 import { instant } from "../filter.ts";
 import { duration, grouped, oneLine, shownValue, table } from "../text.ts";
 import { newLines } from "../follow.ts";
@@ -13,13 +14,15 @@ export const stats: Command = {
   json: "{ totals, lagMs, queues, workers, counters }",
   examples: [{ line: "stats --json | jq .totals.dead", says: "One number" }],
   run: async (ctx) => {
-    const all = await (await ctx.client()).stats();
-    ctx.result(all, () => {
+    const hf = await ctx.client();
+    const all = await hf.stats();
+    const queues = await withDead(hf, all.queues);
+    ctx.result({ ...all, queues }, () => {
       const totals = Object.entries(all.totals)
         .map(([state, count]) => `${ctx.paint("dim", state)} ${grouped(count)}`)
         .join("   ");
       const head = `${totals}\n${ctx.paint("dim", "lag")} ${duration(all.lagMs)}   ${ctx.paint("dim", "workers")} ${all.workers}`;
-      return all.queues.length === 0 ? head : `${head}\n\n${queueTable(ctx, all.queues, Date.now())}`;
+      return queues.length === 0 ? head : `${head}\n\n${queueTable(ctx, queues, Date.now())}`;
     });
   },
 };

@@ -1,5 +1,5 @@
 // One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
-import type { LaneLine, Load, QueueDetail } from "../../../src/dashboard/contract.ts";
+import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/contract.ts";
 import { Act, Do } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { useMemo } from "preact/hooks";
@@ -95,6 +95,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           value={<Count of={queue.waiting} quiet={false} />}
           note={t("for jobs or signals")}
         />
+        <Dead queue={queue.name} />
         <Tile
           name={t("Workers")}
           value={number(queue.workers)}
@@ -151,6 +152,24 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         </div>
       </div>
     </>
+  );
+}
+
+/** Counted up to a bound, like the rest, by the look of the list that it leads to. */
+function Dead({ queue }: { queue: string }) {
+  const { data } = useQuery(
+    `dead ${queue}`,
+    (signal) => get<JobCount>("/jobs/count", { state: "dead", queue }, signal),
+    { sign: "overview" },
+  );
+  return (
+    <Tile
+      name={t("Dead")}
+      value={data === null ? "…" : <Count of={data.total} quiet={false} />}
+      note={t("out of attempts, or given up")}
+      bad={data !== null && data.total.count > 0}
+      to={href(`/jobs?state=dead&queue=${seg(queue)}`)}
+    />
   );
 }
 
