@@ -18,7 +18,7 @@ import { randomUUID } from "node:crypto";
 import { sleep } from "./clock.ts";
 import { shown, UsageError } from "./errors.ts";
 import type { Holdfast } from "./holdfast.ts";
-import type { CappedCount, InsightFilter } from "./insight.ts";
+import type { CappedCount, Insight, InsightFilter, InsightPage } from "./insight.ts";
 import type { JobState } from "./job.ts";
 import { type BulkExample, examplesOf, type JobEdit } from "./jobs.ts";
 import { type BulkVerb, STATES_OF } from "./policy/bulk.ts";
@@ -196,7 +196,7 @@ export class Operations {
   /** Starts it here. The filter has been made that of the action (`actionFilter`) and bounded by now. */
   async start(task: Task, actor: string): Promise<Driven> {
     const { store } = this.#hf.internals;
-    const { total } = await store.insight.tally(task.filter);
+    const total = await countOf(store.insight, task.filter);
     const driver = randomUUID();
     const kept: Kept = {
       ...task,
@@ -443,6 +443,33 @@ export class Operations {
       }),
     });
   }
+}
+
+/** No count goes further; and pages that one goes on over, with jobs on each. */
+const mostCounted = 10_000;
+const mostPages = 20;
+const pageJobs = 1_000;
+
+/**
+ * How many jobs match. A tally ends with its few milliseconds, also where nothing comes behind what it saw; whoever is about to
+ * act on them can wait a little longer to be told "1,000" and not "1,000+".
+ */
+export async function countOf(
+  insight: Pick<Insight, "tally" | "browse">,
+  filter: InsightFilter,
+): Promise<CappedCount> {
+  const { total } = await insight.tally(filter);
+  if (!total.more || total.count >= mostCounted) return total;
+  let count = 0;
+  let cursor: string | null = null;
+  for (let pages = 0; pages < mostPages; pages += 1) {
+    const page: InsightPage = await insight.browse(filter, { limit: pageJobs, cursor });
+    count += page.jobs.length;
+    ({ cursor } = page);
+    if (cursor === null) return { count, more: false };
+    if (count >= mostCounted) return { count: mostCounted, more: true };
+  }
+  return { count: Math.max(total.count, count), more: true };
 }
 
 /** Does it to these jobs; gives how many became what. */

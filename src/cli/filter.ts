@@ -6,6 +6,7 @@ import { UsageError } from "../errors.ts";
 import type { Holdfast, Job, JobQuery, JobState } from "../index.ts";
 import type { CappedCount, InsightFilter } from "../insight.ts";
 import { checkBatchId, checkRunId } from "../filter.ts";
+import { countOf } from "../operations.ts";
 import { INSTANT_HELP, instantOf, WINDOW_HELP, windowOf } from "../policy/instant.ts";
 import { bornWithin, wordFilter, type WordFilter } from "../policy/range.ts";
 import { checkTrace } from "../policy/trace.ts";
@@ -175,7 +176,7 @@ export class Search {
   }
 
   async count(): Promise<CappedCount> {
-    if (this.#look !== null) return (await this.#hf.internals.store.insight.tally(this.#look)).total;
+    if (this.#look !== null) return countOf(this.#hf.internals.store.insight, this.#look);
     return { count: await this.#hf.jobs.count(this.#wanted), more: false };
   }
 

@@ -1,5 +1,6 @@
 /** Who runs what, for commands that name a queue: nothing of it is an error, since a worker may come later. */
 import type { Holdfast } from "../index.ts";
+import { isName } from "../policy/name.ts";
 import { isQuiet, takesJobs } from "../serving.ts";
 import type { Context } from "./context.ts";
 import { oneLine } from "./text.ts";
@@ -10,8 +11,21 @@ export async function noteUnknown(ctx: Context, hf: Holdfast): Promise<void> {
   const served = new Set((await hf.workers.list()).flatMap(({ queues }) => Object.keys(queues)));
   for (const name of ctx.args)
     // What cannot be a name is refused by whoever takes it.
-    if (/^[A-Za-z0-9][\w.:-]*$/.test(name) && !known.has(name) && !served.has(name))
+    if (isName(name) && !known.has(name) && !served.has(name))
       ctx.note(`${oneLine(name)} has no jobs, no settings and no worker until now.`);
+}
+
+/** The same of a lane: it is made by the first job that names it, or by what is set of it. */
+export async function noteUnknownLane(
+  ctx: Context,
+  hf: Holdfast,
+  queue: string,
+  lane: string,
+): Promise<void> {
+  if (!isName(queue) || lane === "") return;
+  const { lanes } = await hf.lanes.list({ queue, key: lane });
+  if (lanes.length === 0)
+    ctx.note(`${oneLine(lane, 60)} in ${oneLine(queue)} has no jobs and no settings until now.`);
 }
 
 /** What is in the way of a job of this kind in this queue; null where a live worker runs it. */

@@ -28,12 +28,22 @@ export const MAX_KEY_BYTES = 512;
  * checkName("send-mail", "job name"); // "send-mail"
  */
 export function checkName(value: unknown, what: string): string {
-  if (typeof value === "string" && namePattern.test(value)) return value;
+  if (isName(value)) return value;
   throw new UsageError(
     "BAD_NAME",
     `${what} must be 1 to 128 characters out of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got ${shown(value)}.`,
     { details: { what } },
   );
+}
+
+/**
+ * Whether `checkName` takes it.
+ *
+ * @example
+ * isName("send mail"); // false
+ */
+export function isName(value: unknown): value is string {
+  return typeof value === "string" && namePattern.test(value);
 }
 
 /**

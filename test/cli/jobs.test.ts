@@ -229,6 +229,11 @@ export default defineConfig({ jobs: [hello] });
       err: expect.stringContaining("Retry 1,000 jobs?") as string,
     });
     expect((await holdfast(["jobs", "retry"])).code).toBe(2);
+    // As many as one piece of a look has are still all of them.
+    const { jobs: some } = await hf.internals.store.insight.browse({}, { limit: 1, cursor: null });
+    const byCause = ["jobs", "retry", "--error", some[0]?.errorGroup ?? "", "--dry-run"];
+    expect((await holdfast([...byCause, "--json"])).out).toMatch(/^\{"dryRun":true,"matched":1000,"samples"/);
+    expect((await holdfast(byCause)).out).toMatch(/^retry would meet 1,000 jobs\./);
     expect((await holdfast(["jobs", "retry", "--queue", "mail", "--force", "--json"])).json()).toEqual({
       matched: 1_000,
       retried: 1_000,

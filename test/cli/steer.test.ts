@@ -86,6 +86,13 @@ onEveryStore((target) => {
     expect((await holdfast(["schedules", "remove", "nightly"])).code).toBe(2); // nobody to ask
     expect((await holdfast(["schedules", "remove", "nightly", "--force"])).out).toBe("Removed.\n");
     expect((await holdfast(["schedules", "remove", "nightly", "--force"])).code).toBe(1);
+    // Nobody is asked about what is not there.
+    expect(await holdfast(["schedules", "remove", "nope"])).toMatchObject({
+      code: 1,
+      out: "There is no schedule nope.\n",
+      err: "",
+    });
+    expect((await holdfast(["schedules", "remove", "no pe"])).code).toBe(2);
     expect(await hf.schedules.list()).toEqual([]);
   });
 
@@ -126,6 +133,28 @@ onEveryStore((target) => {
     expect(await holdfast(["schedules", "runs"])).toMatchObject({ code: 2 });
     expect((await holdfast(["completion", "bash"])).out).toMatch(/schedules.*\bruns\b/);
     await advancing(clock, worker.stop());
+  });
+
+  test("[K4] budgets that are not there are not found before anybody is asked, and lanes that are new are noted", async () => {
+    const { store } = await fresh(target);
+    const holdfast = on(store);
+    for (const verb of ["remove", "drain"])
+      expect(await holdfast(["budgets", verb, "nope"])).toMatchObject({
+        code: 1,
+        out: "nope: there is none of this name.\n",
+        err: "",
+      });
+    expect((await holdfast(["budgets", "remove", "nope", "--json"])).json()).toEqual({
+      name: "nope",
+      changed: false,
+    });
+    expect(await holdfast(["lanes", "pause", "nope", "nope"])).toMatchObject({
+      code: 0,
+      out: "nope in nope: paused.\n",
+      err: "nope in nope has no jobs and no settings until now.\n",
+    });
+    expect((await holdfast(["lanes", "resume", "nope", "nope"])).err).toBe("");
+    expect((await holdfast(["lanes", "pause", "no pe", "nope"])).code).toBe(2);
   });
 
   test("[K4] budgets: set, drain, reset, remove", async () => {

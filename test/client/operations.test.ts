@@ -1,7 +1,8 @@
 // Bulk actions as operations: at a rate, paused here and gone on with there, left by a process that died, counted, on the trail.
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
-import { checkRate, type Driven, Operations, pace, type Task } from "../../src/operations.ts";
+import type { CappedCount, JobSummary } from "../../src/insight.ts";
+import { checkRate, countOf, type Driven, Operations, pace, type Task } from "../../src/operations.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { advancing, connect, fresh } from "./support.ts";
@@ -222,4 +223,29 @@ onEveryStore((target) => {
       expect(await hf.state.get("holdfast:operation:")).toEqual({ mine: true });
     });
   });
+});
+
+test("[K1] a count that a piece of a look has ended goes on until it is known that nothing comes behind it", async () => {
+  const jobs = (n: number) => Array.from({ length: n }, () => ({}) as JobSummary);
+  const look = (counted: CappedCount, ...pages: number[]) => ({
+    tally: () => Promise.resolve({ total: counted, states: {} }),
+    browse: () => {
+      const n = pages.shift() ?? 0;
+      return Promise.resolve({ jobs: jobs(n), cursor: pages.length === 0 ? null : "on", cut: false });
+    },
+  });
+  expect(await countOf(look({ count: 7, more: false }, 1), {})).toEqual({ count: 7, more: false });
+  expect(await countOf(look({ count: 1_000, more: true }, 1_000, 0), {})).toEqual({
+    count: 1_000,
+    more: false,
+  });
+  expect(await countOf(look({ count: 1_000, more: true }, 1_000, 500), {})).toEqual({
+    count: 1_500,
+    more: false,
+  });
+  // It ends, whatever there is.
+  const endless = Array.from({ length: 100 }, () => 0);
+  expect(await countOf(look({ count: 3, more: true }, ...endless), {})).toEqual({ count: 3, more: true });
+  const full = Array.from({ length: 100 }, () => 1_000);
+  expect(await countOf(look({ count: 3, more: true }, ...full), {})).toEqual({ count: 10_000, more: true });
 });

@@ -4,6 +4,8 @@ import type { LaneOptions, LaneState } from "../../index.ts";
 import { type Command, FORCE } from "../command.ts";
 import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
+import { checkName } from "../../policy/name.ts";
+import { noteUnknownLane } from "../served.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { oneLine, relative, table } from "../text.ts";
 import { setting, WHILE, whileOf } from "../while.ts";
@@ -75,14 +77,22 @@ function onBudget(
     json: "{ name, changed: boolean }",
     examples: [{ line: `budgets ${name} slack${words.ask === undefined ? "" : " --force"}`, says: summary }],
     run: async (ctx) => {
-      const which = ctx.argument(0, "the name of a budget");
-      if (words.ask !== undefined && !(await ctx.confirm(`${words.ask} ${which}?`))) return 1;
+      const which = checkName(ctx.argument(0, "the name of a budget"), "The name of a budget");
       const hf = await ctx.client();
+      const none = (): string => `${which}: ${words.none}.`;
+      if (words.ask !== undefined) {
+        // Nobody need be sure about what is not there.
+        if ((await hf.budgets.list()).every((budget) => budget.name !== which)) {
+          ctx.result({ name: which, changed: false }, none);
+          return 1;
+        }
+        if (!(await ctx.confirm(`${words.ask} ${which}?`))) return 1;
+      }
       const outcome = { drain: "drained", reset: "reset", remove: "removed" }[name];
       const changed = await acting(ctx, hf, { action: `budgets.${name}`, target: which, outcome }, () =>
         hf.budgets[name](which),
       );
-      ctx.result({ name: which, changed }, () => `${oneLine(which)}: ${changed ? words.done : words.none}.`);
+      ctx.result({ name: which, changed }, () => (changed ? `${which}: ${words.done}.` : none()));
       return changed ? 0 : 1;
     },
   };
@@ -229,6 +239,7 @@ function onLane(name: "pause" | "resume", summary: string, done: string): Comman
     run: async (ctx) => {
       const [queue, lane] = laneOf(ctx);
       const hf = await ctx.client();
+      await noteUnknownLane(ctx, hf, queue, lane);
       const act = setting("lanes.set", `${queue}/${lane}`, { paused: name === "pause" });
       await acting(ctx, hf, act, () => hf.lanes[name](queue, lane));
       ctx.result({ queue, lane, paused: name === "pause" }, () => `${oneLine(lane)} in ${queue}: ${done}.`);

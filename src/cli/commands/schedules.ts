@@ -2,6 +2,7 @@
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, ScheduleEdit, ScheduleRun, ScheduleState } from "../../index.ts";
 import { timingInWords } from "../../policy/cron-words.ts";
+import { checkName } from "../../policy/name.ts";
 import { type Command, FORCE } from "../command.ts";
 import { acting } from "../audit.ts";
 import type { Context } from "../context.ts";
@@ -284,16 +285,22 @@ const remove: Command = {
   json: "{ removed: boolean }",
   examples: [{ line: "schedules remove nightly --force", says: "Without asking" }],
   run: async (ctx) => {
-    const which = ctx.argument(0, "the name of a schedule");
-    if (!(await ctx.confirm(`Remove the schedule ${which}?`))) return 1;
+    const which = checkName(ctx.argument(0, "the name of a schedule"), "The name of a schedule");
     const hf: Holdfast = await ctx.client();
+    const none = (): string => `There is no schedule ${which}.`;
+    // Nobody need be sure about what is not there.
+    if ((await hf.schedules.list()).every(({ name }) => name !== which)) {
+      ctx.result({ removed: false }, none);
+      return 1;
+    }
+    if (!(await ctx.confirm(`Remove the schedule ${which}?`))) return 1;
     const removed = await acting(
       ctx,
       hf,
       { action: "schedules.remove", target: which, outcome: "removed" },
       () => hf.schedules.remove(which),
     );
-    ctx.result({ removed }, () => (removed ? "Removed." : `There is no schedule ${oneLine(which)}.`));
+    ctx.result({ removed }, () => (removed ? "Removed." : none()));
     return removed ? 0 : 1;
   },
 };
