@@ -37,6 +37,10 @@ describe("queues", () => {
     const row = page.getByRole("row", { name: /tenants/ });
     await row.getByRole("img", { name: "Concurrency: 3 of 3" }).waitFor();
     await page.getByRole("img", { name: "Rate: 0 of 10" }).waitFor();
+    // What the number beside the menu's Jobs counts is said.
+    const jobs = page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: /^Jobs/ });
+    await jobs.getByTitle("3 running").waitFor();
+    expect((await jobs.innerText()).replaceAll(/\s+/g, " ")).toBe("Jobs 3 3 running");
     await accessible(page);
   });
 

@@ -6,7 +6,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
-import { number, clockTime, clockSecond, minuteOf } from "./format.ts";
+import { BINARY, timeRange, WHOLE } from "./chart-scale.ts";
+import { duration, number, clockTime, clockSecond, minuteOf } from "./format.ts";
 import type { Mark } from "./lazy-chart.tsx";
 import { contrast, theme } from "./settings.ts";
 import { t } from "./text.ts";
@@ -27,12 +28,6 @@ const colours = {
 const mostRows = 500;
 /** A longer time has its dates: an hour and a minute alone would be of any day. */
 const datedMs = 12 * 3_600_000;
-/** Sizes are told by powers of two, and so are the lines across. */
-const binary = Array.from({ length: 50 }, (_, n) => 2 ** n);
-
-/** Of jobs there is no half. */
-const whole = Array.from({ length: 16 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat();
-
 /** With more contrast: darker on white, lighter on black. */
 const strong = {
   light: ["#1d12b8", "#00556f", "#7a3c00", "#7d0052"],
@@ -115,7 +110,7 @@ export function Chart({
           ],
         },
         scales: {
-          x: { time: true, range: (_plot, min, max) => [Math.min(min, max - 60), max] },
+          x: { time: true, range: (drawn) => timeRange(drawn.data[0], Date.now() / 1_000) },
           y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
         },
         axes: [
@@ -135,7 +130,11 @@ export function Chart({
             ticks: { show: false },
             font: "11px system-ui",
             size: 62,
-            ...(sizes ? { incrs: binary } : shown === number ? { incrs: whole } : {}),
+            ...(sizes
+              ? { incrs: [...BINARY] }
+              : shown === number || shown === duration
+                ? { incrs: [...WHOLE] }
+                : {}),
             values: (_plot, ticks) => ticks.map((tick) => shown(tick)),
           },
         ],

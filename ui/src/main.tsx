@@ -56,7 +56,7 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
         name: t("Jobs"),
         icon: "jobs",
         key: "j",
-        tail: () => tail(overview.value?.totals.running, t("running")),
+        tail: () => tail(overview.value?.totals.running, (n) => t("{n} running", { n })),
       },
       { path: "/workflows", name: t("Workflows"), icon: "step", key: "w" },
       { path: "/batches", name: t("Batches"), icon: "layers", key: "b" },
@@ -98,9 +98,10 @@ const groups: readonly { name: string; places: readonly Place[] }[] = [
 ];
 const places = groups.flatMap((group) => group.places);
 
-/** `of`: what is counted, where it is not what the place is called by. */
-function tail(n: number | undefined, of = ""): { text: string; of: string } | null {
-  return n === undefined ? null : { text: number(n), of };
+/** `of`: the number with what is counted, where that is not what the place is called by. */
+function tail(n: number | undefined, of?: (n: string) => string): { text: string; of?: string } | null {
+  if (n === undefined) return null;
+  return of === undefined ? { text: number(n) } : { text: number(n), of: of(number(n)) };
 }
 
 function capped(of: "scheduled" | "retrying" | "dead", bad = false): { text: string; bad?: boolean } | null {
@@ -226,8 +227,8 @@ function App() {
                             {place.name}
                             {end !== null && (
                               <span class={`tail ${end.bad === true ? "bad" : ""}`} title={end.of}>
-                                {end.text}
-                                {end.of && <span class="hidden-text"> {end.of}</span>}
+                                <span aria-hidden={end.of !== undefined}>{end.text}</span>
+                                {end.of !== undefined && <span class="hidden-text">{end.of}</span>}
                               </span>
                             )}
                           </a>

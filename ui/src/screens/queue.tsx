@@ -63,7 +63,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         <PauseButtons queue={queue} again={again} large />
       </Head>
       <Standstill queue={queue} />
-      <div class="tiles">
+      <div class="tiles seven">
         <Tile
           name={t("Ready")}
           value={<Count of={queue.ready} quiet={false} />}
@@ -166,7 +166,7 @@ function Dead({ queue }: { queue: string }) {
     <Tile
       name={t("Dead")}
       value={data === null ? "…" : <Count of={data.total} quiet={false} />}
-      note={t("out of attempts, or given up")}
+      note={t("out of attempts")}
       bad={data !== null && data.total.count > 0}
       to={href(`/jobs?state=dead&queue=${seg(queue)}`)}
     />

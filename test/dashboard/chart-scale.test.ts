@@ -1,0 +1,17 @@
+// What the axes of a chart are marked by.
+import { expect, test } from "vitest";
+import { timeRange, WHOLE } from "../../ui/src/chart-scale.ts";
+import { duration } from "../../ui/src/durations.ts";
+
+test("[K2] a chart with one instant, or none, shows the minute before it, and others what they have", () => {
+  expect(timeRange([1_000], 7_000)).toEqual([940, 1_000]);
+  expect(timeRange([], 7_000)).toEqual([6_940, 7_000]);
+  expect(timeRange([990, 1_000], 7_000)).toEqual([940, 1_000]);
+  expect(timeRange([100, 500, 1_000], 7_000)).toEqual([100, 1_000]);
+});
+
+test("[K2] no two marks of times are told by the same words", () => {
+  const marks = [0, ...WHOLE].filter((ms) => ms < 1_000).map((ms) => duration(ms));
+  expect(new Set(marks).size).toBe(marks.length);
+  expect(marks).not.toContain("< 1 ms");
+});
