@@ -162,6 +162,14 @@ describe("[K3] a new job", () => {
     const to = member(page, "to required");
     await to.waitFor();
     await dialog(page).getByText("Whom to write to").waitFor();
+    // What is not there is needed: no library's words for it.
+    await dialog(page).getByRole("button", { name: "Enqueue" }).click();
+    await dialog(page).getByText("This is needed.").waitFor();
+    expect(
+      await dialog(page)
+        .getByText(/undefined/)
+        .count(),
+    ).toBe(0);
     await to.fill("nobody");
     await member(page, "seats").fill("a few");
     await dialog(page).getByText("This is no integer.").waitFor();

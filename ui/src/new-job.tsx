@@ -9,10 +9,10 @@ import { compact, enqueueBody, readJson } from "./json-text.ts";
 import { KindField } from "./kind-field.tsx";
 import { may } from "./live.ts";
 import { maskedInput, stillMasked } from "./masks.ts";
-import { Ago, attempt, DialogButtons, JobStateOf, showDialog } from "./parts.tsx";
+import { Ago, DialogButtons, JobStateOf, showDialog } from "./parts.tsx";
 import { type RecentInput, recentInputs } from "./recent-inputs.ts";
 import { go } from "./router.ts";
-import { type Draft, SchemaInput, takeIssues, useDraft, written } from "./schema-input.tsx";
+import { type Draft, SchemaInput, useDraft, useSending, written } from "./schema-input.tsx";
 import { t } from "./text.ts";
 
 export function newJobDialog(start: Start): void {
@@ -20,14 +20,11 @@ export function newJobDialog(start: Start): void {
 }
 
 function NewJob({ start, close }: { start: Start; close: () => void }) {
-  const form = useRef<HTMLFormElement>(null);
   const name = useSignal(start.name ?? "");
   const given = useRef(maskedInput(start.input ?? "{}", start.masked ?? [])).current;
   const draft = useDraft(given.text, given.marks);
   const kind = useSignal<KindDetail | null>(null);
   const recent = useSignal<readonly RecentInput[]>([]);
-  const wrong = useSignal<string | null>(null);
-  const busy = useSignal(false);
 
   useEffect(() => {
     kind.value = null;
@@ -37,30 +34,11 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
     return () => ended.abort();
   }, [name.value]);
 
-  // What was wrong with another input is over.
-  useEffect(() => void (wrong.value = null), [draft.text.value]);
-
-  const submit = async (): Promise<void> => {
-    if (busy.value) return;
-    busy.value = true;
-    wrong.value = null;
-    draft.issues.value = [];
-    try {
-      const said = await enqueue(new Fields(new FormData(form.current ?? undefined)), draft);
-      close();
-      await attempt(said, async () => {});
-    } catch (error) {
-      takeIssues(draft, error);
-      wrong.value =
-        draft.issues.value.length > 0
-          ? t("The input does not fit the schema of this kind. Nothing was enqueued.")
-          : error instanceof Error
-            ? error.message
-            : String(error);
-      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
-    }
-    busy.value = false;
-  };
+  const { form, wrong, onSubmit } = useSending(draft, {
+    send: async (fields) => ({ said: await enqueue(new Fields(fields), draft) }),
+    misfit: t("The input does not fit the schema of this kind. Nothing was enqueued."),
+    close,
+  });
 
   const computed = (what: "unique" | "lane"): string =>
     kind.value?.[what] === true
@@ -69,15 +47,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
         : t("needed for this kind")
       : t("none");
   return (
-    <form
-      ref={form}
-      method="dialog"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
       <header>
         <h2>{t("New job")}</h2>
       </header>
@@ -129,9 +99,9 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
           />
         </div>
       </div>
-      {wrong.value !== null && (
+      {wrong !== null && (
         <div class="banner bad told" role="alert">
-          {wrong.value}
+          {wrong}
         </div>
       )}
       <DialogButtons verb={t("Enqueue")} danger={false} close={close} />

@@ -1,12 +1,15 @@
 // A value that is written by hand: JSON, or in a form where its schema is known. It is text all the way to the server, so that
 // nothing of it is lost on the way.
 import { type Signal, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { ErrorBody, KindDetail } from "../../src/dashboard/contract.ts";
 import { ApiFailure } from "./api.ts";
 import { Icon } from "./icons.tsx";
 import { InputForm } from "./input-form.tsx";
 import { type JsonNode, placeText, readJson } from "./json-text.ts";
 import { type Mark, stillMasked } from "./masks.ts";
+import { attempt } from "./parts.tsx";
 import { fieldsOf, type FormField, membersOf } from "./schema-form.ts";
 import { t } from "./text.ts";
 
@@ -50,10 +53,72 @@ export function written({ text, halves }: Draft, notJson: string): JsonNode {
   }
 }
 
+/** As schema libraries say, each in its own words, that a value is not there. */
+const missing = /\breceived undefined\b|\(was missing\)/i;
+
 /** What the schema found. Texts of somebody's schema: cut, so that they cannot push the form away. */
-export function takeIssues(draft: Draft, error: unknown): void {
+function takeIssues(draft: Draft, error: unknown): void {
   if (error instanceof ApiFailure)
-    draft.issues.value = error.issues.map(({ path, message }) => ({ path, message: message.slice(0, 300) }));
+    draft.issues.value = error.issues.map(({ path, message }) => ({
+      path,
+      message: missing.test(message) ? t("This is needed.") : message.slice(0, 300),
+    }));
+}
+
+/** A form around a draft: sent once at a time, with what was wrong with it, until something else is written. */
+export interface Sending {
+  readonly form: RefObject<HTMLFormElement | null>;
+  /** What was wrong; null: nothing. */
+  readonly wrong: string | null;
+  readonly onSubmit: (event: Event) => void;
+}
+
+/**
+ * What sending the form does.
+ *
+ * @param send sends it; gives what is done and said after the dialog is gone
+ * @param misfit said where the schema found something
+ */
+export function useSending(
+  draft: Draft,
+  { send, misfit, close }: { send: (fields: FormData) => Promise<After>; misfit: string; close: () => void },
+): Sending {
+  const form = useRef<HTMLFormElement>(null);
+  const wrong = useSignal<string | null>(null);
+  const busy = useSignal(false);
+  // What was wrong with another text is over.
+  useEffect(() => void (wrong.value = null), [draft.text.value]);
+  const submit = async (): Promise<void> => {
+    if (busy.value) return;
+    busy.value = true;
+    wrong.value = null;
+    draft.issues.value = [];
+    try {
+      const { said, next } = await send(new FormData(form.current ?? undefined));
+      close();
+      await attempt(said, async () => next?.());
+    } catch (error) {
+      takeIssues(draft, error);
+      wrong.value =
+        draft.issues.value.length > 0 ? misfit : error instanceof Error ? error.message : String(error);
+      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+    }
+    busy.value = false;
+  };
+  return {
+    form,
+    wrong: wrong.value,
+    onSubmit: (event) => {
+      event.preventDefault();
+      void submit();
+    },
+  };
+}
+
+/** What is said once it was sent, and what is done then. */
+export interface After {
+  readonly said: string;
+  readonly next?: () => void;
 }
 
 /** Where the schema is known there is a form, and JSON is the other way; else JSON alone. */

@@ -1,12 +1,12 @@
 // Sending a signal that a run waits for: a form where its kind declares what the signal carries, else JSON.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { KindDetail } from "../../src/dashboard/contract.ts";
 import { Act } from "./actions.tsx";
 import { call, get, seg } from "./api.ts";
 import { compact } from "./json-text.ts";
-import { attempt, DialogButtons, showDialog } from "./parts.tsx";
-import { SchemaInput, takeIssues, useDraft, written } from "./schema-input.tsx";
+import { DialogButtons, showDialog } from "./parts.tsx";
+import { SchemaInput, useDraft, useSending, written } from "./schema-input.tsx";
 import { t } from "./text.ts";
 
 interface Sent {
@@ -33,11 +33,8 @@ function SignalForm({
   title,
   close,
 }: Sent & { title: string; close: () => void }) {
-  const form = useRef<HTMLFormElement>(null);
   const draft = useDraft("");
   const declared = useSignal<KindDetail["signals"][number] | null>(null);
-  const wrong = useSignal<string | null>(null);
-  const busy = useSignal(false);
 
   useEffect(() => {
     const ended = new AbortController();
@@ -52,51 +49,28 @@ function SignalForm({
     );
     return () => ended.abort();
   }, [kind, name]);
-  useEffect(() => void (wrong.value = null), [draft.text.value]);
-
-  const submit = async (): Promise<void> => {
-    if (busy.value) return;
-    busy.value = true;
-    wrong.value = null;
-    draft.issues.value = [];
-    try {
+  const { form, wrong, onSubmit } = useSending(draft, {
+    send: async () => {
       const data = compact(written(draft, t("The data is not JSON.")));
       const json = `{"name":${JSON.stringify(name)},"key":${JSON.stringify(topicKey)},"data":${data}}`;
       await call("/signals", { method: "POST", json });
-      close();
-      await attempt(t("Sent: the run goes on."), async () => again());
-    } catch (error) {
-      takeIssues(draft, error);
-      wrong.value =
-        draft.issues.value.length > 0
-          ? t("The data does not fit the schema of this signal. Nothing was sent.")
-          : error instanceof Error
-            ? error.message
-            : String(error);
-      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
-    }
-    busy.value = false;
-  };
+      return { said: t("Sent: the run goes on."), next: again };
+    },
+    misfit: t("The data does not fit the schema of this signal. Nothing was sent."),
+    close,
+  });
 
   return (
-    <form
-      ref={form}
-      method="dialog"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
       <header>
         <h2>{title}</h2>
       </header>
       <div class="content">
         <SchemaInput draft={draft} of={declared.value} what={t("data")} undone="sent" />
       </div>
-      {wrong.value !== null && (
+      {wrong !== null && (
         <div class="banner bad told" role="alert">
-          {wrong.value}
+          {wrong}
         </div>
       )}
       <DialogButtons verb={t("Send")} danger={false} close={close} />
