@@ -1,8 +1,8 @@
 /**
  * A schedule's timing as a person would say it: "Weekdays at 09:00, Europe/London".
  *
- * Invariants: pure; says only what is exactly so. A pattern that needs more than one plain sentence (both kinds of days, steps
- * that do not come out even, W and #) is given as it is written: a wrong sentence would be worse than none.
+ * Invariants: pure; says only what is exactly so. A pattern that needs more than one plain sentence (both kinds of days, hours
+ * in steps that do not come out even, W and #) is given as it is written: a wrong sentence would be worse than none.
  * Not here: when slots are (cron.ts), which also says what is wrong with a pattern.
  */
 
@@ -112,6 +112,13 @@ function timeInWords(
       at: false,
       zoned: true,
     };
+  const uneven = unevenOf(minute);
+  if (uneven !== null)
+    return {
+      words: `${every(uneven, "minute").toLowerCase()} of each hour (:00 to ${colon(lastOf(uneven))}) from ${clock(from, 0)} to ${clock(to, lastOf(uneven))}`,
+      at: false,
+      zoned: true,
+    };
   if (minutes?.length !== 1 || range === null) return null;
   const m = minutes[0] ?? 0;
   return { words: `every hour from ${clock(from, m)} to ${clock(to, m)}`, at: false, zoned: true };
@@ -187,6 +194,17 @@ function stepOf(field: string, whole: number): number | null {
   const match = new RegExp(`^(?:\\*|0-${whole - 1})/(\\d{1,2})$`).exec(field);
   const step = Number(match?.[1] ?? 0);
   return step > 0 && step < whole && whole % step === 0 ? step : null;
+}
+
+/** Each so many minutes, beginning anew with every hour: a step that does not come out even. Fewer than three are no row. */
+function unevenOf(field: string): number | null {
+  const step = Number(/^(?:\*|0-59)\/(\d{1,2})$/.exec(field)?.[1] ?? 0);
+  return step > 0 && step < 30 && 60 % step !== 0 ? step : null;
+}
+
+/** The last minute of an hour that such a step comes to. */
+function lastOf(step: number): number {
+  return Math.floor(59 / step) * step;
 }
 
 function clock(hour: number, minute: number): string {

@@ -37,6 +37,8 @@ test.each([
   ["30 */6 * * *", "Every 6 hours at :30"],
   ["0 9-17 * * 1-5", "Weekdays, every hour from 09:00 to 17:00"],
   ["*/20 9-17 * * *", "Every 20 minutes from 09:00 to 17:40"],
+  ["*/7 8-18 * * 1-5", "Weekdays, every 7 minutes of each hour (:00 to :56) from 08:00 to 18:56"],
+  ["*/25 9 * * *", "Every 25 minutes of each hour (:00 to :50) from 09:00 to 09:50"],
   ["*/20 9 * * *", "Every 20 minutes from 09:00 to 09:40"],
   ["*/5 * * * 6", "Saturdays, every 5 minutes"],
   ["0 3 1 * *", "The 1st of each month at 03:00"],
@@ -55,6 +57,7 @@ test.each([
 test.each([
   "0 9 1 * 1", // the first, or Mondays?
   "*/7 * * * *", // not even: 56, then 0
+  "*/45 9-17 * * *",
   "0 */5 * * *",
   "0 9 * * 1#2",
   "0 9 15W * *",
@@ -95,6 +98,14 @@ describe("what is said is so", () => {
   };
   test("the ends of a stretch, and the days of a week", () => {
     expect([week("*/20 9-17 * * 1")[0], week("*/20 9-17 * * 1").at(-1)]).toEqual(["16T09:00", "16T17:40"]);
+    const sevens = week("*/7 8-18 * * 1");
+    expect([sevens[0], sevens[8], sevens[9], sevens.at(-1), sevens.length]).toEqual([
+      "16T08:00",
+      "16T08:56",
+      "16T09:00",
+      "16T18:56",
+      9 * 11,
+    ]);
     expect(week("0 6 * * 7")).toEqual(["22T06:00"]);
     expect(week("0 6 * * 6,0")).toEqual(["21T06:00", "22T06:00"]);
     expect(week("0 9 * * MON-FRI")).toHaveLength(5);
