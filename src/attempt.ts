@@ -14,7 +14,7 @@
  *
  * Not here: when an attempt times out or is cancelled (worker.ts), what its outcome makes of the job (transition.ts).
  */
-import { AttemptContext, type ContextDeps } from "./context.ts";
+import { AttemptContext, type ContextDeps, flowRun } from "./context.ts";
 import { isDead, isRelease, isRetryAfter, isThrottled } from "./decision.ts";
 import type { AnyJob } from "./definition.ts";
 import { type HoldfastError, isHoldfastError, JobError, StateError } from "./errors.ts";
@@ -47,6 +47,8 @@ export interface AttemptDeps {
   readonly monotonic: () => number;
   /** Called exactly once. */
   readonly onEnd: (attempt: Attempt, outcome: Outcome) => void;
+  /** The handler returned while these steps were not given yet. */
+  readonly onUnawaited?: (attempt: Attempt, steps: readonly string[]) => void;
   /** A handler that had been abandoned has come to its end after all. */
   readonly onRunawayEnd: (attempt: Attempt) => void;
 }
@@ -83,6 +85,8 @@ export class Attempt {
   /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
   committed = false;
   #paused = false;
+  /** Null until the handler is called. */
+  #ctx: AttemptContext | null = null;
   /** Where a machine stands: whose retries count, and from when. */
   at: MachinePlace | null = null;
 
@@ -279,7 +283,7 @@ export class Attempt {
         "INTERNAL",
         `Job ${this.job.name} was claimed by a worker that has no handler for it.`,
       );
-    const ctx = new AttemptContext(this, this.#deps.context);
+    const ctx = (this.#ctx = new AttemptContext(this, this.#deps.context));
     if (this.#deps.middleware.runs.length === 0) return run(input, ctx);
     const { id, name, queue, attempt } = this.job;
     const carrier = this.job.extras?.carrier ?? {};
@@ -298,11 +302,22 @@ export class Attempt {
       this.#afterCommit(null);
       return;
     }
+    if (this.#unread()) {
+      this.#ctx?.[flowRun].close().then(
+        () => this.#returned(value),
+        (error: unknown) => this.#threw(error),
+      );
+      return;
+    }
     if (this.flow !== null) {
+      const unawaited = this.#cause === undefined ? this.flow.unawaited : [];
       const diverged = this.flow.finished();
       if (this.flow.undoing) return;
-      if (diverged !== null && this.#cause === undefined) {
-        this.#end({ kind: "dead", failure: coded(diverged) });
+      if (unawaited.length > 0) this.#deps.onUnawaited?.(this, unawaited);
+      if (diverged !== null) {
+        const told = this.#cause;
+        const dead = { kind: "dead", failure: coded(diverged), diverged: true } as const;
+        this.#end(told === undefined ? dead : stoppedBy(told));
         return;
       }
     }
@@ -319,6 +334,21 @@ export class Attempt {
     if (cause !== undefined && (cause.kind === "timeout" || cause.kind === "lost"))
       this.#end(stoppedBy(cause));
     else this.#end(this.#succeeded(value));
+  }
+
+  /**
+   * It ran before, perhaps in steps, and its handler has returned without waiting for any: its history says. A run that
+   * is being undone comes again (transition.ts).
+   */
+  #unread(): boolean {
+    const { begun, undoing } = this.job;
+    return (
+      begun &&
+      !undoing &&
+      !this.machine &&
+      this.#deps.context.flow !== undefined &&
+      this.flow?.loaded !== true
+    );
   }
 
   /** While a handler keeps the event loop to itself no timer can tell of its timeout: its end does. */
@@ -343,7 +373,7 @@ export class Attempt {
   /** Whether the transaction that `ctx.commit` wrote into was committed: the row says. */
   #afterCommit(thrown: { readonly error: unknown } | null): void {
     const { store } = this.#deps.context.flow ?? {};
-    const { id, token } = this.job;
+    const { id, token, session } = this.job;
     const told = (held: boolean): void => {
       if (!held) this.#end({ kind: "committed" });
       else if (thrown !== null) this.#end({ kind: "failed", failure: describeFailure(thrown.error) });
@@ -351,7 +381,7 @@ export class Attempt {
     };
     if (store === undefined) told(false);
     else
-      store.stillHeld(id, token).then(
+      store.stillHeld(session, id, token).then(
         (held) => told(held),
         // The database is away: the settle that follows finds out, under the fence.
         () => told(true),
@@ -382,7 +412,10 @@ export class Attempt {
   /** What a thrown decision asks for; undefined for a plain error. */
   #decided(error: unknown): Outcome | undefined {
     // What JSON cannot hold, and a machine that cannot move, will be the same next time.
-    if (isHoldfastError(error) && finalCodes.has(error.code)) return { kind: "dead", failure: coded(error) };
+    if (isHoldfastError(error) && finalCodes.has(error.code)) {
+      const dead = { kind: "dead", failure: coded(error) } as const;
+      return error.code === "DIVERGED" ? { ...dead, diverged: true } : dead;
+    }
     if (isDead(error)) return { kind: "dead", failure: describeFailure(error) };
     if (isRetryAfter(error))
       return {
@@ -391,7 +424,8 @@ export class Attempt {
         retryInMs: error.delayFrom(this.#deps.now()),
       };
     if (isThrottled(error)) return { kind: "throttled", delayMs: error.retryAfterMs, reason: error.reason };
-    if (isRelease(error)) return { kind: "released", delayMs: error.delayMs, reason: error.reason };
+    if (isRelease(error))
+      return { kind: "released", delayMs: error.delayMs, reason: error.reason, thrown: true };
     return undefined;
   }
 
@@ -410,6 +444,7 @@ export class Attempt {
 const finalCodes: ReadonlySet<string> = new Set([
   "OUTPUT_NOT_JSON",
   "OUTPUT_TOO_LARGE",
+  "INSIDE_STEP",
   "DECODE_FAILED",
   "DIVERGED",
   "BAD_MOVE",

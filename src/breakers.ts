@@ -43,6 +43,6 @@ export class Breakers {
   async reset(key: string): Promise<boolean> {
     this.#deps.checkOpen();
     const name = checkText(key, "The key of a breaker", 1_024);
-    return this.#deps.retry.repeatable(() => this.#deps.store.resetBreaker(name));
+    return this.#deps.retry.once(() => this.#deps.store.resetBreaker(name));
   }
 }

@@ -168,7 +168,7 @@ export class Budgets {
    * await hf.budgets.remove("slack");
    */
   async remove(name: string): Promise<boolean> {
-    return this.#change(name, (known) => this.#deps.store.removeBudget(known));
+    return this.#change(name, (known) => this.#deps.store.removeBudget(known), "once");
   }
 
   /**
@@ -195,11 +195,15 @@ export class Budgets {
     await Promise.all([...this.#purses.values()].map((purse) => purse.close()));
   }
 
-  async #change(name: string, write: (known: string) => Promise<boolean>): Promise<boolean> {
+  async #change(
+    name: string,
+    write: (known: string) => Promise<boolean>,
+    tries: "once" | "repeatable" = "repeatable",
+  ): Promise<boolean> {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a budget");
     this.#purses.get(known)?.forget();
-    const changed = await this.#deps.retry.repeatable(() => write(known));
+    const changed = await this.#deps.retry[tries](() => write(known));
     this.#purses.get(known)?.forget();
     return changed;
   }

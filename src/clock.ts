@@ -3,7 +3,7 @@
  *
  * Invariants: `monotonic` never goes back; a timer never fires early because its delay did not fit into 32 bits
  * (setTimeout beyond 2^31−1 ms fires after 1 ms: nodejs/node#4541); a cancelled timer never fires.
- * Not here: the fake clock (testing/fake-clock.ts), the database's clock (each store's statements).
+ * Not here: the fake clock (testing/fake-clock.ts), the database's clock (sqlite/file-clock.ts, postgres/server-clock.ts).
  */
 
 /**
@@ -27,7 +27,7 @@ export interface Timer {
 export interface Clock {
   /** Wall clock, epoch milliseconds. */
   now(): number;
-  /** Never goes back; origin unspecified; milliseconds. */
+  /** Never goes back and is never set; origin unspecified, but the same in all processes of a machine where `system`; milliseconds. */
   monotonic(): number;
   /** Calls `fn` once, `ms` from now; safe beyond 2^31 ms. */
   after(ms: number, fn: () => void, options?: { unref?: boolean }): Timer;
@@ -36,6 +36,8 @@ export interface Clock {
 }
 
 const longestTimeoutMs = 2 ** 31 - 1;
+// All threads and processes of a machine agree on this instant; `performance.now` alone counts from the start of each.
+const machineOrigin = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
 /**
  * The machine's clock.
@@ -46,7 +48,7 @@ const longestTimeoutMs = 2 ** 31 - 1;
 export const systemClock: Clock = {
   system: true,
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => machineOrigin + performance.now(),
   after(ms, fn, options) {
     // Not a number counts as 0, like a delay that has passed; Infinity waits until it is cancelled.
     let leftMs = ms > 0 ? ms : 0;

@@ -21,6 +21,7 @@ import { ProgressWriter } from "./progress.ts";
 import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
 import type { StepInfo, StepSettings } from "./flow/ask.ts";
+import { refusalInside } from "./flow/inside.ts";
 import { FlowRun } from "./flow/run.ts";
 import { dataOf, schemasOf, type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
 import type { StepWriter } from "./flow/writer.ts";
@@ -87,8 +88,9 @@ export interface JobContext {
   /**
    * Does something once: its result is remembered, and after a crash, a sleep or a retry of the job it is given from
    * there. What comes back is what JSON kept of it, also the first time. A name that is used again gets a number.
+   * Inside the function, `ctx.step`, `ctx.sleep`, `ctx.waitFor`, `ctx.call`, `ctx.version` and `ctx.commit` are refused.
    *
-   * @throws JobError STEP_FAILED after its last try; OUTPUT_NOT_JSON, OUTPUT_TOO_LARGE
+   * @throws JobError STEP_FAILED after its last try; OUTPUT_NOT_JSON, OUTPUT_TOO_LARGE, INSIDE_STEP
    * @example
    * const charge = await ctx.step("charge", () => stripe.charge(input), { retry: { attempts: 3 }, timeout: "30s" });
    */
@@ -152,6 +154,8 @@ export interface JobContext {
    * Ends the job inside your own transaction: its effect and its end are both there or both absent. Commit afterwards.
    *
    * @throws StateError LEASE_LOST when the job is no longer this attempt's: roll back
+   * @throws JobError DIVERGED when the run's history has steps that the code has not asked for: roll back
+   * @throws UsageError INSIDE_STEP when it is called inside a step
    * @example
    * await client.query("begin");
    * await client.query("update account set …");
@@ -251,6 +255,9 @@ export interface ContextAttempt {
   stand?(place: MachinePlace): void;
 }
 
+/** How an attempt reaches the run of a handler that has asked for nothing. */
+export const flowRun = Symbol("flowRun");
+
 const stepOptions = ["retry", "timeout", "undo", "tx"];
 const maxStepName = 256;
 
@@ -333,8 +340,16 @@ export class AttemptContext implements JobContext {
     return this.#attempt.job.extras?.version ?? 1;
   }
 
-  // Asynchronous functions, so that whatever is wrong with a call is a rejection and never a throw.
-  async step<Output>(
+  // Whatever is wrong with a call is a rejection and never a throw.
+  step<Output>(
+    name: string,
+    fn: (info: StepInfo) => Output | Promise<Output>,
+    options?: StepOptions<Output>,
+  ): Promise<Output> {
+    return harmless(this.#step(name, fn, options));
+  }
+
+  async #step<Output>(
     name: string,
     fn: (info: StepInfo) => Output | Promise<Output>,
     options?: StepOptions<Output>,
@@ -345,7 +360,11 @@ export class AttemptContext implements JobContext {
     return (await this.#flow.step(own, fn, stepSettings(own, options))) as Output;
   }
 
-  async sleep(name: string, until: Duration | Date): Promise<void> {
+  sleep(name: string, until: Duration | Date): Promise<void> {
+    return harmless(this.#sleep(name, until));
+  }
+
+  async #sleep(name: string, until: Duration | Date): Promise<void> {
     const own = checkStepName(name);
     const what = `The sleep "${own}"`;
     const ms =
@@ -355,7 +374,14 @@ export class AttemptContext implements JobContext {
     await this.#flow.sleep(own, ms);
   }
 
-  async waitFor<Taken>(
+  waitFor<Taken>(
+    signal: string | SignalDefinition<unknown, Taken>,
+    options?: WaitForOptions,
+  ): Promise<Taken | null> {
+    return harmless(this.#waitFor(signal, options));
+  }
+
+  async #waitFor<Taken>(
     signal: string | SignalDefinition<unknown, Taken>,
     options?: WaitForOptions,
   ): Promise<Taken | null> {
@@ -382,11 +408,17 @@ export class AttemptContext implements JobContext {
         );
       return this.#flow.call(own, () => this.#child(job, input, given)) as Promise<never>;
     } catch (error) {
-      return Promise.reject(error);
+      return harmless(Promise.reject(error));
     }
   }
 
-  async all<const Values extends readonly unknown[]>(
+  all<const Values extends readonly unknown[]>(
+    values: Values,
+  ): Promise<{ -readonly [I in keyof Values]: Awaited<Values[I]> }> {
+    return harmless(this.#all(values));
+  }
+
+  async #all<const Values extends readonly unknown[]>(
     values: Values,
   ): Promise<{ -readonly [I in keyof Values]: Awaited<Values[I]> }> {
     if (!Array.isArray(values))
@@ -394,7 +426,11 @@ export class AttemptContext implements JobContext {
     return (await this.#flow.all(values)) as { -readonly [I in keyof Values]: Awaited<Values[I]> };
   }
 
-  async version(name: string, current: number): Promise<number> {
+  version(name: string, current: number): Promise<number> {
+    return harmless(this.#version(name, current));
+  }
+
+  async #version(name: string, current: number): Promise<number> {
     const own = checkStepName(name);
     checkInteger(current, `The version "${own}"`, { min: 1, max: 1_000_000 });
     return (await this.#flow.version(`version:${own}`, current)) as number;
@@ -403,8 +439,13 @@ export class AttemptContext implements JobContext {
   async commit(tx: object, output?: unknown): Promise<void> {
     const { store } = this.#flowDeps;
     const { job } = this.#attempt;
+    // The step could not be recorded once its job has ended.
+    const misuse = refusalInside(job, "ctx.commit");
+    if (misuse !== null) throw misuse;
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
+    const unasked = this.#attempt.flow?.unasked ?? null;
+    if (unasked !== null) throw unasked;
     const known = await store.userTx(tx);
     const { id, place, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
@@ -459,6 +500,11 @@ export class AttemptContext implements JobContext {
     };
   }
 
+  /** The run of this attempt. A machine has none. */
+  get [flowRun](): FlowRun {
+    return this.#flow;
+  }
+
   get #flow(): FlowRun {
     const known = this.#attempt.flow;
     if (known !== null && known !== undefined) return known;
@@ -502,10 +548,19 @@ export class AttemptContext implements JobContext {
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
 
+/** A rejection that nobody waits for must not end the process: the run knows of it. */
+function harmless<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
 function checkStepName(name: unknown): string {
   const text = checkText(name, "The name of a step", maxStepName);
-  if (!text.startsWith("$")) return text;
-  throw new UsageError("BAD_NAME", `The name of a step must not begin with "$"; got ${shown(name)}.`);
+  if (!/^(?:\$|undo:)/.test(text)) return text;
+  throw new UsageError(
+    "BAD_NAME",
+    `The name of a step must not begin with "$" or "undo:", which name Holdfast's own steps; got ${shown(name)}.`,
+  );
 }
 
 function stepSettings(name: string, options: StepOptions<never> | undefined): StepSettings {

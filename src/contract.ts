@@ -17,11 +17,7 @@ export const jobBrand: unique symbol = Symbol.for("holdfast.job") as never;
 /** Carries the output's type; never there at run time. */
 export declare const outputType: unique symbol;
 
-/** Priorities and their negatives fit into 32 bits. */
-export const PRIORITY_BOUNDS = { min: -1_000_000_000, max: 1_000_000_000, code: "BAD_PRIORITY" } as const;
-
-/** Attempts of one job. */
-export const ATTEMPT_BOUNDS = { min: 1, max: 32_767 } as const;
+export { ATTEMPT_BOUNDS, PRIORITY_BOUNDS } from "./policy/job-bounds.ts";
 
 /** Over which jobs a unique key is unique: those of this kind, those of the queue, or all. */
 export type UniqueScope = "job" | "queue" | "global";
@@ -140,7 +136,7 @@ export interface EnqueueOptions {
   readonly context?: string | undefined;
   /** Start by then (an instant, or a duration from now), or be cancelled. */
   readonly deadline?: Date | Duration | undefined;
-  /** An id of your own (a UUID): enqueuing the same id twice is one job. */
+  /** An id of your own (a UUID): enqueuing the same id twice is one job, the first. */
   readonly id?: string | undefined;
   /** Starts when these jobs (ids) have ended. */
   readonly after?: readonly string[] | undefined;

@@ -4,7 +4,7 @@
  *
  * Pure: facts in, checks out. Not here: finding the facts (findings.ts).
  */
-import { counted } from "./counted.ts";
+import { counted, MOST_COUNTED } from "./counted.ts";
 import { bytes, duration, grouped } from "./policy/amounts.ts";
 import { isQuiet } from "./serving.ts";
 import type { Inspection, QueueState, WorkerState } from "./store.ts";
@@ -50,6 +50,9 @@ export const LIMITS = {
   deadRows: 100_000,
   /** Free pages of a SQLite file, where they are more than half of it. */
   freeBytes: 64 * 1024 * 1024,
+  /** A role that makes partitions has connected within two days. */
+  partitionsAheadMs: 86_400_000,
+  partitions: 100,
 };
 export type Limits = typeof LIMITS;
 
@@ -159,6 +162,7 @@ function database(found: Inspection, limits: Limits): Check[] {
       ),
     );
   else if (found.dialect === "postgres") checks.push(ok("indexes", "all are valid"));
+  if (found.partitions !== null) checks.push(partitions(found.partitions, limits));
   if (found.networkFileSystem !== null)
     checks.push(
       wrong(
@@ -169,6 +173,33 @@ function database(found: Inspection, limits: Limits): Check[] {
     );
   checks.push(...sizes(found, limits), ...busyness(found, limits));
   return checks;
+}
+
+function partitions(found: NonNullable<Inspection["partitions"]>, limits: Limits): Check {
+  const { aheadMs, count, rest } = found;
+  if (aheadMs < limits.partitionsAheadMs)
+    return wrong(
+      "partitions",
+      aheadMs > 0
+        ? `the last one ends in ${duration(aheadMs)}`
+        : "there is none for today: new jobs go to the default partition, which is never dropped",
+      "Run holdfast migrate as the role that owns the schema, and again each day (docs/guides/postgres.md).",
+    );
+  if (count > limits.partitions)
+    return wrong(
+      "partitions",
+      `${grouped(count)}: each statement over all of them locks every one and its indexes`,
+      "Raise max_locks_per_transaction on the server. New partitions are longer where jobs are kept for long.",
+    );
+  const text = `${grouped(count)}, the last one ends in ${duration(aheadMs)}`;
+  if (rest === 0) return ok("partitions", text);
+  const jobs = `${rest > MOST_COUNTED ? `${grouped(MOST_COUNTED)}+` : grouped(rest)} jobs of today or later are in the default one`;
+  return {
+    name: "partitions",
+    verdict: "note",
+    text: `${text}; ${jobs}: they came while there was none for them`,
+    remedy: null,
+  };
 }
 
 function sizes(found: Inspection, limits: Limits): Check[] {

@@ -8,11 +8,15 @@ import { availableParallelism, hostname } from "node:os";
 import type { Clock } from "./clock.ts";
 import type { Emitter } from "./events.ts";
 import type { Logger } from "./logger.ts";
+import { describeFailure } from "./policy/failure.ts";
 import type { StoreEvents } from "./store.ts";
 
 /** The process, as the client sees it. */
 export interface ClientEnv {
+  /** The store's. */
   readonly clock: Clock;
+  /** This machine's, which the doctor compares with it. Left out: the same one. */
+  readonly machineClock?: Clock;
   readonly random: () => number;
   readonly host: string;
   readonly pid: number;
@@ -27,7 +31,7 @@ export interface ClientEnv {
 }
 
 /** This process. */
-export function processEnv(): Omit<ClientEnv, "clock" | "random"> {
+export function processEnv(): Omit<ClientEnv, "clock" | "machineClock" | "random"> {
   const host = hostname();
   return {
     host,
@@ -59,11 +63,13 @@ function bootId(): string {
 export function storeEvents(events: Emitter, log: Logger): StoreEvents {
   return {
     onConnectionLost: (error) => {
-      log.warn({ error }, "the connection to the database was lost");
+      const { message, code } = describeFailure(error);
+      log.warn({ error: message, code }, "the connection to the database was lost");
       events.emit("connection.lost", { error });
     },
-    onConnectionBack: () => {
-      log.info({}, "the connection to the database is back");
+    onConnectionBack: (afterMs) => {
+      const ms = Math.round(afterMs);
+      log.warn({ afterMs: ms }, `the connection to the database is back after ${ms} ms`);
       events.emit("connection.back", { error: null });
     },
     onWarning: (message, details) => {

@@ -67,12 +67,16 @@ export type ErrorCode =
   | "AFTER_CYCLE"
   /** A run would wait for its own job. */
   | "WAITS_FOR_ITSELF"
+  /** A step's function, or its undo, called `ctx.step`, `ctx.sleep`, `ctx.waitFor`, `ctx.call`, `ctx.version` or `ctx.commit`. */
+  | "INSIDE_STEP"
   /** Something that only the handler of a running job can do was asked for elsewhere, or too late. */
   | "NOT_IN_A_RUN"
   /** A signal's data does not fit the signal's schema. */
   | "SIGNAL_INVALID"
   /** A worker was started without a queue or without a handler. */
   | "NO_QUEUES"
+  /** A worker was given two definitions with one name. */
+  | "DUPLICATE_NAME"
   /** Lease and heartbeat do not fit together (0 < heartbeat < lease). */
   | "BAD_LEASE"
   /** A cron pattern cannot be read, or no date matches it. */
@@ -116,6 +120,8 @@ export type ErrorCode =
   | "STATEMENT_TIMEOUT"
   /** The database stayed locked by others for longer than we try. */
   | "DATABASE_BUSY"
+  /** The database had an error of its own (out of memory, its disk, a failed process); nothing was written. */
+  | "DATABASE_FAILING"
   /** Postgres: somebody's open transaction holds what this needs (a unique key, mostly). */
   | "LOCK_TIMEOUT"
   /** The user or password was refused, or a right is missing. */

@@ -46,7 +46,8 @@ export async function findings(
 }
 
 async function skew(hf: Holdfast): Promise<Facts["clock"]> {
-  const { clock } = hf.internals.env;
+  const { env } = hf.internals;
+  const clock = env.machineClock ?? env.clock;
   const before = clock.now();
   const theirs = await hf.databaseNow();
   const after = clock.now();

@@ -50,7 +50,7 @@ import { checkInteger, checkOptions } from "./policy/options.ts";
 import { Overrides } from "./overrides.ts";
 import { Queues } from "./queues.ts";
 import { Results } from "./result.ts";
-import { Retry } from "./retry.ts";
+import { isLost, Retry } from "./retry.ts";
 import { Schedules } from "./schedules.ts";
 import { openStore } from "./sql/open.ts";
 import { State } from "./state.ts";
@@ -86,7 +86,7 @@ export interface BatchOptions {
 }
 
 /**
- * Opens a database and makes it ready for jobs. The address is HOLDFAST_URL, else DATABASE_URL, else the file
+ * Opens a database and makes it ready for jobs; a Postgres that is away is waited for, up to `retryFor`. The address is HOLDFAST_URL, else DATABASE_URL, else the file
  * ./holdfast.db, unless one is given; a handle of your own (node:sqlite, better-sqlite3, a pg Pool) works too.
  *
  * @throws UsageError UNKNOWN_OPTION, BAD_OPTION, BAD_URL
@@ -99,14 +99,24 @@ export async function open(target?: string | object, options?: OpenOptions): Pro
   const { given, client, store: storeSettings } = checkOpenOptions(options);
   const address = checkTarget(target, process.env);
   const clock = given.clock ?? systemClock;
-  const env: ClientEnv = { ...processEnv(), clock, random: given.random ?? Math.random };
+  const random = given.random ?? Math.random;
   const events = new Emitter((error, event) => client.logger.error({ error, event }, "a listener failed"));
-  const store = await openStore(address, {
-    ...storeSettings,
-    clock,
-    random: env.random,
-    ...storeEvents(events, client.logger),
-  });
+  const told = storeEvents(events, client.logger);
+  const openOnce = (): Promise<Store> => openStore(address, { ...storeSettings, clock, random, ...told });
+  // A file that cannot be opened stays so; a server may only be on its way.
+  const waitMs = typeof address === "string" && !address.startsWith("postgres") ? 0 : client.retryForMs;
+  let first = waitMs > 0;
+  const store = await new Retry(clock, waitMs).repeatable(() =>
+    openOnce().catch((error: unknown) => {
+      if (first && isLost(error))
+        told.onWarning(`The database is not there yet; trying again for ${waitMs} ms: ${error.message}`, {
+          code: error.code,
+        });
+      first = false;
+      throw error;
+    }),
+  );
+  const env: ClientEnv = { ...processEnv(), clock: store.clock, machineClock: clock, random };
   const hf = new Holdfast(store, client, env, events);
   try {
     await hf.prepare();
@@ -208,7 +218,8 @@ export class Holdfast implements AsyncDisposable {
       new Gather({
         write: async (jobs) => {
           let told = false;
-          const write = () => store.enqueue(jobs, undefined, () => void (told = true));
+          let tries = 0;
+          const write = () => store.enqueue(jobs, undefined, () => void (told = true), tries++ > 0);
           return { outcomes: await retry.repeatable(write), told };
         },
         committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
@@ -285,6 +296,7 @@ export class Holdfast implements AsyncDisposable {
   /** @internal For what is built on a client and ships with it: the dashboard. */
   get internals(): {
     readonly store: Store;
+    readonly retry: Retry;
     readonly settings: ClientSettings;
     readonly env: ClientEnv;
     /** What this process was given to work on, also by a worker that has stopped. */
@@ -292,6 +304,7 @@ export class Holdfast implements AsyncDisposable {
   } {
     return {
       store: this.#store,
+      retry: this.#retry,
       settings: this.#settings,
       env: this.#env,
       definitions: this.#definitions,
@@ -402,7 +415,8 @@ export class Holdfast implements AsyncDisposable {
     });
     const expiresMs = given.expires === undefined ? signalKeptMs : durationMs(given.expires, "expires");
     const topic = topicOf(name, given.key);
-    await this.#retry.once(() => this.#store.signal({ topic, data: text, expiresMs }));
+    const id = this.#newId();
+    await this.#retry.repeatable(() => this.#store.signal({ id, topic, data: text, expiresMs }));
   }
 
   /**
@@ -502,7 +516,7 @@ export class Holdfast implements AsyncDisposable {
     const { logger: log, retention, eventLog } = this.#settings;
     const store = this.#store;
     return this.#retry.once(async () => {
-      await forgetSeriesOnce({ store, clock: this.#env.clock, eventLog });
+      await forgetSeriesOnce({ store, eventLog });
       return pruneOnce({ store, log, retention });
     });
   }

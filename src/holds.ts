@@ -69,7 +69,7 @@ export class Holds {
   async clear(name: string): Promise<boolean> {
     this.#deps.checkOpen();
     const hold = checkName(name, "The name of a hold");
-    const cleared = await this.#deps.retry.repeatable(() => this.#deps.store.clearHold(hold));
+    const cleared = await this.#deps.retry.once(() => this.#deps.store.clearHold(hold));
     this.#deps.store.wake({ kind: "settings" });
     return cleared;
   }

@@ -125,7 +125,7 @@ export interface JobExtras {
   readonly version?: number;
   /** The newest version whose code has done a step of it, where that is newer than the one that enqueued it. */
   readonly advanced?: number;
-  /** Where a machine starts. */
+  /** Where a machine starts. The first key of the text: a claim without names knows machines by it (sql/plain-jobs.ts). */
   readonly step?: string;
 }
 

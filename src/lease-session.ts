@@ -18,8 +18,9 @@ import type { Backoff } from "./policy/backoff.ts";
 import { describeFailure } from "./policy/failure.ts";
 import { decodeJson } from "./policy/json.ts";
 import type { Retry } from "./retry.ts";
-import type { ClaimScope, Store } from "./store.ts";
+import type { ClaimCursor, ClaimScope, Store } from "./store.ts";
 import { decide, type Outcome, policyFor } from "./transition.ts";
+import { HeldJobs, reconcile, unknownTokens } from "./worker/reconciler.ts";
 import { type Settlement, Settler } from "./worker/settler.ts";
 
 /** What renewing says. */
@@ -67,6 +68,14 @@ const lateForRate: Outcome = {
   unstarted: true,
 };
 
+/** A job that the claim brought, ready to be handed over. */
+export interface Taken {
+  readonly job: ClaimedJob;
+  readonly input: unknown;
+  /** Where a machine stands; null for every other job. */
+  readonly step: string | null;
+}
+
 interface Pending {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -83,7 +92,7 @@ export class LeaseSession {
   readonly #warned = new Set<string>();
   readonly #backoffs = new Map<string, Promise<Backoff | null>>();
   /** Ids that this session may still settle. */
-  #held: Set<string> = new Set();
+  #held: Map<string, ClaimedJob> = new Map();
   #broken: { readonly error: unknown } | null = null;
   #renewedAt: number;
   #expiresAt: number;
@@ -123,21 +132,23 @@ export class LeaseSession {
   }
 
   /** What the claim brought and could be decoded; the rest is settled. */
-  async claim(scope: ClaimScope): Promise<{ job: ClaimedJob; input: unknown }[]> {
+  async claim(scope: ClaimScope): Promise<Taken[]> {
     let claimed: ClaimedJob[];
+    let steps: ReadonlyMap<string, string>;
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     try {
-      claimed = await this.#deps.retry.once(() =>
-        this.#deps.store.claim(this.#session, scope, { levels: new Map(), lookedBackAt: -Infinity }),
-      );
+      claimed = await this.#deps.retry.once(() => this.#deps.store.claim(this.#session, scope, cursor));
+      steps = await this.#machineSteps(scope, claimed);
     } catch (error) {
       // What the claim may have taken before its answer was lost is orphaned at once, and not after the whole lease.
       await this.#close();
       throw error;
     }
-    this.#held = new Set(claimed.map(({ id }) => id));
+    this.#held = new Map(claimed.map((job) => [job.id, job]));
+    if (cursor.failed !== undefined) this.#reconcile();
     this.#settler.hold(claimed);
     if (claimed.length === 0) await this.#close();
-    const taken: { job: ClaimedJob; input: unknown }[] = [];
+    const taken: Taken[] = [];
     const settled: Promise<void>[] = [];
     for (const job of claimed) {
       const decoded = decodedInput(job);
@@ -146,10 +157,20 @@ export class LeaseSession {
         settled.push(this.settle(job, lateForRate));
       else if ("error" in decoded)
         settled.push(this.settle(job, { kind: "dead", failure: describeFailure(decoded.error) }));
-      else taken.push({ job, input: decoded.input });
+      else taken.push({ job, input: decoded.input, step: steps.get(job.id) ?? job.extras?.step ?? null });
     }
     await Promise.all(settled);
     return taken;
+  }
+
+  /** A claim without names brings no machine. */
+  async #machineSteps(
+    scope: ClaimScope,
+    claimed: readonly ClaimedJob[],
+  ): Promise<ReadonlyMap<string, string>> {
+    const begun = scope.names === "all" ? [] : claimed.filter((job) => job.begun).map(({ id }) => id);
+    if (begun.length === 0) return new Map();
+    return this.#deps.retry.repeatable(() => this.#deps.store.machineSteps(begun));
   }
 
   async renew(job: ClaimedJob): Promise<LeaseRenewal> {
@@ -157,6 +178,7 @@ export class LeaseSession {
     const wallAt = this.#deps.clock.now();
     const renewal = await this.#deps.retry.repeatable(() => this.#deps.store.renew(this.#session));
     if (!renewal.alive) throw this.#lost(job);
+    if (unknownTokens(renewal.claims, this.#known()).length > 0) this.#reconcile();
     this.#renewedAt = sentAt;
     this.#expiresAt = wallAt + this.#forMs;
     return {
@@ -190,10 +212,22 @@ export class LeaseSession {
     await promise;
   }
 
+  #known(): HeldJobs {
+    return new HeldJobs(this.#held.values());
+  }
+
+  /** Jobs of a claim of which only a part was answered. What fails is tried at the next renewal, or the lease passes. */
+  #reconcile(): void {
+    const { store, clock, random, log } = this.#deps;
+    const definitions = { get: (name: string) => this.#deps.definition(name) };
+    const deps = { store, clock, random, log, workerId: this.#workerId, definitions };
+    void reconcile({ ...deps, known: () => this.#known() }, this.#session).catch(() => undefined);
+  }
+
   #settled(settlements: readonly Settlement[]): void {
     for (const { job, transition } of settlements) {
       this.#held.delete(job.id);
-      if (transition.move === "again" && transition.delayMs === 0)
+      if (transition.move === "again" && transition.delayMs === 0 && transition.keeps === undefined)
         this.#deps.store.wake({ kind: "work", queue: job.queue, priority: job.priority });
     }
     const resolve = (): void => {

@@ -36,7 +36,10 @@ export type { LeaseDeps, LeaseRenewal };
 export interface LeaseOptions {
   /** Default: every queue. */
   readonly queues?: readonly string[] | undefined;
-  /** Default: every kind. */
+  /**
+   * Default: every plain job. Machines, and jobs that have recorded steps, are leased only by name: settling one ends it where
+   * it stands. A job whose handler uses steps but that has not begun yet looks like a plain job.
+   */
   readonly names?: readonly string[] | undefined;
   /** 1 to 1,000; default 1. */
   readonly limit?: number | undefined;
@@ -59,9 +62,9 @@ export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps):
   const session = await retry.repeatable(() => store.openSession(info));
   const holder = new LeaseSession(session, info.workerId, forMs, takenAt, deps);
   const claimed = await holder.claim(scope);
-  return claimed.map(({ job, input }) => {
+  return claimed.map(({ job, input, step }) => {
     const maxAttempts = job.maxAttempts ?? deps.definition(job.name)?.attempts ?? DEFAULT_ATTEMPTS;
-    return new Lease(job, input, maxAttempts, holder);
+    return new Lease(job, input, step, maxAttempts, holder);
   });
 }
 
@@ -79,6 +82,8 @@ export class Lease<Input = unknown> {
   readonly queue: string;
   readonly priority: number;
   readonly input: Input;
+  /** The step at which a machine stands; null for every other job. */
+  readonly step: string | null;
   /** 1 in the first run. */
   readonly attempt: number;
   readonly maxAttempts: number;
@@ -90,12 +95,19 @@ export class Lease<Input = unknown> {
   readonly #session: LeaseSession;
 
   /** @internal */
-  constructor(job: ClaimedJob, input: Input, maxAttempts: number, session: LeaseSession) {
+  constructor(
+    job: ClaimedJob,
+    input: Input,
+    step: string | null,
+    maxAttempts: number,
+    session: LeaseSession,
+  ) {
     this.id = job.id;
     this.name = job.name;
     this.queue = job.queue;
     this.priority = job.priority;
     this.input = input;
+    this.step = step;
     this.attempt = job.attempt;
     this.maxAttempts = maxAttempts;
     this.token = job.token;
@@ -198,7 +210,8 @@ function outcomeOf(error: unknown, now: number): Outcome {
   if (isDead(error)) return { kind: "dead", failure };
   if (isRetryAfter(error)) return { kind: "failed", failure, retryInMs: error.delayFrom(now) };
   if (isThrottled(error)) return { kind: "throttled", delayMs: error.retryAfterMs, reason: error.reason };
-  if (isRelease(error)) return { kind: "released", delayMs: error.delayMs, reason: error.reason };
+  if (isRelease(error))
+    return { kind: "released", delayMs: error.delayMs, reason: error.reason, thrown: true };
   return { kind: "failed", failure };
 }
 

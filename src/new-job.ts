@@ -21,6 +21,7 @@ import type { JobExtras, NewJob, UniqueKey } from "./job.ts";
 import { checkBackoff } from "./policy/backoff.ts";
 import { clampInstant, durationMs, instantMs } from "./policy/duration.ts";
 import { isId } from "./policy/id.ts";
+import { MAX_CONTEXT_CHARS } from "./policy/job-bounds.ts";
 import { encodeJson } from "./policy/json.ts";
 import { checkName, checkText } from "./policy/name.ts";
 import { checkInteger } from "./policy/options.ts";
@@ -38,7 +39,6 @@ export interface NewJobDeps {
 export const NO_OPTIONS: EnqueueOptions = Object.freeze({});
 
 const defaultQueue = "default";
-const maxContextChars = 16_384;
 const inputCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
 
 /** The job, or an error for the first thing that is wrong with it. `given` has been checked for unknown keys. */
@@ -308,10 +308,10 @@ function checkId(id: unknown): string {
 
 // Any text: it is stored as JSON, which holds NUL and halves of surrogate pairs.
 function checkContext(context: unknown): string {
-  if (typeof context === "string" && context.length <= maxContextChars) return context;
+  if (typeof context === "string" && context.length <= MAX_CONTEXT_CHARS) return context;
   throw new UsageError(
     "BAD_OPTION",
-    `context must be a string of at most ${maxContextChars} characters; got ${shown(context)}.`,
+    `context must be a string of at most ${MAX_CONTEXT_CHARS} characters; got ${shown(context)}.`,
     { details: { option: "context" } },
   );
 }

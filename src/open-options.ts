@@ -37,7 +37,10 @@ export interface OpenOptions {
   readonly route?: ((name: string) => string) | undefined;
   /** The largest input and output, in bytes of JSON; default 1 MiB. */
   readonly maxPayload?: number | undefined;
-  /** How long reads and enqueues are tried again when the connection is lost; default "30s". */
+  /**
+   * How long reads and enqueues are tried again while the database is away or failing; default "30s". On Postgres `open` waits as
+   * long for a server that is not there yet; a password that is refused or a database that does not exist fails at once.
+   */
   readonly retryFor?: Duration | undefined;
   /** Whether higher or lower priorities are claimed first; default "highest-first". */
   readonly order?: "highest-first" | "lowest-first" | undefined;

@@ -195,7 +195,7 @@ export class Operations {
 
   /** Starts it here. The filter has been made that of the action (`actionFilter`) and bounded by now. */
   async start(task: Task, actor: string): Promise<Driven> {
-    const { store } = this.#hf.internals;
+    const { store, retry } = this.#hf.internals;
     const total = await countOf(store.insight, task.filter);
     const driver = randomUUID();
     const kept: Kept = {
@@ -213,7 +213,7 @@ export class Operations {
       cursor: null,
     };
     await this.#audit(kept, actor, "started");
-    await store.setState(prefix + kept.id, JSON.stringify(kept));
+    await retry.repeatable(() => store.setState(prefix + kept.id, JSON.stringify(kept)));
     await this.#forget();
     return this.#drive(kept, driver);
   }
@@ -297,9 +297,10 @@ export class Operations {
         endedAt: this.#hf.internals.env.clock.now(),
         error: "It failed on the way; what it did stands. The log says why.",
       } as const;
-      const kept = await this.#change(begun.id, (one) => mine(one, driver) && { ...one, ...failed }).catch(
-        () => null,
-      );
+      const kept = await this.#change(
+        begun.id,
+        (one) => mine(one, driver) && one.state === "running" && { ...one, ...failed },
+      ).catch(() => null);
       last = kept === null ? { ...last, ...failed } : operationOf(kept, null);
       if (kept !== null) await this.#audit(kept, kept.actor, "failed").catch(() => {});
     }
@@ -325,7 +326,9 @@ export class Operations {
       const kept = await this.#change(
         begun.id,
         (one) =>
-          mine(one, driver) && {
+          mine(one, driver) &&
+          // Else this chunk is counted: somebody has paused it since, before the answer was known to be lost.
+          one.matched === read.kept.matched && {
             ...one,
             cursor: page.cursor,
             matched: one.matched + ids.length,
@@ -405,8 +408,16 @@ export class Operations {
       if (wanted === null || wanted === false) return null;
       const kept = isOver(wanted) ? withoutIds(wanted) : wanted;
       const value = JSON.stringify(kept);
-      if (await this.#hf.internals.store.swapState(prefix + id, read.row.value, value)) return kept;
+      if (await this.#swap(prefix + id, read.row.value, value)) return kept;
     }
+  }
+
+  /** A repeat after a lost answer finds what the first one wrote. */
+  #swap(key: string, was: string, value: string): Promise<boolean> {
+    const { store, retry } = this.#hf.internals;
+    return retry.repeatable(
+      async () => (await store.swapState(key, was, value)) || (await store.stateRow(key))?.value === value,
+    );
   }
 
   async #read(id: string): Promise<{ kept: Kept; row: StateRow } | null> {

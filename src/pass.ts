@@ -2,10 +2,10 @@
  * `hf.state.pass`: a recurring pass over something (a crawl, a sync) that knows whether the one before it ended clean.
  *
  *   begin: flag false ──▶ running ──returns──▶ flag true
- *                            ├── throws · limit() · too many failures in a row ──▶ flag stays false
+ *                            ├── throws · limit() · its signal fired · too many failures in a row ──▶ flag stays false
  *                            └── its process dies ──▶ flag stays false; after its lease the next one may begin
  *
- * The next pass is told `recovery: true` when the flag is false: sweep everything, for something may have been left out.
+ * The next pass is told `recovery: true` when the flag is false, and the first of a name: sweep everything, for something may have been left out.
  * Invariants: one pass of a name at a time over all processes (PASS_RUNNING for another), unless its holder has not
  * renewed it for a whole lease; one that was taken over is told by its signal and cannot set the flag.
  * Not here: the row (sql/passes.ts).
@@ -25,6 +25,11 @@ export interface PassOptions {
   readonly breaker?: number | undefined;
   /** How long after its process has died another may begin; default 30 s. */
   readonly lease?: Duration | undefined;
+  /**
+   * `ctx.stopping` or `ctx.signal` of a handler. A pass whose function returns after this has fired is not clean: it may have
+   * returned before its end. `pass.signal` aborts with it.
+   */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -37,7 +42,7 @@ export interface PassOptions {
  */
 export interface Pass {
   readonly name: string;
-  /** The pass before this one did not end clean: sweep everything. False for the very first. */
+  /** The pass before this one did not end clean: sweep everything. True for the very first. */
   readonly recovery: boolean;
   /** 1 for the first pass of this name. */
   readonly run: number;
@@ -90,12 +95,17 @@ export async function runPass<T>(
   const known = checkName(name, "The name of a pass");
   if (typeof work !== "function")
     throw new UsageError("BAD_OPTION", `state.pass takes a function; got ${shown(work)}.`);
-  const given = checkOptions(options, ["breaker", "lease"], "state.pass") as PassOptions;
+  const given = checkOptions(options, ["breaker", "lease", "signal"], "state.pass") as PassOptions;
   const breaker = checkInteger(given.breaker ?? 10, "breaker", { min: 1, max: 1_000_000 });
   const leaseMs = durationMs(given.lease ?? "30s", "lease");
   if (leaseMs < 1_000)
     throw new UsageError("BAD_DURATION", "lease of state.pass must be at least 1 second.", {
       details: { option: "lease" },
+    });
+  const { signal } = given;
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw new UsageError("BAD_OPTION", `signal of state.pass must be an AbortSignal; got ${shown(signal)}.`, {
+      details: { option: "signal" },
     });
   const holder = deps.newId();
   const start = await deps.retry.repeatable(() => deps.store.beginPass(known, holder, leaseMs));
@@ -106,8 +116,15 @@ export async function runPass<T>(
       { details: { name: known, heldUntil: start.heldUntil } },
     );
   }
-  const running = new RunningPass(known, start, { holder, leaseMs, breaker }, deps);
+  const running = new RunningPass(known, start, { holder, leaseMs, breaker, signal }, deps);
   return running.carryOut(work);
+}
+
+interface PassSettings {
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly breaker: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 class RunningPass implements Pass {
@@ -115,8 +132,9 @@ class RunningPass implements Pass {
   readonly recovery: boolean;
   readonly run: number;
   readonly #deps: PassDeps;
-  readonly #settings: { readonly holder: string; readonly leaseMs: number; readonly breaker: number };
+  readonly #settings: PassSettings;
   readonly #abort = new AbortController();
+  readonly #signal: AbortSignal;
   #failures = 0;
   /** Why this pass is not clean, whatever its function returns. */
   #reason: string | null = null;
@@ -128,7 +146,7 @@ class RunningPass implements Pass {
   constructor(
     name: string,
     start: { readonly recovery: boolean; readonly run: number },
-    settings: { readonly holder: string; readonly leaseMs: number; readonly breaker: number },
+    settings: PassSettings,
     deps: PassDeps,
   ) {
     this.name = name;
@@ -136,12 +154,16 @@ class RunningPass implements Pass {
     this.run = start.run;
     this.#settings = settings;
     this.#deps = deps;
+    this.#signal =
+      settings.signal === undefined
+        ? this.#abort.signal
+        : AbortSignal.any([this.#abort.signal, settings.signal]);
     this.#renewedAt = deps.clock.monotonic();
     this.#beat();
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    return this.#signal;
   }
 
   async carryOut<T>(work: (pass: Pass) => T | Promise<T>): Promise<T> {
@@ -152,6 +174,8 @@ class RunningPass implements Pass {
       await this.#end(false, describeFailure(error).message);
       throw error;
     }
+    const { signal } = this.#settings;
+    if (signal?.aborted === true) this.#reason ??= `stopped: ${describeFailure(signal.reason).message}`;
     await this.#end(this.#reason === null, this.#reason);
     if (this.#aborted !== null) throw this.#aborted;
     return value;
@@ -208,7 +232,7 @@ class RunningPass implements Pass {
     const cut =
       reason === null ? null : reason.slice(0, maxReasonChars).toWellFormed().replaceAll("\0", "\uFFFD");
     const ended = await retry.repeatable(() => store.endPass(this.name, holder, clean, cut));
-    // Sent again after a lost answer, it finds itself ended: only who meant to set the flag must know.
+    // Only who meant to set the flag must know.
     if (!ended && clean && this.#aborted === null) this.#lost();
   }
 

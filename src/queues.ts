@@ -108,6 +108,10 @@ export class Queues {
    * (`atLeast` says of which states there may be more), which takes milliseconds; `lagMs`, `unserved` and what runs are exact all
    * the same. With more than a few full queues counts stop earlier: they share 100,000 over all states.
    *
+   * On Postgres, a transaction that stays open makes counts slower. Once a complete count with `upTo` takes more than 100 ms, most
+   * counts skip the entries of ended jobs. They may miss a job whose due time is more than 10 s in the past when it is enqueued,
+   * edited or committed. A complete count, which finds it, follows after 20 times the duration of the last one.
+   *
    * @throws UsageError UNKNOWN_OPTION, BAD_OPTION
    * @example
    * for (const { name, paused, counts, lagMs } of await hf.queues.list()) console.log(name, counts.ready, lagMs);

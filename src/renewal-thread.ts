@@ -78,11 +78,12 @@ async function beat(): Promise<void> {
     const renewal = await connection.renew(session);
     if (renewal.alive) Atomics.store(instants, RENEWED, sentAt);
     else stopped = true;
-    say({ kind: "renewed", renewal });
+    say({ kind: "renewed", renewal, sentAt });
   } catch (error) {
     nextMs = retryMs(beatMs);
     const code = isHoldfastError(error) ? error.code : "CONNECTION_LOST";
-    say({ kind: "failed", code, message: describeFailure(error).message });
+    const details = isHoldfastError(error) ? { sqlState: error.details["sqlState"] } : {};
+    say({ kind: "failed", code, message: describeFailure(error).message, details });
     // A fresh one next time: a connection that failed once may be half-open, and then fails for ever.
     void connection?.close().catch(() => undefined);
     connection = undefined;

@@ -24,8 +24,8 @@ import type { Renewal, RenewalTarget, Store } from "./store.ts";
 
 /** What the holder of a session hears. */
 export interface RenewalListener {
-  /** The lease was extended. */
-  onRenewed(renewal: Renewal): void;
+  /** The lease was extended by a renewal that was sent at this instant of the monotonic clock. */
+  onRenewed(renewal: Renewal, sentAt: number): void;
   /** The session is dead: everything held under it is lost. */
   onLost(): void;
   /** A renewal did not get through; it is tried again. */
@@ -69,8 +69,13 @@ export interface ThreadData {
 
 /** What the thread says. Only for these two files. */
 export type ThreadMessage =
-  | { readonly kind: "renewed"; readonly renewal: Renewal }
-  | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: "renewed"; readonly renewal: Renewal; readonly sentAt: bigint }
+  | {
+      readonly kind: "failed";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly details: Readonly<Record<string, unknown>>;
+    }
   | { readonly kind: "blocked"; readonly blockedMs: number };
 
 /** Where in the shared memory the two instants are. Only for these two files. */
@@ -149,7 +154,7 @@ class MainRenewal implements RenewalHandle {
   #heard(renewal: Renewal, sentAt: number): void {
     if (renewal.alive) {
       this.#renewedAt = sentAt;
-      this.#deps.listener.onRenewed(renewal);
+      this.#deps.listener.onRenewed(renewal, sentAt);
     } else {
       this.stop();
       this.#deps.listener.onLost();
@@ -184,8 +189,7 @@ class ThreadRenewal implements RenewalHandle {
   }
 
   renewedAt(): number {
-    const ageNs = process.hrtime.bigint() - Atomics.load(this.#instants, RENEWED);
-    const byThread = this.#deps.clock.monotonic() - Number(ageNs) / 1e6;
+    const byThread = this.#monotonic(Atomics.load(this.#instants, RENEWED));
     return Math.max(byThread, this.#standIn?.renewedAt() ?? -Infinity);
   }
 
@@ -259,14 +263,16 @@ class ThreadRenewal implements RenewalHandle {
           this.#standIn?.stop();
           this.#standIn = undefined;
           this.#deps.onEstablished();
-          this.#deps.listener.onRenewed(message.renewal);
+          this.#deps.listener.onRenewed(message.renewal, this.#monotonic(message.sentAt));
         } else {
           this.stop();
           this.#deps.listener.onLost();
         }
         return;
       case "failed":
-        this.#deps.listener.onFailed(new HoldfastError(message.code, message.message));
+        this.#deps.listener.onFailed(
+          new HoldfastError(message.code, message.message, { details: message.details }),
+        );
         return;
       case "blocked":
         this.#deps.log.warn(
@@ -275,6 +281,11 @@ class ThreadRenewal implements RenewalHandle {
         );
         return;
     }
+  }
+
+  /** An instant of `process.hrtime`, which all threads share, by this thread's monotonic clock. */
+  #monotonic(instant: bigint): number {
+    return this.#deps.clock.monotonic() - Number(process.hrtime.bigint() - instant) / 1e6;
   }
 
   #died(thread: Thread, error: unknown): void {

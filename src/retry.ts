@@ -3,6 +3,7 @@
  *
  *   conflict  (busy, deadlock, serialisation)  100 ms, 300 ms, 1 s, then it surfaces       any call: nothing happened
  *   lost      (connection gone or not made)    100 ms doubling to 1 s, until `retryFor`    reads, and writes that may be repeated
+ *   failing   (the server's memory or disk)    as a conflict, then as lost
  *   else      surfaces at once
  *
  * Invariants: classified by code, never by the words of a message; waits by the clock that is passed in. An
@@ -10,7 +11,7 @@
  * Not here: a worker's patience with the database (worker.ts), a user's transaction (never tried again: it is theirs).
  */
 import { type Clock, sleep } from "./clock.ts";
-import { isHoldfastError } from "./errors.ts";
+import { type HoldfastError, isHoldfastError } from "./errors.ts";
 
 const conflictDelaysMs = [100, 300, 1_000] as const;
 const firstLostDelayMs = 100;
@@ -20,10 +21,12 @@ const lostCodes: ReadonlySet<string> = new Set([
   "CONNECTION_LOST",
   "DATABASE_UNREACHABLE",
   "STATEMENT_TIMEOUT",
+  "DATABASE_FAILING",
 ]);
 // Postgres: serialization_failure, deadlock_detected, lock_not_available. Ours: SQLite's BUSY and LOCKED.
 const conflictCodes: ReadonlySet<string> = new Set([
   "DATABASE_BUSY",
+  "DATABASE_FAILING",
   "LOCK_TIMEOUT",
   "40001",
   "40P01",
@@ -37,9 +40,9 @@ export function isConflict(error: unknown): boolean {
   return hasCode(error, conflictCodes);
 }
 
-/** Whether the database could not be reached, or stopped answering; what was sent may have happened. */
-export function isLost(error: unknown): boolean {
-  return isHoldfastError(error) && lostCodes.has(error.code);
+/** Whether the database could not be reached, or stopped answering; what was sent may have happened. One that does not exist stays so. */
+export function isLost(error: unknown): error is HoldfastError {
+  return isHoldfastError(error) && lostCodes.has(error.code) && error.details["sqlState"] !== "3D000";
 }
 
 function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
@@ -86,8 +89,9 @@ export class Retry {
         const leftMs = lostForMs - (this.#clock.monotonic() - startedAt);
         let delayMs: number | undefined;
         if (isConflict(error)) delayMs = conflictDelaysMs[conflicts++];
-        else if (isLost(error) && leftMs > 0)
-          delayMs = Math.min(firstLostDelayMs * 2 ** losses++, longestLostDelayMs, leftMs);
+        // Once in any case: the deadline of a single statement may be as long as all the time that there is.
+        if (delayMs === undefined && isLost(error) && (leftMs > 0 || (losses === 0 && lostForMs > 0)))
+          delayMs = Math.min(firstLostDelayMs * 2 ** losses++, longestLostDelayMs, Math.max(leftMs, 1));
         if (delayMs === undefined) throw error;
         this.retries += 1;
         await sleep(this.#clock, delayMs);

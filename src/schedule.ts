@@ -18,7 +18,7 @@ import { type Duration, durationMs } from "./policy/duration.ts";
 import { cronTiming } from "./policy/cron.ts";
 import { checkName } from "./policy/name.ts";
 import { checkInteger, checkOptions } from "./policy/options.ts";
-import { type Missed, MISSED, type Overlap, OVERLAP } from "./policy/schedule.ts";
+import { type Missed, MISSED, type Overlap, OVERLAP, SHORTEST_EVERY_MS } from "./policy/schedule.ts";
 
 /** Marks definitions, also those of another copy of the package. */
 const scheduleBrand: unique symbol = Symbol.for("holdfast.schedule") as never;
@@ -94,7 +94,6 @@ const optionNames = ["name", "job", "input", "firstRun", ...timingNames, ...jobN
 /** What `hf.schedules.edit` takes. */
 export const EDIT_NAMES = [...timingNames, "queue", "priority", "attempts", "timeout", "input"] as const;
 
-const shortestEveryMs = 1_000;
 const longestEveryMs = 3_653 * 86_400_000;
 const longestJitterMs = 86_400_000;
 
@@ -191,7 +190,7 @@ function slotsOf(
     );
   }
   const everyMs = durationMs(given.every, `every of schedule "${name}"`);
-  if (everyMs < shortestEveryMs || everyMs > longestEveryMs) {
+  if (everyMs < SHORTEST_EVERY_MS || everyMs > longestEveryMs) {
     throw new UsageError(
       "BAD_DURATION",
       `every of schedule "${name}" must be from 1 second to 10 years; got ${shown(given.every)}.`,
@@ -223,10 +222,11 @@ export function checkEdit(
       );
     const cron = change.every === undefined ? (change.cron ?? current.cron ?? undefined) : undefined;
     const slots = slotsOf({ ...change, cron }, current.timezone ?? "UTC", name);
-    // Only what was changed: a pattern that was edited stays in the zone that the code says.
+    // Only what was changed: a pattern that was edited stays in the zone that the code says. An interval has no use for the
+    // zone, and keeps it for the next pattern.
     if (change.every !== undefined || change.cron !== undefined)
       Object.assign(edits, { cron: slots.cron, everyMs: slots.everyMs });
-    if (change.every !== undefined || change.timezone !== undefined || current.cron === null)
+    if (change.timezone !== undefined || (change.cron !== undefined && current.timezone === null))
       edits["timezone"] = slots.timezone;
   }
   if (change.missed !== undefined) edits["missed"] = oneOf(change.missed, MISSED, "missed", name);

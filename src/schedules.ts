@@ -524,7 +524,7 @@ function stateOf(row: ScheduleRow, workers: readonly WorkerState[]): ScheduleSta
     name: row.name,
     cron: spec?.cron ?? null,
     every: spec?.everyMs ?? null,
-    timezone: spec?.timezone ?? null,
+    timezone: spec === null || spec.cron === null ? null : spec.timezone,
     missed: spec?.missed ?? null,
     overlap: spec?.overlap ?? null,
     jitter: spec?.jitterMs ?? 0,

@@ -69,7 +69,7 @@ export class State {
 
   /**
    * Runs a recurring pass and remembers whether it ended clean; gives what the function returns. The next pass is told
-   * `recovery: true` after one that crashed, threw, reached a limit or was given up.
+   * `recovery: true` after one that crashed, threw, was stopped, reached a limit or was given up, and for the first of a name.
    *
    * @throws StateError PASS_RUNNING, PASS_ABORTED, PASS_LOST, and whatever the function throws
    * @example

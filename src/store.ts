@@ -9,6 +9,7 @@
  *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
+import type { Clock } from "./clock.ts";
 import type { Insight } from "./insight.ts";
 import type { EditOutcome, JobChange } from "./policy/edit.ts";
 import type {
@@ -35,7 +36,7 @@ export type { BreakerRule, LaneLimits, QueueSettings, Transition };
 export interface ClaimScope {
   /** How many jobs this claim may take from each queue; or the queues that share `limit`. */
   readonly queues: ReadonlyMap<string, number> | readonly string[] | "all";
-  /** Job names; "all" for the low-level lease. */
+  /** Job names; "all", for the low-level lease: every plain job, without machines and runs with recorded steps. */
   readonly names: readonly string[] | "all";
   /** How many in all; with a limit for each queue, their sum. */
   readonly limit: number;
@@ -49,6 +50,7 @@ export interface ClaimLevel {
   readonly line: number;
   readonly rank: number;
   readonly queue: string;
+  readonly name: string;
   runAt: number;
   place: Place;
 }
@@ -77,14 +79,23 @@ export interface BudgetedJobs {
 export interface ClaimCursor {
   /** Opaque: kept by the caller between claims, filled by the store. */
   readonly levels: Map<string, ClaimLevel>;
+  /** Filled by the store: for each group of the scope, the last rank that a claim took from, in claim order. */
+  edges?: Map<string, number>;
   /** When a claim last looked at everything, by the monotonic clock. -Infinity asks the next one to. */
   lookedBackAt: number;
-  /** Filled by the store: a look back that takes long is made less often. */
-  lookBackEveryMs?: number;
+  /** Filled by the store: how long that took. One that takes long is made less often. */
+  lookBackMs?: number;
+  /** Filled by the store: the same of `peek`. */
+  peekedAt?: number;
+  peekMs?: number;
+  /** A level that no claim has met may have jobs: the next claim looks for it. */
+  unseen?: boolean;
   /** Filled by the store: the last look at everything found nothing. */
   barren?: boolean;
   /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
   lanesFirst?: boolean;
+  /** Filled by the store: why a part of the last claim failed whose other part brought jobs. It may have taken some too. */
+  failed?: unknown;
 }
 
 /** Who holds leases: a worker's process, or one `hf.lease` call. */
@@ -116,8 +127,12 @@ export interface Renewal {
   readonly alive: boolean;
   /** What is wished of running jobs of this session: that they end, or (`pause`) that they stop where they can go on later. */
   readonly wishes: readonly { id: string; token: number; pause: boolean; reason: string }[];
-  /** Of what was claimed in its name, what it does not hold any more: settled by itself, or taken from it. */
-  readonly gone: readonly { id: string; token: number }[];
+  /** Its claims, each with the jobs that it still holds and those that it does not: settled by itself, or taken from it. */
+  readonly claims: readonly {
+    readonly token: number;
+    readonly held: readonly Place[];
+    readonly gone: readonly Place[];
+  }[];
   /** Somebody asked this worker to stop. */
   readonly stop: boolean;
   /** Since when this worker is quiet; null: it is not. */
@@ -129,8 +144,10 @@ export interface Peek {
   readonly now: number;
   /** The earliest due instant in scope (may be past: then there is work); null: nothing. */
   readonly dueAt: number | null;
-  /** The earliest end of a session that holds claims (may be past: then there are orphans). */
+  /** The earliest end of a session that may hold claims (may be past: then there may be orphans). */
   readonly expiresAt: number | null;
+  /** When a look at everything makes sense again; null: this was one. */
+  readonly completeInMs: number | null;
   /** Queues that are draining, in scope or not: they are few. */
   readonly draining: readonly string[];
 }
@@ -424,7 +441,13 @@ export interface UserTx {
 
 /** Something happened in the database that a sleeping worker or waiter may care about. */
 export type Wake =
-  | { readonly kind: "work"; readonly queue: string; readonly priority: number }
+  | {
+      readonly kind: "work";
+      readonly queue: string;
+      readonly priority: number;
+      /** Jobs of any priority of this queue were given back with their due times, this one or later: claims go back to it. */
+      readonly from?: number;
+    }
   | { readonly kind: "cancel"; readonly session: number }
   | { readonly kind: "stop"; readonly session: number }
   /** It was made quiet, or resumed. */
@@ -451,9 +474,10 @@ export interface Store {
 
   /**
    * Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless.
-   * `onTold` is called when the commit has told other processes of it too: then only this one is left to be told.
+   * `onTold` is called when the commit has told other processes of it too: then only this one is left to be told. `resent`: the
+   * same batch was sent before, and nobody knows what came of that; a job that has ended since, and is deleted, does not come back.
    */
-  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void): Promise<Enqueued[]>;
+  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void, resent?: boolean): Promise<Enqueued[]>;
   /** Recognises a user's handle (throws TX_UNSUPPORTED), and that it is on this very database (TX_WRONG_DATABASE). */
   userTx(handle: unknown): Promise<UserTx> | UserTx;
 
@@ -473,8 +497,8 @@ export interface Store {
     scope: Pick<ClaimScope, "limit" | "order"> & { readonly queues: ReadonlyMap<string, number> },
     budget: BudgetScope,
   ): Promise<BudgetedJobs>;
-  /** What there is to wait for; one cheap read. Empty, paused and held queues count as nothing. */
-  peek(scope: ClaimScope): Promise<Peek>;
+  /** What there is to wait for; one cheap read, which begins at the cursor where a look at everything has lately been costly. Empty, paused and held queues count as nothing. */
+  peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;
 
   openSession(info: SessionInfo): Promise<number>;
   /** Extends a living session by its lease and says what its holder must know. Never revives an expired one. */
@@ -494,6 +518,8 @@ export interface Store {
   held(ids: readonly string[]): Promise<ClaimedJob[]>;
   /** Ends held jobs over the head of who holds them; they find out. Fenced by token: what was given back meanwhile stays. */
   wrest(transitions: readonly { readonly session: number; readonly end: Transition }[]): Promise<Set<string>>;
+  /** The jobs that a session holds under these tokens. */
+  heldUnder(session: number, tokens: readonly number[]): Promise<ClaimedJob[]>;
   /** Forgets dead sessions that hold nothing any more, and grants wishes whose hearers have died. */
   burySessions(): Promise<number>;
   progress(session: number, id: string, token: number, value: string): Promise<boolean>;
@@ -516,6 +542,8 @@ export interface Store {
   countSteps(job: string): Promise<{ readonly count: number; readonly more: boolean }>;
   /** One step of a run. */
   step(job: string, name: string): Promise<StepRecord | null>;
+  /** The steps at which these machines stand; without those that have not moved, and without plain jobs. */
+  machineSteps(ids: readonly string[]): Promise<Map<string, string>>;
   /** Takes the oldest signal of the topic for this run, or opens the wait. Null: the lease is lost. */
   takeSignal(session: number, wait: SignalWait): Promise<SignalTaken | null>;
   /** Enqueues a child and opens the wait for it, in one transaction. Null: the lease is lost. */
@@ -525,8 +553,12 @@ export interface Store {
   ): Promise<{ readonly child: string; readonly ended: boolean } | null>;
   /** The runs that wait for a topic, oldest wait first. */
   waitersFor(topic: string, limit: number): Promise<string[]>;
-  /** Keeps a signal until a run takes it or it expires, and wakes who waits for it. Answers how many it woke. */
+  /**
+   * Keeps a signal until a run takes it or it expires, and wakes who waits for it. Answers how many it woke. The same id again
+   * adds nothing, also after a run has taken the first.
+   */
   signal(signal: {
+    readonly id: string;
     readonly topic: string;
     readonly data: string;
     readonly expiresMs: number;
@@ -534,7 +566,7 @@ export interface Store {
   /** Ends the job inside the user's transaction, fenced. False: the lease is lost. */
   commit(tx: UserTx, session: number, transition: Transition & { move: "end" }): Promise<boolean>;
   /** Whether this attempt still has its row: false once it has ended, was committed, or was taken over. */
-  stillHeld(id: string, token: number): Promise<boolean>;
+  stillHeld(session: number, id: string, token: number): Promise<boolean>;
   /** Saves where a machine goes next, in one fenced write; `attempt` restarts its count for a step that runs on at once. */
   saveMachine(session: number, move: MachineMove): Promise<boolean>;
   /** Of these runs, those with finished steps that are to be undone before they end dead or cancelled. */
@@ -654,8 +686,11 @@ export interface Store {
   place(id: string): Promise<JobPlace | null>;
   /** Every breaker that has counted a failure; with keys, those. */
   breakers(keys: readonly string[] | null): Promise<BreakerState[]>;
-  /** Counts what settled under a session, and answers with the breakers of these that are open or have just closed. */
-  countBreakers(session: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]>;
+  /**
+   * Counts what settled under a session, and answers with the breakers of these that are open or have just closed. `batch` is
+   * the session's own number for these counts: sent again, they are not counted again.
+   */
+  countBreakers(session: number, batch: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]>;
   /** True for one session at a time over all processes: it may run one job through a breaker that is half-open. */
   probeBreaker(session: number, key: string): Promise<boolean>;
   /** Gives the probe back without an outcome. */
@@ -689,8 +724,8 @@ export interface Store {
   backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
   /** The jobs of its newest slots, and those by hand among its `recent`, newest first; null: there is no such schedule. */
   scheduleRuns(name: string, limit: number): Promise<ScheduleRunRow[] | null>;
-  /** What is due, and when the next slot is; one cheap read. */
-  dueSchedules(): Promise<DueSchedules>;
+  /** What is due, page by page, and when the next slot is; a cheap read. */
+  dueSchedules(after?: DueCursor | null): Promise<DueSchedules>;
   /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
   fireSchedule(name: string, newId: () => string): Promise<SlotReport | null>;
 
@@ -758,7 +793,7 @@ export interface Store {
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
-  tidy(): Promise<void>;
+  tidy(retention?: { doneMs: number; deadMs: number }): Promise<void>;
 
   /** The dashboard's looks at the database: bounded, whatever there is in it. */
   readonly insight: Insight;
@@ -778,6 +813,8 @@ export interface Store {
   now(): Promise<number>;
   /** Counters of statements and commits, by name; for tests and benchmarks. */
   readonly counters: StoreCounters;
+  /** The clock that all clients of this database share: on Postgres the server's, as far as a client can tell. */
+  readonly clock: Clock;
   close(): Promise<void>;
 }
 
@@ -824,12 +861,19 @@ export interface ScheduleRunRow {
 /** What there is to do for schedules, and when next. */
 export interface DueSchedules {
   readonly now: number;
+  /** A page of schedules that are due; on the first page also those whose waiting slot waits for nothing any more. */
   readonly due: readonly string[];
-  /** Schedules with a slot that waits until these jobs have ended. */
-  readonly blocked: readonly { readonly name: string; readonly jobs: readonly string[] }[];
+  /** Jobs that have not ended and that slots wait for. */
+  readonly awaited: readonly string[];
   readonly nextAt: number | null;
-  /** There may be more than are listed. */
-  readonly more: boolean;
+  /** Where the next page begins; null: this was the last. */
+  readonly after: DueCursor | null;
+}
+
+/** The last schedule of a page of those that are due. */
+export interface DueCursor {
+  readonly at: number;
+  readonly name: string;
 }
 
 /** A job that a slot came to. */
@@ -929,7 +973,7 @@ export interface PassRow {
 /** What became of a wish to begin a pass. */
 export type PassStart =
   | { readonly held: true; readonly heldUntil: number }
-  | { readonly held: false; readonly recovery: boolean; readonly run: number; readonly before: PassRow };
+  | { readonly held: false; readonly recovery: boolean; readonly run: number };
 
 /** What one worker counted of one kind in one queue in one minute. */
 export interface MetricRow {
@@ -1085,6 +1129,8 @@ export interface Inspection {
   readonly networkFileSystem: string | null;
   readonly diskFreeBytes: number | null;
   readonly invalidIndexes: readonly string[];
+  /** Postgres: for how long from now there are partitions, how many, and jobs of today or later in the default one (10,001: more). */
+  readonly partitions: { readonly aheadMs: number; readonly count: number; readonly rest: number } | null;
 }
 
 export type { StepKind };
@@ -1252,12 +1298,18 @@ export interface StoreCounters {
 
 /** Enough for a thread to open the database by itself. */
 export type RenewalTarget =
-  | { readonly dialect: "sqlite"; readonly path: string; readonly schema: string }
-  | { readonly dialect: "postgres"; readonly config: Record<string, unknown>; readonly schema: string };
+  | {
+      readonly dialect: "sqlite";
+      readonly path: string;
+      readonly schema: string;
+      /** Which files these are: no others are opened in their place. */
+      readonly files: readonly { readonly path: string; readonly dev: number; readonly ino: number }[];
+    }
+  | { readonly dialect: "postgres"; readonly url: string; readonly schema: string };
 
 /** Lets a program watch what the store goes through. */
 export interface StoreEvents {
   readonly onConnectionLost: (error: unknown) => void;
-  readonly onConnectionBack: () => void;
+  readonly onConnectionBack: (afterMs: number) => void;
   readonly onWarning: (message: string, details: Record<string, unknown>) => void;
 }

@@ -3,11 +3,11 @@
  *
  *   succeeded ─▶ done                         cancelled ─▶ cancelled
  *   failed    ─▶ again after the backoff, or dead when the attempts are used up
- *   dead      ─▶ dead                         throttled ─▶ again, attempt given back, own counter
- *   released  ─▶ again, attempt given back
+ *   dead      ─▶ dead; diverged: no undo      throttled ─▶ again, attempt given back, own counter
+ *   released  ─▶ again in its old position, attempt given back; from a handler's second run on it waits 1 s
  *   suspended ─▶ waits, attempt given back     moved  ─▶ again at the next step, counters anew
  *   undone    ─▶ dead or cancelled, as it would have been before its steps were undone
- *   lost      ─▶ again at once, attempt given back, one crash more; dead after too many; cancelled if that was asked
+ *   lost      ─▶ again in its old position, attempt given back, one crash more; dead after too many; cancelled if that was asked
  *
  * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
  * the statement that applies them adds the database's now; `attempt` never goes below 0; a limit in the row wins
@@ -25,6 +25,7 @@ import {
 import { MAX_DELAY_MS } from "./policy/duration.ts";
 import { appendFailure, type Failure } from "./policy/failure.ts";
 import { fingerprint } from "./policy/fingerprint.ts";
+import { MOST_COUNTED } from "./policy/job-bounds.ts";
 
 /** What the run of an attempt came to. */
 export type Outcome =
@@ -34,7 +35,12 @@ export type Outcome =
       readonly failure: Failure;
       /** In place of the backoff. */ readonly retryInMs?: number;
     }
-  | { readonly kind: "dead"; readonly failure: Failure }
+  | {
+      readonly kind: "dead";
+      readonly failure: Failure;
+      /** The code does not match the run's history: nothing is undone, and a retry with matching code continues the run. */
+      readonly diverged?: true;
+    }
   | {
       readonly kind: "throttled";
       /** Null: the backoff says. */ readonly delayMs: number | null;
@@ -45,6 +51,7 @@ export type Outcome =
       readonly delayMs: number;
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
+      /** The handler threw `Release`. */ readonly thrown?: true;
       /** Not the handler's own wish: its worker shuts down. */ readonly forced?: true;
       /** A breaker kept it from running. */ readonly breaker?: true;
       /** This worker's code is older than what it needs. */ readonly outdated?: true;
@@ -99,7 +106,7 @@ export type Transition =
       readonly counted?: Counted;
       /** No handler of this attempt ran: its start is given back to its rates. */
       readonly unstarted?: true;
-      /** Steps of it are to be undone first: it runs once more for that, and then ends as this says. */
+      /** True: its steps are undone first; it runs once more for that, and then ends as this says. False: they are never undone by this end. */
       readonly undo?: boolean;
     }
   | {
@@ -107,6 +114,8 @@ export type Transition =
       readonly id: string;
       readonly token: number;
       readonly delayMs: number;
+      /** It keeps this due time, and with it its position: claims that have got further go back to it. Absent: now and `delayMs`. */
+      readonly keeps?: { readonly queue: string; readonly runAt: number };
       readonly errors: string | null;
       /** What this attempt failed of; absent: nothing new, the row keeps its own. */
       readonly errorGroup?: string;
@@ -233,6 +242,7 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
       return end(job, "dead", {
         errors: withFailure(job, outcome.failure, env),
         errorGroup: fingerprint(job.name, outcome.failure),
+        ...(outcome.diverged === true ? { undo: false } : null),
       });
     case "throttled":
       return again(job, outcome.delayMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
@@ -241,7 +251,8 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
         note: noteOf("throttled", outcome.reason),
       });
     case "released":
-      return again(job, outcome.delayMs, {
+      return again(job, outcome.delayMs > 0 ? outcome.delayMs : releasedAgainMs(job, outcome), {
+        keeps: true,
         attempt: givenBack(job),
         begun: outcome.unstarted === true ? job.begun : true,
         ...(outcome.unstarted === true || outcome.forced === true ? { cancellable: true } : null),
@@ -266,6 +277,16 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
     case "undone":
       return end(job, outcome.state, { errors: outcome.errors ?? job.errors ?? undefined });
   }
+}
+
+const releaseAgainMs = 1_000;
+
+/**
+ * A `Release` without a delay keeps the job's position in the first run. From the second run on the job waits: a handler that
+ * releases its job in every run would otherwise get it back at once, for ever, before all others.
+ */
+function releasedAgainMs(job: ClaimedJob, outcome: Outcome & { kind: "released" }): number {
+  return outcome.thrown === true && job.begun ? releaseAgainMs : 0;
 }
 
 /** How often more than its attempts a run is begun whose steps are to be undone, and that ends before it comes to them. */
@@ -311,7 +332,7 @@ function failed(
  * otherwise take down one worker after the other (Sidekiq's "poison pill"; checklist C8, N15).
  */
 function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
-  const crashes = job.crashes + 1;
+  const crashes = Math.min(job.crashes + 1, MOST_COUNTED);
   if (job.cancelReason !== null) {
     return end(job, "cancelled", {
       errors: withFailure(job, { message: job.cancelReason, stack: null }, heldUntil(job, env)),
@@ -327,7 +348,8 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
   const errors = withFailure(job, failure, heldUntil(job, env), true);
   const errorGroup = fingerprint(job.name, failure);
   if (over) return end(job, "dead", { errors, errorGroup, crashes });
-  return again(job, 0, { errors, errorGroup, crashes, attempt: perAttempt ? job.attempt : givenBack(job) });
+  const attempt = perAttempt ? job.attempt : givenBack(job);
+  return again(job, 0, { keeps: true, errors, errorGroup, crashes, attempt });
 }
 
 /** What is lost is lost when its lease passes, whenever somebody finds it: both instants are of the database's clock. */
@@ -361,6 +383,7 @@ function end(
     attempt?: number;
     crashes?: number;
     keep?: boolean;
+    undo?: false;
   },
 ): Transition {
   const transition: Transition = {
@@ -380,6 +403,7 @@ function end(
   return {
     ...transition,
     ...(change.errorGroup === undefined ? null : { errorGroup: change.errorGroup }),
+    ...(change.undo === undefined ? null : { undo: change.undo }),
     ...(job.counted === undefined ? null : { counted: job.counted }),
   };
 }
@@ -404,6 +428,7 @@ function again(
   job: ClaimedJob,
   delayMs: number,
   change: {
+    /** Without a delay it keeps its due time. */ keeps?: true;
     errors?: string;
     errorGroup?: string;
     attempt?: number;
@@ -419,6 +444,7 @@ function again(
     id: job.id,
     token: job.token,
     delayMs: delayMs > 0 ? Math.min(Math.round(delayMs), MAX_DELAY_MS) : 0,
+    ...(change.keeps === true && !(delayMs > 0) ? { keeps: { queue: job.queue, runAt: job.runAt } } : null),
     errors: change.errors ?? job.errors,
     ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
     attempt: change.attempt ?? job.attempt,

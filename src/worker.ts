@@ -13,7 +13,7 @@
  * `stopped` settles no timer, thread, listener or claim of it is left.
  * Not here: rules of a job's life (transition.ts), one attempt (attempt.ts).
  */
-import type { Clock } from "./clock.ts";
+import { type Clock, sleep } from "./clock.ts";
 import type { ContextDeps } from "./context.ts";
 import type { AnyJob } from "./definition.ts";
 import { StateError } from "./errors.ts";
@@ -33,13 +33,14 @@ import { describeFailure } from "./policy/failure.ts";
 import { decodeJson } from "./policy/json.ts";
 import { checkOptions } from "./policy/options.ts";
 import type { Schedule } from "./schedule.ts";
-import type { ClaimScope, Store, Wake } from "./store.ts";
+import type { ClaimScope, Renewal, Store, Wake } from "./store.ts";
 import { WorkerBreakers } from "./worker/breakers.ts";
 import { WorkerBudgets } from "./worker/budgets.ts";
 import { Claimer } from "./worker/claimer.ts";
 import { LiveSettings } from "./worker/live-settings.ts";
 import { type LoopDelay, loopDelayOf } from "./worker/loop-delay.ts";
 import { Pool } from "./worker/pool.ts";
+import { HeldJobs, reconcile, unknownTokens } from "./worker/reconciler.ts";
 import { type Cell, type Cells, Recorder } from "./worker/recorder.ts";
 import { Report } from "./worker/report.ts";
 import { Runner } from "./worker/runner.ts";
@@ -101,6 +102,7 @@ export interface WorkerDeps extends SettingsEnv {
 }
 
 const graceMs = 500;
+const putAgainMs = 1_000;
 
 /**
  * Runs jobs. Made by `hf.work`.
@@ -145,6 +147,8 @@ export class Worker {
   #retired = false;
   readonly #loopDelay: LoopDelay;
   #overloaded = false;
+  /** The highest token that a session of this worker has seen. */
+  #latest = { session: -1, token: -Infinity };
   /** What ends the worker, if it is a fault. */
   #cause: { readonly error: unknown } | undefined;
 
@@ -468,7 +472,10 @@ export class Worker {
   #woken(wake: Wake): void {
     switch (wake.kind) {
       case "work":
-        if (this.#pools.has(wake.queue)) this.#claimer.claimFor(wake.queue, wake.priority);
+        if (this.#pools.has(wake.queue)) {
+          if (wake.from === undefined) this.#claimer.claimFor(wake.queue, wake.priority);
+          else this.#claimer.claimFrom(wake.queue, wake.from);
+        }
         return;
       case "cancel":
       case "stop":
@@ -548,6 +555,8 @@ export class Worker {
       if (transition.move === "wait" || this.#claimer.emptied(job.queue)) later = true;
       if (transition.move === "end" && transition.undo === true) again.add(job.queue);
       if (transition.move !== "again") continue;
+      // What keeps its due time has been told by whoever wrote it (sql/settles.ts).
+      if (transition.keeps !== undefined) continue;
       if (transition.delayMs === 0) again.add(job.queue);
       else later = true;
     }
@@ -555,6 +564,45 @@ export class Worker {
     for (const queue of again) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
     if (later) this.#claimer.lookSoon();
     if (this.#breakers.any) void this.#breakers.settled(settlements, (job) => decodeJson(job.input, "input"));
+  }
+
+  /**
+   * Tokens of one session increase. If they do not, the database has gone back: a replica that lagged was promoted, and a job
+   * that runs here may be claimed once more under the very same token. A new session tells the two apart.
+   */
+  #checkTokens(jobs: readonly ClaimedJob[], session: number): void {
+    const before = this.#latest.session === session ? this.#latest.token : -Infinity;
+    let latest = before;
+    for (const { token } of jobs) {
+      if (token <= before) {
+        this.#tenancy.abandon(session, "the database gave a fencing token twice (a failover?)");
+        return;
+      }
+      latest = Math.max(latest, token);
+    }
+    this.#latest = { session, token: latest };
+  }
+
+  /** Everything that was claimed and is not known to be settled or lost. */
+  #known(): HeldJobs {
+    const known = new HeldJobs(this.#runner.holding());
+    for (const { token, place } of this.#settler.holding()) known.add(token, place);
+    return known;
+  }
+
+  /** What a renewal says that the session holds, against what this worker knows. */
+  #compare(session: number, claims: Renewal["claims"], sentAt: number): void {
+    const held = new HeldJobs();
+    const gone = new HeldJobs();
+    for (const claim of claims) {
+      for (const place of claim.held) held.add(claim.token, place);
+      for (const place of claim.gone) gone.add(claim.token, place);
+    }
+    // A job of which the database knows nothing was lost in a failover, unless it came after the renewal was sent.
+    this.#runner.loseSome(
+      (job, hereSince) => job.session === session && !held.has(job) && (gone.has(job) || hereSince < sentAt),
+    );
+    if (claims.length > 0 && unknownTokens(claims, this.#known()).length > 0) this.#claimer.reconcile();
   }
 
   #lost(jobs: readonly ClaimedJob[]): void {
@@ -685,7 +733,7 @@ export class Worker {
           else this.#runner.cancel(id, reason, token);
         }
       },
-      onGone: (gone) => this.#runner.loseSome(gone),
+      onClaims: (session, claims, sentAt) => this.#compare(session, claims, sentAt),
       onStopAsked: () => this.#retire("asked from afar"),
       onQuiet: (quiet) => this.#hush(quiet),
       onDoubt: (doubtful) => {
@@ -712,10 +760,12 @@ export class Worker {
       breakers: this.#breakers,
       budgets: this.#budgets,
       claimable: () => (this.#live.known ? this.#tenancy.claimable : null),
+      outdated: () => this.#report.outdated,
       overloaded: () => this.#isOverloaded(),
       unsettled: () => this.#settler.pending,
       onClaimed: (jobs, session) => {
         if (log.trace !== undefined) this.#report.claimed(jobs);
+        this.#checkTokens(jobs, session);
         // A session that was lost while the claim was on its way took these with it.
         if (session === this.#tenancy.session) this.#runner.accept(jobs);
         else this.#lost(jobs);
@@ -739,6 +789,19 @@ export class Worker {
         return taken;
       },
       endDrains: () => endDrainsOnce({ store, events }),
+      reconcile: (session) =>
+        reconcile(
+          {
+            store,
+            clock,
+            random,
+            log,
+            workerId: this.id,
+            definitions: this.#definitions,
+            known: () => this.#known(),
+          },
+          session,
+        ),
       onFatal: (error) => this.#fail(error, "claiming"),
     });
   }
@@ -782,10 +845,11 @@ export class Worker {
   }
 
   #makeLiveSettings(): LiveSettings {
-    const { store, clock } = this.#deps;
+    const { store, clock, log } = this.#deps;
     return new LiveSettings({
       store,
       clock,
+      log,
       pools: this.#pools,
       even: this.#settings.even,
       session: () => this.#tenancy.session,
@@ -834,8 +898,17 @@ export class Worker {
           await this.#deps.scheduling?.put(schedule);
           break;
         } catch (error) {
-          if (troubleOf(error) === "passing") continue; // the client has waited before it gave up
-          if (this.#stopping === undefined) this.#fail(error, `putting the schedule ${schedule.name}`);
+          const during = `putting the schedule ${schedule.name}`;
+          if (this.#stopping !== undefined) break;
+          if (troubleOf(error) === "permanent") this.#fail(error, during);
+          else {
+            const { clock, log } = this.#deps;
+            log.warn(
+              { worker: this.id, error: describeFailure(error).message },
+              `${during} failed; it is tried again`,
+            );
+            await sleep(clock, putAgainMs);
+          }
         }
       }
     }

@@ -142,6 +142,7 @@ describe("an attempt", () => {
       kind: "released",
       delayMs: 60_000,
       reason: "expired",
+      thrown: true,
     });
   });
 

@@ -1,7 +1,7 @@
 // "pino fits as it is", against the shape that pino documents: pino itself is no dependency of ours, so that this is a promise
 // about types and calls, and not a run of the library.
 import { expect, test } from "vitest";
-import { defineJob, type Logger } from "../src/index.ts";
+import { defineJob, immediately, type Logger } from "../src/index.ts";
 import { safely } from "../src/logger.ts";
 import { fresh } from "./client/support.ts";
 import { onEveryStore } from "./support/stores.ts";
@@ -58,6 +58,29 @@ test("[J1] a pino logger is a Logger without a cast", () => {
 });
 
 onEveryStore((target) => {
+  test("a failed attempt and a dead job are logged with the stack", async () => {
+    const said: [string, unknown][] = [];
+    const say = (details: Record<string, unknown>, message: string): void =>
+      void said.push([message, details["stack"]]);
+    const logger: Logger = { debug: () => {}, info: () => {}, warn: say, error: say };
+    const { hf } = await fresh(target, { logger });
+    const boom = defineJob({
+      name: "boom",
+      retry: { attempts: 2, backoff: immediately() },
+      run: function explodes() {
+        throw new Error("boom");
+      },
+    });
+    await hf.enqueue(boom, null);
+    const worker = hf.work([boom], { queues: ["default"] });
+    await worker.idle();
+    await worker.stop();
+    expect(said).toEqual([
+      ["attempt failed; the job will run again", expect.stringMatching(/Error: boom\n +at .*explodes/)],
+      ["job is dead", expect.stringMatching(/Error: boom\n +at .*explodes/)],
+    ]);
+  });
+
   test("[J1] as the client's logger it gets the job's fields as fields, and the message as the message", async () => {
     const pino = new Lines();
     const { hf } = await fresh(target, { logger: pino });

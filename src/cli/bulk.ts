@@ -29,6 +29,13 @@ import { grouped, json, oneLine, shownCount } from "./text.ts";
 const batch = 500;
 const samples = 5;
 
+/** Nothing was done to these, in words: who named one by its id learns it by the exit code too. */
+const REFUSED: Readonly<Record<string, (one: boolean) => string>> = {
+  ended: () => "had already ended",
+  not_ended: (one) => `${one ? "has" : "have"} not ended`,
+  not_found: () => "not found",
+};
+
 /** What is done to jobs, by ids or by a filter. */
 export interface BulkCommand extends Pick<Task, "action"> {
   readonly change?: KeptEdit;
@@ -62,9 +69,10 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
       `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. With a filter, --dry-run tells how many.`,
     );
   const hf = await ctx.client();
-  const filter = await wholeFilter(ctx, hf, asked, "act");
+  const now = hf.internals.env.clock.now();
+  const filter = await wholeFilter(ctx, hf, filterOf(ctx, now), "act");
   const look = actionFilter(command.action, lookOf(filter));
-  const until = filter.until ?? new Date(Date.now() + 1_000);
+  const until = filter.until ?? new Date(now + 1_000);
   const search = new Search(hf, {
     ...filter,
     ...(look.states === undefined ? {} : { state: look.states }),
@@ -171,7 +179,7 @@ async function byIds(
   const given = new Set(ctx.args.map((id) => id.toLowerCase()));
   const whole = args.every((id) => given.has(id));
   ctx.result({ matched: args.length, ...counts, ...(whole ? {} : { ids: args }) }, () => countsText(counts));
-  return (counts["not_found"] ?? 0) > 0 ? 1 : 0;
+  return Object.keys(counts).some((outcome) => outcome in REFUSED) ? 1 : 0;
 }
 
 async function recordActed(
@@ -243,7 +251,8 @@ function dryRunText(ctx: Context, verb: string, total: CappedCount, first: reado
 
 function countsText(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).map(
-    ([outcome, count]) => `${grouped(count)} ${outcome.replaceAll("_", " ")}`,
+    ([outcome, count]) =>
+      `${grouped(count)} ${REFUSED[outcome]?.(count === 1) ?? outcome.replaceAll("_", " ")}`,
   );
   return parts.length === 0 ? "Nothing was done." : oneLine(parts.join(", "));
 }

@@ -4,7 +4,7 @@
  * Invariants: what is no setting is refused by name; a file that fails to load says why and where; nothing of the config
  * is ever printed.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { HoldfastConfig } from "../config.ts";
@@ -33,9 +33,9 @@ export interface LoadedConfig {
 }
 
 /** The file's path, or null. Each folder is looked into itself and in its folder `config`. */
-export function findConfig(cwd: string): string | null {
+export function findConfig(cwd: string, levels: number = levelsUp): string | null {
   let folder = resolve(cwd);
-  for (let level = 0; level <= levelsUp; level += 1) {
+  for (let level = 0; level <= levels; level += 1) {
     for (const place of [folder, join(folder, "config")])
       for (const name of names) if (existsSync(join(place, name))) return join(place, name);
     const parent = dirname(folder);
@@ -48,10 +48,15 @@ export function findConfig(cwd: string): string | null {
 /**
  * @throws UsageError BAD_CONFIG
  */
-export async function loadConfig(cwd: string, given: string | undefined): Promise<LoadedConfig> {
-  const path = given === undefined ? findConfig(cwd) : resolve(cwd, given);
+export async function loadConfig(
+  cwd: string,
+  given: string | undefined,
+  levels: number = levelsUp,
+): Promise<LoadedConfig> {
+  const path = given === undefined ? findConfig(cwd, levels) : resolve(cwd, given);
   if (path === null) return { path: null, config: {} };
   if (!existsSync(path)) throw bad(`There is no config file ${path}.`);
+  if (given === undefined) checkOwner(path);
   let module: { default?: unknown };
   try {
     module = (await import(pathToFileURL(path).href)) as { default?: unknown };
@@ -71,6 +76,17 @@ export async function loadConfig(cwd: string, given: string | undefined): Promis
   if (config["jobs"] !== undefined && !Array.isArray(config["jobs"]))
     throw bad(`${path}: jobs must be an array of definitions; got ${shown(config["jobs"])}.`);
   return { path, config };
+}
+
+/**
+ * A file that was found and not named must be this user's or root's: to load it is to run it, and others may write into a folder
+ * above, such as /tmp.
+ */
+export function checkOwner(path: string, me: number | undefined = process.getuid?.()): void {
+  if (me === undefined) return; // Windows
+  const { uid } = statSync(path);
+  if (uid !== me && uid !== 0)
+    throw bad(`${path} belongs to another user and is not run. Name it with --config if you trust it.`);
 }
 
 function bad(message: string, cause?: unknown): UsageError {

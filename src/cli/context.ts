@@ -116,7 +116,12 @@ export class Context {
   // --- the database ------------------------------------------------------------------------------------
 
   config(): Promise<LoadedConfig> {
-    this.#config ??= loadConfig(this.io.cwd, this.string("config"));
+    this.#config ??= loadConfig(
+      this.io.cwd,
+      this.string("config"),
+      // With --url the database is known: no file of a folder above is run.
+      this.string("url") === undefined ? undefined : 0,
+    );
     return this.#config;
   }
 
@@ -212,13 +217,15 @@ export class Context {
     for (const admin of this.#admins) await admin.close();
   }
 
-  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there. */
+  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there, DATABASE_UNREACHABLE for a server that is not. */
   async mustExist(): Promise<void> {
     await this.#mustExist(await this.target());
   }
 
   async #mustExist(target: Target): Promise<void> {
     const file = await sqliteFile(target.url);
+    // `open` waits for a server that is away; whoever sits at a terminal is told at once.
+    if (target.url.startsWith("postgres")) await (await openAdmin(target.url, target.schema)).close();
     if (file === null || existsSync(file)) return;
     throw new StoreError(
       "SCHEMA_MISSING",

@@ -61,8 +61,8 @@ export interface Wanted extends JobQuery {
   readonly words?: WordFilter;
 }
 
-/** The filter that the options say. */
-export function filterOf(ctx: Context): Wanted {
+/** The filter that the options say. `now`: what an age counts from; the database's, where jobs are acted on. */
+export function filterOf(ctx: Context, now: number = Date.now()): Wanted {
   const filter: { -readonly [K in keyof Wanted]: Wanted[K] } = {};
   const states = ctx.list("state");
   if (states !== undefined) filter.state = states as JobState[];
@@ -76,7 +76,7 @@ export function filterOf(ctx: Context): Wanted {
   }
   for (const option of ["since", "until"] as const) {
     const value = ctx.string(option);
-    if (value !== undefined) filter[option] = instant(value, option);
+    if (value !== undefined) filter[option] = instant(value, option, now);
   }
   const error = ctx.string("error");
   if (error !== undefined) {
@@ -88,11 +88,11 @@ export function filterOf(ctx: Context): Wanted {
     filter.error = error;
   }
   if (ctx.flag("retrying")) filter.retrying = true;
-  return withWords(filter, ctx.strings("where").join(" "));
+  return withWords(filter, ctx.strings("where").join(" "), now);
 }
 
 /** The filter with what the words say. A word for what an option says as well is refused: which of them should hold? */
-function withWords(filter: Wanted, given: string): Wanted {
+function withWords(filter: Wanted, given: string, now: number): Wanted {
   if (given.trim() === "") return filter;
   const { params, text, unknown } = parseSearch(given);
   if (unknown.length > 0)
@@ -108,14 +108,14 @@ function withWords(filter: Wanted, given: string): Wanted {
   };
   const many = (param: string): string[] | undefined => params[param]?.flatMap((value) => value.split(","));
   const [since, until, age] = [one("since"), one("until"), one("age")];
-  const born = age === undefined ? {} : bornWithin(age, Date.now());
+  const born = age === undefined ? {} : bornWithin(age, now);
   // An age narrows what an option or another word says of the same.
-  const after = since === undefined ? filter.since : instant(since, "where since:");
-  const before = until === undefined ? filter.until : instant(until, "where until:");
+  const after = since === undefined ? filter.since : instant(since, "where since:", now);
+  const before = until === undefined ? filter.until : instant(until, "where until:", now);
   const [attempt, run, worker, error] = [one("attempt"), one("run"), one("worker"), one("error")];
   const ended = one("ended");
   const words = wordFilter({
-    ...(ended === undefined ? {} : { ended: endedOf(ended) }),
+    ...(ended === undefined ? {} : { ended: endedOf(ended, now) }),
     ...(attempt === undefined ? {} : { attempt }),
     ...(run === undefined ? {} : { run }),
     ...(worker === undefined ? {} : { worker }),
@@ -229,14 +229,14 @@ export function lookOf({
 }
 
 /** A date, or how long ago. */
-export function instant(text: string, what: string): Date {
-  const at = instantOf(text, Date.now());
+export function instant(text: string, what: string, now: number = Date.now()): Date {
+  const at = instantOf(text, now);
   if (at !== null) return new Date(at);
   throw new UsageError("BAD_INSTANT", `--${what} takes ${INSTANT_HELP}; got ${JSON.stringify(text)}.`);
 }
 
-function endedOf(text: string): string {
-  const window = windowOf(text, Date.now());
+function endedOf(text: string, now: number): string {
+  const window = windowOf(text, now);
   if (window !== null) return window;
   throw new UsageError("BAD_INSTANT", `--where ended: takes ${WINDOW_HELP}; got ${JSON.stringify(text)}.`);
 }

@@ -24,8 +24,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const asked = argv.includes("--json");
   try {
     const paint = painter(io.stdout, io.env, colourOf(argv));
-    const [first, ...rest] = argv;
-    if (first === undefined || first === "help" || first === "--help" || first === "-h")
+    const [first, ...rest] = leading(argv).after;
+    if (argv.length === 0 || first === "help" || first === "--help" || first === "-h")
       return showHelp(rest, io, paint);
     if (first === "--version" || first === "-v" || first === "version") {
       io.stdout.write(`${asked ? json({ version: VERSION }) : VERSION}\n`);
@@ -80,25 +80,55 @@ function showHelp(words: readonly string[], io: Io, paint: ReturnType<typeof pai
 
 /** The command that is named, with its subcommand, and what is left of the line. */
 export function find(argv: readonly string[]): { command: Command; path: string; left: readonly string[] } {
-  const [name = "", ...rest] = argv;
+  const {
+    before,
+    after: [name, ...rest],
+  } = leading(argv);
+  if (name === undefined)
+    throw new UsageError("UNKNOWN_COMMAND", "holdfast needs a command. See: holdfast help");
   const command = allCommands.find((one) => one.name === name);
   if (command === undefined) throw unknown(name, allCommands, "");
   const subs = command.subcommands;
-  if (subs === undefined) return { command, path: "", left: rest };
-  const [subName, ...left] = rest;
+  const all = [...before, ...rest];
+  if (subs === undefined) return { command, path: "", left: all };
+  const {
+    before: between,
+    after: [subName, ...left],
+  } = leading(rest);
   if (subName === undefined || subName.startsWith("-")) {
     const fallback = subs.find((one) => one.name === command.fallback);
     const wantsHelp = rest.includes("--help") || rest.includes("-h");
     return fallback === undefined || wantsHelp
-      ? { command, path: "", left: rest }
-      : { command: fallback, path: `${command.name} `, left: rest };
+      ? { command, path: "", left: all }
+      : { command: fallback, path: `${command.name} `, left: all };
   }
   const sub = subs.find((one) => one.name === subName);
   if (sub === undefined) throw unknown(subName, subs, `${command.name} `);
-  return { command: sub, path: `${command.name} `, left };
+  return { command: sub, path: `${command.name} `, left: [...before, ...between, ...left] };
+}
+
+/** Splits a line before its first word that is no option of every command (nor the value of one). */
+function leading(words: readonly string[]): { before: readonly string[]; after: readonly string[] } {
+  let at = 0;
+  for (let word = words[at]; word !== undefined; word = words[at]) {
+    const [, dashes, given = "", value] = /^(--?)(?:no-)?([\w-]+)(=.*)?$/s.exec(word) ?? [];
+    const [name, option] =
+      Object.entries(COMMON_OPTIONS).find(
+        ([long, { short }]) => given === (dashes === "--" ? long : short),
+      ) ?? [];
+    if (option === undefined || name === "help") break;
+    at += option.type === "string" && value === undefined ? 2 : 1;
+  }
+  return { before: words.slice(0, at), after: words.slice(at) };
 }
 
 function unknown(name: string, among: readonly Command[], path: string): UsageError {
+  if (name.startsWith("-"))
+    return new UsageError(
+      "UNKNOWN_COMMAND",
+      `The option ${oneLine(name, 60)} goes behind the command, as in: holdfast stats --json`,
+      { details: { command: name } },
+    );
   const names = among.filter(({ hidden }) => hidden !== true).map((one) => one.name);
   const near = nearest(name, names);
   return new UsageError(

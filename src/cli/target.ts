@@ -65,19 +65,25 @@ function withPassword(url: string, name: string, env: TargetInput["env"]): strin
       "BAD_CONFIG",
       `The password is said to be in the environment variable ${name}, which is not set.`,
     );
-  const parsed = new URL(url);
+  const [, , more = ""] = MORE_HOSTS.exec(url) ?? [];
+  const parsed = new URL(url.replace(MORE_HOSTS, "$1"));
   parsed.password = encodeURIComponent(password);
-  return parsed.href;
+  return parsed.href.replace(/^\w+:\/\/[^/?]*/, (head) => head + more);
 }
+
+/** A URL may name several hosts, which `URL` does not know of. */
+const MORE_HOSTS = /^(\w+:\/\/(?:[^/?@]*@)*[^/?,@]*)(,[^/?]*)/;
 
 /** Passwords in a URL, as they are written there and as they are meant. */
 export function secretsOf(url: string): string[] {
   try {
-    const parsed = new URL(url);
+    const parsed = new URL(url.replace(MORE_HOSTS, "$1"));
     const found = [parsed.password, parsed.searchParams.get("password") ?? ""];
     return [...new Set(found.flatMap((text) => [text, safeDecode(text)]))].filter((text) => text !== "");
   } catch {
-    return [];
+    // No URL: what stands between the user and the last @ is taken for the password.
+    const [, password = ""] = /^[^/]*\/\/[^:]*:([^]*)@/.exec(url) ?? [];
+    return password === "" ? [] : [password];
   }
 }
 

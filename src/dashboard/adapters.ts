@@ -22,6 +22,7 @@ import { readDatabaseSeries, readHostSeries } from "./resources.ts";
 import { stepsBefore } from "./step-order.ts";
 import { stepFor, stepsOf } from "./steps.ts";
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
+import { passedCron } from "../policy/cron-pattern.ts";
 import { timingInWords } from "../policy/cron-words.ts";
 import { checkName } from "../policy/name.ts";
 import { type LocalSlot, localSlots } from "../policy/upcoming.ts";
@@ -201,7 +202,8 @@ export function adaptersOf(hf: Holdfast): Adapters {
         try {
           const draft = defineSchedule({ name: "draft", job: "draft", input: null, ...timing });
           const slots = await schedules.preview(draft, n);
-          const { timezone } = draft.timing;
+          const { cron, timezone } = draft.timing;
+          if (slots.length === 0) throw passedCron(cron);
           return {
             words: timingInWords(draft.timing),
             error: null,

@@ -174,7 +174,10 @@ export function dashboardWith(
     if (!gate.publicShell) {
       const who = await gate.identify(request, address);
       if (who instanceof Response) return secured(who);
-      if (who === null) throw new ApiError("UNAUTHORIZED", "Sign in first.");
+      if (who === null) {
+        if (request.headers.get("accept")?.includes("text/html") === true) return secured(notSignedIn());
+        throw new ApiError("UNAUTHORIZED", "Sign in first.");
+      }
     }
     return response;
   }
@@ -276,7 +279,9 @@ export function dashboardWith(
       headers: request.headers,
     });
     const seen: Permission[] = [];
-    const maySee: RouteContext["may"] = async (permission) => {
+    // One look is shared, so nothing in it can depend on what one person may see beside the route's own subject.
+    const maySee: RouteContext["may"] = async (permission, of) => {
+      if (of !== undefined && given.authorize !== undefined) return false;
       if (sees.includes(permission)) return seen.includes(permission);
       throw new Error(`The topic ${topic.name} asks for ${permission}, which it does not name`);
     };
@@ -470,4 +475,10 @@ function exactBody(text: string): Record<string, unknown> {
   } catch {
     throw new ApiError("BAD_REQUEST", "The body is nested too deep.");
   }
+}
+
+/** For a browser that `auth` rejects: the application around the dashboard signs people in. */
+function notSignedIn(): Response {
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Not signed in</title></head><body><main class="gate"><h1>You are not signed in</h1><p>Sign in to the application that this dashboard belongs to, then reload this page.</p></main></body></html>`;
+  return new Response(html, { status: 401, headers: { "content-type": "text/html; charset=utf-8" } });
 }

@@ -4,6 +4,7 @@
  */
 import { checkEdit } from "../jobs.ts";
 import { jobEdit, type Operation as Kept, type OperationRate, checkRate } from "../operations.ts";
+import type { InputPatch } from "../policy/patch.ts";
 import type { EditJson, Operation } from "./contract.ts";
 import { bad, onlyFields } from "./query.ts";
 import type { ShowFilter } from "./shown-filter.ts";
@@ -36,7 +37,7 @@ export function rateOf(value: unknown): OperationRate | null {
 
 /** How a patch and a filter are shown to who asks: they may have what is in payloads. */
 export interface OperationView {
-  readonly patch: (patch: string) => string | null;
+  readonly patch: (patch: InputPatch) => string | null;
   readonly filter: ShowFilter;
   readonly text: (text: string | null) => string | null;
 }
@@ -48,6 +49,6 @@ export function operationJson({ filter, patch, error, ...operation }: Kept, show
     error: show.text(error),
     filter: show.filter(filter),
     patched: given !== null,
-    patch: given === null ? null : show.patch(JSON.stringify(given)),
+    patch: given === null ? null : show.patch(given),
   };
 }

@@ -40,11 +40,15 @@ const everything: Places = [[]];
 const mostPlaces = 100;
 
 const always =
-  /passw(or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid/;
+  /passw(?:or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid|^(?:\w*pwd|pass|auth|\w*jwt)$/;
 // In running text: a name and what parts it from its value; then the value. Bounded and anchored at the name's start, so
 // that it is linear: a first version took a minute for 64 kB of "tokentoken…".
 const named = /(?<![\w-])([\w-]{1,64})["']?[ \t]{0,4}[:=][ \t]{0,4}/g;
-const valued = /(?:(?:bearer|basic) {1,4})?(?:"[^"\n]{0,2000}"|'[^'\n]{0,2000}'|[^\s,;&"'}\]]{1,2000})/iy;
+const valued =
+  /(?:(?:bearer|basic|token|digest|apikey) {1,4})?(?:"[^"\n]{0,2000}"|'[^'\n]{0,2000}'|[^\s,;&"'}\]]{1,2000})/iy;
+/** Values with several parts, to the end of the line: every cookie, every parameter of a Digest. */
+const whole = /[^\r\n]{1,4000}/y;
+const wholeNames = /cookie|^(?:proxy)?authorization$/;
 const bearer = /\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{8,2000}/gi;
 const inUrl = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,200}@/gi;
 
@@ -113,13 +117,43 @@ export class Redactor {
     for (const match of text.matchAll(named)) {
       const at = match.index + match[0].length;
       if (match.index < from || !this.#isSecret(match[1] ?? "")) continue;
-      valued.lastIndex = at;
-      const value = valued.exec(text);
+      const value = this.#valueAt(text, at, plain(match[1] ?? ""));
       if (value === null) continue;
       shown += text.slice(from, at) + REDACTED;
       from = at + value[0].length;
     }
     return shown + text.slice(from);
+  }
+
+  #valueAt(text: string, at: number, name: string): RegExpExecArray | null {
+    const pattern = wholeNames.test(name) && text[at] !== '"' && text[at] !== "'" ? whole : valued;
+    pattern.lastIndex = at;
+    return pattern.exec(text);
+  }
+
+  /** A function decides, besides the keys. */
+  get byFunction(): boolean {
+    return this.#custom !== null;
+  }
+
+  /** A string of a value. One that is JSON itself is looked through. */
+  #string(text: string, path: readonly string[], job: Subject): string {
+    if (path.length <= 20 && /^\s{0,8}[[{]/.test(text)) {
+      const inner = this.#inner(text, path, job);
+      if (inner !== null) return inner;
+    }
+    return this.text(text);
+  }
+
+  /** Null: it is no JSON, or nothing of it is taken out. */
+  #inner(text: string, path: readonly string[], job: Subject): string | null {
+    try {
+      const places: (readonly string[])[] = [];
+      const shown = this.#value(JSON.parse(text), [...path, "0"], job, places);
+      return places.length === 0 ? null : JSON.stringify(shown);
+    } catch {
+      return null;
+    }
   }
 
   #value(value: unknown, path: readonly string[], job: Subject, places: (readonly string[])[]): unknown {
@@ -132,7 +166,7 @@ export class Redactor {
     // Not `...job`: those who call hand a whole job in, whose unique key is called `key` too.
     const place = { key, path, name: job.name, queue: job.queue };
     const given = this.#custom === null ? value : this.#custom(value, place);
-    const shown = typeof given === "string" ? this.text(given) : given;
+    const shown = typeof given === "string" ? this.#string(given, path, job) : given;
     if (!same(shown, value)) places.push(path);
     if (typeof shown !== "object" || shown === null || isRaw(shown)) return shown;
     const inner = (item: unknown, name: string): unknown => this.#value(item, [...path, name], job, places);

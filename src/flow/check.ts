@@ -3,18 +3,20 @@
  * would break: to be asked before a deploy.
  *
  * A handler is led through its history as a worker would lead it; at the first thing that the history does not have, it
- * is left where it is. Steps, sleeps, waits and calls are never done. What a handler does outside of them it does here
- * too, as it would at every resume: that is why side effects belong into steps.
+ * is left where it is. By then it must have asked for all that the history has. Steps, sleeps, waits and calls are never
+ * done, and nothing is undone. What a handler does outside of them it does here too, as it would at every resume: that is
+ * why side effects belong into steps.
  * Not here: what a divergence is (run.ts).
  */
 import { Attempt } from "../attempt.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 import type { AnyJob } from "../definition.ts";
 import { StateError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
 import { silentLogger } from "../logger.ts";
-import type { LiveFlow, Store } from "../store.ts";
+import type { LiveFlow, StepRecord, Store } from "../store.ts";
 import { outdatedBy } from "./advance.ts";
+import { shownKind } from "./ask.ts";
 import type { RunFile } from "./run-file.ts";
 import { StepWriter } from "./writer.ts";
 
@@ -43,6 +45,8 @@ export interface CheckDeps {
 
 const pageSize = 100;
 const patienceMs = 5_000;
+/** How long a handler may do something else before it asks for the rest of what its history has. */
+const graceMs = 1_000;
 
 /** Replays every live run of these kinds, oldest first, up to `limit`. */
 export async function checkFlows(
@@ -81,11 +85,7 @@ export async function checkFiles(
   const broken: BrokenFlow[] = [];
   for (const { run, steps } of files) {
     const definition = byName.get(run.name);
-    // A history is all that a replay reads; what it would write is refused before it is sent.
-    const store = {
-      steps: async () => [...steps],
-      step: async (_id: string, name: string) => steps.find((step) => step.name === name) ?? null,
-    } as unknown as Store;
+    const store = historyOf(steps);
     const fault =
       definition === undefined
         ? { step: null, message: `none of your jobs is named "${run.name}"` }
@@ -95,25 +95,52 @@ export async function checkFiles(
   return { checked: files.length, broken };
 }
 
+/** A history is all that a replay reads; what it would write is refused before it is sent. */
+function historyOf(steps: readonly StepRecord[]): Store {
+  const store: Pick<Store, "steps" | "step"> = {
+    steps: async () => [...steps],
+    step: async (_id, name) => steps.find((step) => step.name === name) ?? null,
+  };
+  return store as Store;
+}
+
 type Fault = { readonly step: string | null; readonly message: string };
 
 async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
   if (definition.machine !== undefined && definition.machine !== null)
     return machineFault(deps, definition, flow);
+  const steps = await deps.store.steps(flow.id);
+  const place = steps.find(({ name }) => name === "$machine");
+  if (place !== undefined)
+    return {
+      step: place.label,
+      message: `the machine stands at step "${place.label}", and your job "${flow.name}" is no machine`,
+    };
+  // Without what was undone: a run that undoes would go on with it.
+  const records = steps.filter(({ kind }) => kind !== "undo");
   return new Promise((resolve) => {
-    const timer = deps.clock.after(patienceMs, () => {
-      attempt.flow?.stop();
-      resolve(
+    let grace: Timer | null = null;
+    const timer = deps.clock.after(patienceMs, () =>
+      over(
         attempt.flow?.replayed === false
           ? { step: null, message: `it did not come through its history within ${patienceMs} ms` }
-          : null,
-      );
-    });
+          : lacking(),
+      ),
+    );
     const over = (fault: Fault | null): void => {
       timer.cancel();
+      grace?.cancel();
       attempt.flow?.stop();
       resolve(fault);
     };
+    const undoGone = (): Fault | null => {
+      const lack = attempt.flow?.lacking;
+      if (lack?.asked !== true) return null;
+      const { name } = lack.record;
+      return { step: name, message: `step "${name}" could be undone, and the code has no undo for it` };
+    };
+    const lacking = (): Fault | null =>
+      undoGone() ?? notAsked(attempt.flow?.loaded === true ? attempt.flow.lacking?.record : records[0]);
     const attempt = new Attempt(claimed(flow, deps.clock.now()), definition, {
       middleware: { runs: [], run: () => Promise.reject(new Error("no middleware")) },
       maxOutputBytes: deps.maxPayloadBytes,
@@ -128,11 +155,15 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
         enqueueFor: () => ({ enqueue: refused, enqueueMany: refused }),
         budget: async () => ({ granted: true, retryAfter: 0 }),
         flow: {
-          store: deps.store,
+          store: historyOf(records),
           clock: deps.clock,
           random: deps.random,
           writer: new StepWriter({ recordSteps: refused }, deps.clock),
-          dry: () => over(null),
+          // It tells again with everything that the handler asks for from here on.
+          dry: () => {
+            if (lacking() === null) over(null);
+            else grace ??= deps.clock.after(graceMs, () => over(lacking()));
+          },
         },
       },
       onEnd: (_attempt, outcome) => {
@@ -142,14 +173,15 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
             return over({ step: /^DIVERGED: Step "([^]*?)":/.exec(message)?.[1] ?? null, message });
           }
           case "failed":
+            // What it did not ask for may be what the failure kept it from.
             return over(
-              attempt.flow?.replayed === true ? null : { step: null, message: outcome.failure.message },
+              attempt.flow?.replayed === true ? undoGone() : { step: null, message: outcome.failure.message },
             );
           case "released":
             // It would not break, and not go on either, until workers with its version are there again.
             return over(outcome.outdated === true ? { step: null, message: outcome.reason ?? "" } : null);
           default:
-            return over(null);
+            return over(lacking());
         }
       },
       onRunawayEnd: () => {},
@@ -158,12 +190,29 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
   });
 }
 
+function notAsked(record: StepRecord | undefined): Fault | null {
+  if (record === undefined) return null;
+  const { name, kind } = record;
+  return {
+    step: name,
+    message: `the history has ${shownKind(kind)} "${name}", and the code does not ask for it`,
+  };
+}
+
 async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
   const { steps } = definition.machine as { readonly steps: readonly string[] };
   const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
   if (outdated !== null) return { step: null, message: outdated };
   const saved = await deps.store.step(flow.id, "$machine");
-  if (saved === null || saved.label === null || steps.includes(saved.label)) return null;
+  if (saved === null) {
+    const [first] = await deps.store.steps(flow.id);
+    if (first === undefined) return null;
+    return {
+      step: first.name,
+      message: `the history has ${shownKind(first.kind)} "${first.name}", and your job "${flow.name}" is a machine`,
+    };
+  }
+  if (saved.label === null || steps.includes(saved.label)) return null;
   return {
     step: saved.label,
     message: `the machine stands at step "${saved.label}", which it does not have any more`,

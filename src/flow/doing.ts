@@ -20,6 +20,7 @@ import { decodeJson, encodeJson } from "../policy/json.ts";
 import type { StepKind, StepRecord, Store } from "../store.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./ask.ts";
+import { runInside } from "./inside.ts";
 import { isDecision, isFinal, isOurs, isUsage, stepError } from "./step-error.ts";
 import { withTry } from "./tries.ts";
 import type { StepWriter } from "./writer.ts";
@@ -197,7 +198,8 @@ export class Doer {
     try {
       const signal = this.#deps.signal();
       let value: unknown;
-      if (timeoutMs === null) value = await fn({ attempt, signal });
+      const where = `step "${name}"`;
+      if (timeoutMs === null) value = await runInside(this.#job, where, () => fn({ attempt, signal }));
       else {
         const own = new AbortController();
         const late = Promise.withResolvers<never>();
@@ -207,8 +209,9 @@ export class Doer {
           late.reject(error);
           own.abort(error);
         });
+        const both = AbortSignal.any([signal, own.signal]);
         value = await Promise.race([
-          fn({ attempt, signal: AbortSignal.any([signal, own.signal]) }),
+          runInside(this.#job, where, () => fn({ attempt, signal: both })),
           late.promise,
         ]);
       }

@@ -187,7 +187,7 @@ export function defineMachine<
     run: (input: unknown, ctx) => runMachine(steps, start, input, ctx),
   }) as unknown as AnyJob;
   // Each step has attempts of its own, so none may be fixed in the row.
-  const row = { ...job.row, maxAttempts: null, extras: { ...job.row.extras, step: start } };
+  const row = { ...job.row, maxAttempts: null, extras: { step: start, ...job.row.extras } };
   return Object.freeze({ ...job, row, machine: { start, steps: [...steps.keys()] } }) as never;
 }
 
@@ -232,6 +232,12 @@ async function runMachine(
   const port = (ctx as unknown as { [machinePort]: MachinePort })[machinePort];
   const { job, store } = port;
   const saved = job.begun ? await port.patiently(() => store.step(job.id, "$machine")) : null;
+  if (job.begun && saved === null && (await port.patiently(() => store.countSteps(job.id))).count > 0)
+    throw new JobError(
+      "DIVERGED",
+      `Machine "${job.name}": the history is that of a job with steps. Nothing was done. Deploy code that matches, then retry the job.`,
+      { details: { job: job.id } },
+    );
   let name = saved?.label ?? start;
   let data = saved === null ? input : decodeJson(saved.output ?? "null", `data of step "${name}"`);
   let seq = saved?.seq ?? 0;

@@ -14,6 +14,9 @@ import type { ClaimedJob } from "../job.ts";
 import type { StepRecord } from "../store.ts";
 import { type Ask, shownKind } from "./ask.ts";
 
+/** How many steps an error names. */
+const mostShown = 5;
+
 export class Replay {
   readonly #job: ClaimedJob;
   readonly #byName = new Map<string, StepRecord>();
@@ -22,8 +25,12 @@ export class Replay {
   readonly given: readonly StepRecord[];
   /** Set while the run only undoes what it did: how it ends then. */
   readonly undoMarker: StepRecord | null;
+  /** A machine wrote this history: no handler can be led through it. */
+  readonly ofMachine: boolean;
   /** Everything, in the order in which it was asked for. */
   readonly records: readonly StepRecord[];
+  /** What the code must ask for before it ends: everything but steps that failed for good and are tried again. */
+  readonly required: readonly StepRecord[];
   /** Whether a step that can be undone was done. */
   readonly undoable: boolean;
   /** Failed steps of earlier attempts to which the handler had an answer: they stay failed. */
@@ -35,8 +42,10 @@ export class Replay {
     this.#job = job;
     this.records = records;
     this.undoMarker = records.find((record) => record.name === "$undo") ?? null;
+    this.ofMachine = records.some((record) => record.kind === "machine");
     this.#answered = answered(records);
     const given: StepRecord[] = [];
+    const required: StepRecord[] = [];
     let undoable = false;
     for (const record of records) {
       if (record.kind === "undo" || record.kind === "machine") continue;
@@ -44,8 +53,11 @@ export class Replay {
       this.#bySeq.set(record.seq, record);
       this.#lastSeq = Math.max(this.#lastSeq, record.seq);
       if (record.undo && record.state === "done") undoable = true;
-      if (record.place !== null && !this.#again(record)) given.push(record);
+      if (this.#again(record)) continue;
+      required.push(record);
+      if (record.place !== null) given.push(record);
     }
+    this.required = required;
     this.given = given.sort((a, b) => (a.place ?? 0) - (b.place ?? 0));
     this.undoable = undoable;
   }
@@ -105,6 +117,25 @@ export class Replay {
     return this.divergence(
       ask.name,
       `as number ${ask.seq + 1} the code asks for ${asked}, and the history has ${has} there`,
+    );
+  }
+
+  /** The handler has come to its end and has not asked for these. */
+  unasked(records: readonly StepRecord[]): JobError | null {
+    if (this.ofMachine)
+      return this.divergence(
+        this.records.find(({ name }) => name === "$machine")?.label ?? "$machine",
+        "the history is that of a machine, and the code is a job's",
+      );
+    const [first] = records;
+    if (first === undefined) return null;
+    const shown = records.slice(0, mostShown).map(({ kind, name }) => `${shownKind(kind)} "${name}"`);
+    if (records.length > mostShown) shown.push(`${records.length - mostShown} more`);
+    const last = shown.pop();
+    const all = shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;
+    return this.divergence(
+      first.name,
+      `the history has ${all}, and the code came to its end without asking for ${records.length === 1 ? "it" : "them"}`,
     );
   }
 

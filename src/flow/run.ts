@@ -27,6 +27,7 @@ import type { StepRecord, Store } from "../store.ts";
 import type { Outcome } from "../transition.ts";
 import { type Ask, type Doing, newAsk, shownKind, type StepInfo, type StepSettings, waitOf } from "./ask.ts";
 import { Doer, type DoerDeps } from "./doing.ts";
+import { refusalInside } from "./inside.ts";
 import { Replay } from "./replay.ts";
 import { recordedError } from "./step-error.ts";
 import { Undo, type UndoDeps } from "./undo.ts";
@@ -51,6 +52,15 @@ const stallMs = 10_000;
 // How long a handler that is led through its history to be undone may be busy with something outside of steps.
 const undoGraceMs = 200;
 
+/** What a handler calls for each thing that it can ask for. */
+const calls: Readonly<Record<Doing["kind"], string>> = {
+  step: "ctx.step",
+  sleep: "ctx.sleep",
+  signal: "ctx.waitFor",
+  call: "ctx.call",
+  version: "ctx.version",
+};
+
 /** A run. Made at the first flow call of an attempt. */
 export class FlowRun {
   readonly #job: ClaimedJob;
@@ -60,7 +70,7 @@ export class FlowRun {
   readonly #asks = new Map<string, Ask>();
   readonly #byPromise = new WeakMap<object, Ask>();
   #incoming: Ask[] = [];
-  #loading = false;
+  #reading: Promise<Replay> | null = null;
   /** Null until the history has been read. */
   #past: Replay | null = null;
   #seq = 0;
@@ -75,6 +85,8 @@ export class FlowRun {
   readonly #ready: Ask[] = [];
   #settling = false;
   #over = false;
+  /** The handler has come to its end: what it asked for is compared with the history, and nothing is begun. */
+  #closed = false;
   #activity = 0;
   #watching = false;
   #stall: Timer | null = null;
@@ -119,6 +131,18 @@ export class FlowRun {
     return this.#past !== null && this.#past.next === undefined;
   }
 
+  /** The first thing of the history that the code has not asked for so far, or has no undo for any more. */
+  get lacking(): { readonly record: StepRecord; readonly asked: boolean } | null {
+    for (const record of this.#past?.required ?? []) {
+      const doing = this.#asks.get(record.name)?.doing;
+      const asked = doing !== undefined;
+      const undone = record.undo && record.state === "done";
+      if (!asked || (undone && doing.kind === "step" && doing.settings.undo === null))
+        return { record, asked };
+    }
+    return null;
+  }
+
   step(name: string, fn: (info: StepInfo) => unknown, settings: StepSettings): Promise<unknown> {
     return this.#ask(name, { kind: "step", fn, settings });
   }
@@ -149,6 +173,22 @@ export class FlowRun {
   }
 
   /**
+   * Reads the history of a run whose handler has come to its end before that was done. Nothing is begun any more.
+   *
+   * @throws what kept it from being read
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#takeIn(await this.#read());
+  }
+
+  /** The error of a handler that ends now and has not asked for what its history has; null if it has, or none is read. */
+  get unasked(): JobError | null {
+    const past = this.#past;
+    return past?.unasked(past.required.filter(({ name }) => !this.#asks.has(name))) ?? null;
+  }
+
+  /**
    * The handler has come to its end by itself. Gives the error if it left out what its history has, or null. While
    * steps are being undone, the end of the handler is no end of the run.
    */
@@ -158,13 +198,15 @@ export class FlowRun {
       this.#pump();
       return null;
     }
-    const left = this.#past?.next;
     this.stop();
-    if (this.#past === null || left === undefined) return null;
-    return this.#past.divergence(
-      left.name,
-      `the history has ${shownKind(left.kind)} "${left.name}", and the code came to its end without asking for it`,
-    );
+    return this.unasked;
+  }
+
+  /** Steps that the handler asked for and that are neither given nor asleep between two tries. */
+  get unawaited(): string[] {
+    return [...this.#incoming, ...this.#open]
+      .filter(({ doing, state }) => doing.kind === "step" && state !== "waits")
+      .map(({ name }) => name);
   }
 
   /** Looks whether there is anything left to wait for before it stops. */
@@ -181,31 +223,36 @@ export class FlowRun {
   // --- asking -------------------------------------------------------------------------------------------
 
   #ask(name: string, doing: Doing): Promise<unknown> {
+    const misuse = refusalInside(this.#job, `${calls[doing.kind]} ("${name}")`);
     const { ask, promise } = newAsk(name, doing);
-    if (this.#broken !== null) {
-      ask.reject(this.#broken.error);
+    if (misuse !== null || this.#broken !== null) {
+      ask.reject(misuse ?? this.#broken?.error);
       return promise;
     }
     this.#byPromise.set(promise, ask);
     this.#activity += 1;
     this.#incoming.push(ask);
     if (this.#past !== null) this.#takeIn(this.#past);
-    else if (!this.#loading) {
-      this.#loading = true;
-      this.#load().then(
+    else if (this.#reading === null)
+      this.#read().then(
         (past) => this.#takeIn(past),
-        (error: unknown) => {
-          this.#loading = false;
-          for (const one of this.#incoming.splice(0)) one.reject(error);
-        },
+        () => {},
       );
-    }
     return promise;
+  }
+
+  #read(): Promise<Replay> {
+    return (this.#reading ??= this.#load().catch((error: unknown) => {
+      this.#reading = null;
+      for (const one of this.#incoming.splice(0)) one.reject(error);
+      throw error;
+    }));
   }
 
   async #load(): Promise<Replay> {
     const { id, begun } = this.#job;
-    const past = new Replay(this.#job, begun ? await this.#deps.store.steps(id) : []);
+    const { store } = this.#deps;
+    const past = new Replay(this.#job, begun ? await this.#doer.persist(() => store.steps(id)) : []);
     this.#place = past.freePlace;
     this.#doer.undoable = past.undoable;
     if (past.undoMarker !== null) this.#undo = this.#undoOf(past, past.undoMarker);
@@ -218,7 +265,7 @@ export class FlowRun {
       if (this.#over) return;
       this.#number(ask, past);
     }
-    this.#pump();
+    if (!this.#closed) this.#pump();
   }
 
   /** Gives an ask its number and name, and holds it against the history. */
@@ -229,6 +276,10 @@ export class FlowRun {
     if (ask.doing.kind === "version" && record === null && past.isBeyond(this.#seq)) {
       ask.state = "given";
       ask.resolve(0);
+      return;
+    }
+    if (past.ofMachine) {
+      this.#stopWith(past.divergence(ask.name, "the history is that of a machine, and the code is a job's"));
       return;
     }
     ask.seq = this.#seq++;
@@ -257,7 +308,11 @@ export class FlowRun {
     if (this.#over) return;
     this.stop();
     const failure = describeFailure(error);
-    this.#deps.onEnd({ kind: "dead", failure: { ...failure, message: `DIVERGED: ${failure.message}` } });
+    this.#deps.onEnd({
+      kind: "dead",
+      failure: { ...failure, message: `DIVERGED: ${failure.message}` },
+      diverged: true,
+    });
   }
 
   // --- giving -------------------------------------------------------------------------------------------

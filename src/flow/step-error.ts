@@ -22,7 +22,7 @@ export function recordedError(record: StepRecord): HoldfastError {
 
 /** A step that has failed for good. */
 export function stepError(name: string, failure: Failure, cause: unknown): JobError {
-  if (failure.code === "OUTPUT_NOT_JSON" || failure.code === "OUTPUT_TOO_LARGE")
+  if (isFinalCode(failure.code))
     return new JobError(failure.code, failure.message, { details: { step: name } });
   const details = { step: name, code: failure.code ?? null };
   return new JobError(
@@ -63,5 +63,11 @@ export function isOurs(error: unknown): boolean {
 
 /** Trying again would come to the same. */
 export function isFinal(error: unknown): boolean {
-  return isHoldfastError(error) && (error.code === "OUTPUT_NOT_JSON" || error.code === "OUTPUT_TOO_LARGE");
+  return isHoldfastError(error) && isFinalCode(error.code);
 }
+
+function isFinalCode(code: string | undefined): code is (typeof finalCodes)[number] {
+  return finalCodes.includes(code as never);
+}
+
+const finalCodes = ["OUTPUT_NOT_JSON", "OUTPUT_TOO_LARGE", "INSIDE_STEP"] as const;

@@ -21,6 +21,8 @@ import { decodeJson } from "../policy/json.ts";
 import type { StepRecord } from "../store.ts";
 import type { Outcome } from "../transition.ts";
 import type { StepInfo } from "./ask.ts";
+import { runInside } from "./inside.ts";
+import { isFinal } from "./step-error.ts";
 import type { StepWriter } from "./writer.ts";
 
 export interface UndoDeps {
@@ -87,7 +89,11 @@ export class Undo {
       if (undo === null)
         throw new JobError("DIVERGED", `the code has no undo for step "${step.name}" any more`);
       const output = step.output === null ? undefined : decodeJson(step.output, `step "${step.name}"`);
-      await this.#orStopped((signal) => undo(output, { attempt: tries, signal }));
+      await this.#orStopped((signal) =>
+        runInside(this.#job, `the undo of step "${step.name}"`, () =>
+          undo(output, { attempt: tries, signal }),
+        ),
+      );
     } catch (error) {
       if (over()) return false;
       if (isShutdown(error)) {
@@ -96,7 +102,7 @@ export class Undo {
       }
       const failure = describeFailure(error);
       const kept = JSON.stringify(failure);
-      if (tries < undoAttempts && undo !== null) {
+      if (tries < undoAttempts && undo !== null && !isFinal(error)) {
         const wakeInMs = Math.round(backoffMs(DEFAULT_BACKOFF, tries, random));
         const written = await write({ state: "open", error: kept, wakeInMs });
         if (written.lost) onLost();

@@ -52,8 +52,8 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   };
   return [
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
-    { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, clock, eventLog }) },
-    { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store }) },
+    { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, eventLog }) },
+    { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store, retention }) },
     { name: "minute", everyMs: 60_000, run: () => everyMinute() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
     { name: "bury", everyMs: 40_000, run: () => lookAfter() },

@@ -4,13 +4,11 @@
  *
  * Not here: ended jobs (pruner.ts).
  */
-import type { Clock } from "../clock.ts";
 import type { EventLogSettings } from "../event-log.ts";
 import type { Store } from "../store.ts";
 
 export interface ForgetterDeps {
-  readonly store: Pick<Store, "forgetSeries" | "compactMetrics" | "compactFailures">;
-  readonly clock: Clock;
+  readonly store: Pick<Store, "now" | "forgetSeries" | "compactMetrics" | "compactFailures">;
   /** Null: this client keeps no log, and leaves that of others to them. */
   readonly eventLog: EventLogSettings | null;
 }
@@ -27,10 +25,10 @@ const lookBackMs = 26 * hourMs;
  * Forgets once.
  *
  * @example
- * await forgetSeriesOnce({ store, clock, eventLog: null });
+ * await forgetSeriesOnce({ store, eventLog: null });
  */
-export async function forgetSeriesOnce({ store, clock, eventLog }: ForgetterDeps): Promise<void> {
-  const now = clock.now();
+export async function forgetSeriesOnce({ store, eventLog }: ForgetterDeps): Promise<void> {
+  const now = await store.now();
   const until = Math.floor((now - settledMs) / hourMs) * hourMs;
   // By the hour: short transactions.
   for (let since = until - lookBackMs; since < until; since += hourMs) {

@@ -50,7 +50,8 @@ export async function reapOnce(deps: ReaperDeps): Promise<number> {
     // Somebody else takes over the same ones, or they came back to life: no use in asking for them again.
     if (moved.size === 0 || orphans.length < page) break;
   }
-  if (taken > 0) await deps.store.burySessions();
+  // A session stays open until it is buried, also one that held nothing: each look would find that it has ended.
+  await deps.store.burySessions();
   return taken;
 }
 

@@ -2,7 +2,8 @@
  * Fires schedules: every worker times the next slot exactly, and the database lets one of them have it.
  *
  *   look (dueSchedules) ──due──▶ fire each ──▶ look ──nothing due──▶ asleep until min(next slot, a minute)
- *                                   └ another process is at it, or the database failed ──▶ look again in about a second
+ *     └─────────── more is due ◀───┤
+ *                                  └ another process is at it, or the database failed ──▶ look again in about a second
  *
  * Invariants: one look is under way at a time; a schedule that fails keeps no other from firing, and no worker from
  * working: only a look that can never succeed ends it. A minute passes at most (5 s where no wake-ups arrive) without a
@@ -25,10 +26,17 @@ export interface TickDeps {
   readonly events: Pick<Emitter, "emit">;
   /** Jobs were committed: counts them, and wakes who may run them. */
   readonly committed: (jobs: readonly NewJob[], outcomes: readonly Enqueued[]) => void;
+  /** True: the tick ends before the next schedule. */
+  readonly stopping?: () => boolean;
 }
+
+/** On SQLite they share a commit; on Postgres more would keep the pool (5 connections) from others. */
+const firedAtOnce = 5;
 
 /** What one tick did. */
 export interface Tick {
+  /** Schedules for which something was done. */
+  readonly advanced: number;
   readonly fired: number;
   readonly skipped: number;
   readonly missed: number;
@@ -43,21 +51,22 @@ export interface Tick {
 }
 
 /**
- * Fires everything that is due now.
+ * Fires everything that is due now, page by page: whatever cannot be fired is in nobody's way.
  *
  * @example
  * const { fired, next } = await tickOnce({ store, newId, log, events, committed });
  */
 export async function tickOnce(deps: TickDeps): Promise<Tick> {
-  const total = { fired: 0, skipped: 0, missed: 0, disabled: 0 };
+  const total = { advanced: 0, fired: 0, skipped: 0, missed: 0, disabled: 0 };
+  const stopping = (): boolean => deps.stopping?.() === true;
   const first = await deps.store.dueSchedules();
-  const names = [...first.due, ...first.blocked.map(({ name }) => name)];
   let error: unknown = null;
-  for (const name of names) {
+  const fire = async (name: string): Promise<void> => {
     try {
       const report = await deps.store.fireSchedule(name, deps.newId);
-      if (report === null) continue;
+      if (report === null) return;
       tell(deps, name, report);
+      total.advanced += 1;
       total.fired += report.fired.length;
       total.skipped += report.skipped;
       total.missed += report.missed;
@@ -69,9 +78,18 @@ export async function tickOnce(deps: TickDeps): Promise<Tick> {
         `schedule ${name} could not be fired now; its slot stays due`,
       );
     }
+  };
+  for (let page: DueSchedules = first; ; page = await deps.store.dueSchedules(page.after)) {
+    const names = page.due.values();
+    const some = async (): Promise<void> => {
+      for (const name of names) if (!stopping()) await fire(name);
+    };
+    await Promise.all(Array.from({ length: firedAtOnce }, some));
+    // What has become due since is for the next tick: this one must end.
+    if (page.after === null || page.after.at > first.now || stopping()) break;
   }
-  const next = names.length === 0 ? first : await deps.store.dueSchedules();
-  return { ...total, left: next.due.length > 0 || next.more, error, next };
+  const next = first.due.length === 0 ? first : await deps.store.dueSchedules();
+  return { ...total, left: next.due.length > 0, error, next };
 }
 
 function tell(deps: TickDeps, name: string, report: SlotReport): void {
@@ -110,7 +128,6 @@ const retryMs = 1_000;
 /** How often a slot that waits for a job's end is looked at, where nobody tells. */
 const blockedMs = 5_000;
 const apartMs = 1_000;
-const mostUnclear = 5;
 
 /** Ticks until it is stopped. */
 export class Scheduler {
@@ -120,7 +137,8 @@ export class Scheduler {
   #tick: Promise<void> | undefined;
   #again = false;
   #lookedAt = -Infinity;
-  #unclear = 0;
+  /** The latest tick failed for a reason that nobody knows, and that was told. */
+  #failing = false;
   #stopped = false;
   /** Jobs whose end lets a slot go. */
   #awaited: ReadonlySet<string> = new Set();
@@ -172,32 +190,38 @@ export class Scheduler {
     const { store, clock, random } = this.#deps;
     this.#lookedAt = clock.monotonic();
     try {
-      const { left, error, next } = await tickOnce(this.#deps);
-      this.#awaited = new Set(next.blocked.flatMap(({ jobs }) => jobs));
+      const tick = await tickOnce({ ...this.#deps, stopping: () => this.#stopped });
+      const { left, error, next } = tick;
+      this.#awaited = new Set(next.awaited);
       let waitMs = (store.listening ? longestSleepMs : deafSleepMs) * (0.95 + random() / 10);
       if (next.nextAt !== null) waitMs = Math.min(waitMs, next.nextAt - next.now);
-      if (next.blocked.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
+      if (next.awaited.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
       if (left || error !== null) waitMs = Math.min(waitMs, retryMs * (0.5 + random()));
       this.#arm(waitMs);
-      this.#unclear = 0;
+      // More has become due meanwhile. Where nothing came of this tick, another process is at it, or nothing can.
+      if (left && tick.advanced > 0) this.#again = true;
+      this.#failing = false;
     } catch (error) {
       this.#failed(error);
       this.#arm(retryMs * (0.75 + random() / 2));
     }
   }
 
-  /** An outage is waited for; what can never work ends the worker, which names it. */
+  /** An outage is waited for, and so is what nobody knows; what can never work ends the worker, which names it. */
   #failed(error: unknown): void {
     const trouble = troubleOf(error);
-    if (trouble === "unclear") this.#unclear += 1;
     if (this.#stopped) return;
-    if (trouble === "permanent" || this.#unclear > mostUnclear) {
+    if (trouble === "permanent") {
       this.#stopped = true;
       this.#disarm();
       this.#deps.onFatal(error);
       return;
     }
-    this.#deps.log.debug({ error: describeFailure(error).message }, "schedules are put off");
+    const line = { error: describeFailure(error).message };
+    if (trouble === "unclear" && !this.#failing)
+      this.#deps.log.error(line, "firing schedules failed; it is tried again");
+    else this.#deps.log.debug(line, "schedules are put off");
+    this.#failing = trouble === "unclear";
   }
 
   #arm(ms: number): void {

@@ -7,14 +7,16 @@ import type { Store } from "../store.ts";
 
 export interface TidierDeps {
   readonly store: Pick<Store, "tidy">;
+  /** Says how long a partition's span is. */
+  readonly retention: { readonly doneMs: number; readonly deadMs: number };
 }
 
 /**
  * Tidies once.
  *
  * @example
- * await tidyOnce({ store });
+ * await tidyOnce({ store, retention });
  */
 export async function tidyOnce(deps: TidierDeps): Promise<void> {
-  await deps.store.tidy();
+  await deps.store.tidy(deps.retention);
 }

@@ -12,6 +12,6 @@ export function stemOf(name: string, kind: string): string {
   const plain = name.replace(/#\d+$/, "");
   const colon = kind === "call" ? -1 : plain.search(/[:/]/);
   return (colon > 0 ? plain.slice(0, colon) : plain)
-    .replace(/[-_. ][^-_. ]*\d[^-_. ]*$/, "")
+    .replace(/[-_. ][^-_. \d]*\d[^-_. ]*$/, "")
     .replace(/\d+/g, "#");
 }

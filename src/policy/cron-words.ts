@@ -6,7 +6,7 @@
  * Not here: when slots are (cron.ts), which also says what is wrong with a pattern.
  */
 
-import { nicknames } from "./cron.ts";
+import { nicknames } from "./cron-pattern.ts";
 
 /** What is said of: a pattern in its zone, or an interval. */
 export interface Spoken {
@@ -66,7 +66,9 @@ function every(n: number, unit: string): string {
 
 /** Null: not in a plain sentence. */
 function patternInWords(cron: string): { readonly words: string; readonly zoned: boolean } | null {
-  const fields = (nicknames[cron.trim().toLowerCase()] ?? cron.trim()).split(/\s+/);
+  const nickname = cron.trim().toLowerCase();
+  const pattern = Object.hasOwn(nicknames, nickname) ? nicknames[nickname] : undefined;
+  const fields = (pattern ?? cron.trim()).split(/\s+/);
   if (fields.length === 5) fields.unshift("0");
   if (fields.length === 6) fields.push("*");
   const [second = "", minute = "", hour = "", date = "", month = "", weekday = "", year = ""] = fields;

@@ -1,8 +1,7 @@
 /**
  * When a schedule is due: cron patterns in a time zone, and intervals.
  *
- * croner parses patterns and knows which days match. What it does at a change of the clocks is not ours (11.0 runs
- * `0,30 1 * * *` four times where the hour comes twice), so zones are handled here, by two rules:
+ * A pattern (cron-pattern.ts) says which times a clock must show. What a change of the clocks means for it, by two rules:
  *
  *   a pattern of certain hours   fires once for each wall-clock time: the first time that the clock in that zone
  *   (`30 2 * * *`)               reaches or passes it. A time that is skipped fires at the first instant after the
@@ -14,35 +13,24 @@
  * the same slot in every process; nothing here can be made to run for long by a pattern (lengths are bounded).
  * Not here: what happens in a slot (policy/schedule.ts), storing it (sql/schedules.ts).
  */
-import { Cron, CronPattern } from "croner";
-import { shown, UsageError } from "../errors.ts";
+import { badCron, type CronPattern, parseCron } from "./cron-pattern.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
 /** When something is due, again and again. Instants in epoch milliseconds. */
 export interface Timing {
   /** The first slot later than `after`; null: there is none any more. */
   next(after: number): number | null;
+  /** How many slots are later than `after` and not later than `to`. */
+  count(after: number, to: number): number;
 }
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
-const longestPattern = 256;
 
 /** No zone is further from UTC than this, and no change of the clocks is larger than a day (Samoa, 2011). */
 const reachMs = 16 * hour + day;
-
-/** Words for patterns of five fields. */
-export const nicknames: Readonly<Record<string, string>> = {
-  "@yearly": "0 0 1 1 *",
-  "@annually": "0 0 1 1 *",
-  "@monthly": "0 0 1 * *",
-  "@weekly": "0 0 * * 0",
-  "@daily": "0 0 * * *",
-  "@midnight": "0 0 * * *",
-  "@hourly": "0 * * * *",
-};
 
 /**
  * The slots of a cron pattern of 5 (minute first), 6 (second first) or 7 fields (year last) in a time zone.
@@ -56,9 +44,15 @@ export function cronTiming(pattern: unknown, timezone: unknown): Timing {
   const zone = zoneOf(timezone, "timezone");
   if (times.next(Date.UTC(1970, 0, 1) - second) === null)
     throw badCron(pattern, "no date matches it, so it would never fire");
-  return {
-    next: (after) => (times.everyHour ? whenShown(times, zone, after) : whenReached(times, zone, after)),
-  };
+  return times.everyHour
+    ? {
+        next: (after) => whenShown(times, zone, after),
+        count: (after, to) => countShown(times, zone, after, to),
+      }
+    : {
+        next: (after) => whenReached(times, zone, after),
+        count: (after, to) => countReached(times, zone, after, to),
+      };
 }
 
 /**
@@ -68,19 +62,35 @@ export function cronTiming(pattern: unknown, timezone: unknown): Timing {
  * intervalTiming(60_000, 0).next(90_000); // 120_000
  */
 export function intervalTiming(everyMs: number, anchor: number): Timing {
+  const passed = (at: number): number => Math.max(0, Math.floor((at - anchor) / everyMs));
   return {
-    next: (after) => anchor + Math.max(1, Math.floor((after - anchor) / everyMs) + 1) * everyMs,
+    next: (after) => anchor + (passed(after) + 1) * everyMs,
+    count: (after, to) => Math.max(0, passed(to) - passed(after)),
   };
 }
 
 /** The first instant later than `after` at which the clock reaches or passes a matching time for the first time. */
 function whenReached(times: WallTimes, zone: Zone, after: number): number | null {
-  // Times that the clock has shown already are over, also while an hour comes for the second time.
-  let shownUpTo = after + zone.offsetAt(after);
-  for (const change of zone.changes(after - 2 * day, after))
-    shownUpTo = Math.max(shownUpTo, change.at + change.before - 1);
-  const wall = times.next(shownUpTo);
+  const wall = times.next(shownUpTo(zone, after));
   return wall === null ? null : firstReached(zone, wall);
+}
+
+function countReached(times: WallTimes, zone: Zone, after: number, to: number): number {
+  let found = times.count(shownUpTo(zone, after), shownUpTo(zone, to));
+  // The times that a gap skips and the one right after it are one slot.
+  for (const change of zone.changes(after, to)) {
+    if (change.after < change.before) continue;
+    found -= Math.max(0, times.count(change.at + change.before - 1, change.at + change.after) - 1);
+  }
+  return found;
+}
+
+/** The latest time that the clock has shown: what it shows, or more while an hour comes for the second time. */
+function shownUpTo(zone: Zone, at: number): number {
+  let latest = at + zone.offsetAt(at);
+  for (const change of zone.changes(at - 2 * day, at))
+    latest = Math.max(latest, change.at + change.before - 1);
+  return latest;
 }
 
 /** The first instant at which the clock shows `wall` or a later time. */
@@ -118,6 +128,18 @@ function whenShown(times: WallTimes, zone: Zone, after: number): number | null {
   }
 }
 
+function countShown(times: WallTimes, zone: Zone, after: number, to: number): number {
+  let found = 0;
+  let from = after;
+  let offset = zone.offsetAt(after);
+  for (const change of zone.changes(after, to)) {
+    found += times.count(from + offset, change.at - 1 + offset);
+    from = change.at - 1;
+    offset = change.after;
+  }
+  return found + times.count(from + offset, to + offset);
+}
+
 /** The wall-clock times that match a pattern. */
 class WallTimes {
   /** Every hour of a matching day has slots. */
@@ -126,22 +148,16 @@ class WallTimes {
   readonly #hours: readonly number[];
   readonly #minutes: readonly number[];
   readonly #seconds: readonly number[];
-  readonly #days: Cron;
+  readonly #pattern: CronPattern;
   /** The day that was asked for last, and the first matching one from it on. */
   #asked = Number.NaN;
   #found: number | null = null;
 
   constructor(given: unknown) {
-    const fields = fieldsOf(given);
-    try {
-      const parsed = new CronPattern(fields.join(" "), "UTC");
-      this.#hours = set(parsed.hour);
-      this.#minutes = set(parsed.minute);
-      this.#seconds = set(parsed.second);
-      this.#days = new Cron(["0 0 0", ...fields.slice(3)].join(" "), { timezone: "UTC", paused: true });
-    } catch (cause) {
-      throw badCron(given, cause instanceof Error ? cause.message.replace(/^CronPattern: /, "") : "", cause);
-    }
+    this.#pattern = parseCron(given);
+    this.#hours = this.#pattern.hours;
+    this.#minutes = this.#pattern.minutes;
+    this.#seconds = this.#pattern.seconds;
     this.everyHour = this.#hours.length === 24;
   }
 
@@ -156,6 +172,34 @@ class WallTimes {
     return later === null ? null : later + this.#first;
   }
 
+  /** How many matching times are later than `after` and not later than `to`. */
+  count(after: number, to: number): number {
+    if (to <= after) return 0;
+    const first = Math.floor(after / day) * day;
+    const last = Math.floor(to / day) * day;
+    const perDay = this.#timesUpTo(day - 1);
+    let found = 0;
+    for (let at = this.#dayFrom(first); at !== null && at <= last; at = this.#dayFrom(at + day)) {
+      found += at === last ? this.#timesUpTo(to - last) : perDay;
+      if (at === first) found -= this.#timesUpTo(after - first);
+    }
+    return found;
+  }
+
+  /** How many matching times of a day are not later than `time`. */
+  #timesUpTo(time: number): number {
+    const before = (list: readonly number[], n: number): number => list.filter((each) => each < n).length;
+    const [h, m, s] = [
+      Math.floor(time / hour),
+      Math.floor(time / minute) % 60,
+      Math.floor(time / second) % 60,
+    ];
+    let found = before(this.#hours, h) * this.#minutes.length * this.#seconds.length;
+    if (!this.#hours.includes(h)) return found;
+    found += before(this.#minutes, m) * this.#seconds.length;
+    return this.#minutes.includes(m) ? found + before(this.#seconds, s + 1) : found;
+  }
+
   get #first(): number {
     return (this.#hours[0] ?? 0) * hour + (this.#minutes[0] ?? 0) * minute + (this.#seconds[0] ?? 0) * second;
   }
@@ -164,8 +208,7 @@ class WallTimes {
   #dayFrom(from: number): number | null {
     if (this.#asked <= from && (this.#found === null || from <= this.#found)) return this.#found;
     this.#asked = from;
-    const found = this.#days.nextRun(new Date(from - second));
-    return (this.#found = found === null ? null : found.getTime());
+    return (this.#found = this.#pattern.dayFrom(from));
   }
 
   /** The first matching time of a day later than `time`. */
@@ -186,27 +229,4 @@ class WallTimes {
     if (laterHour === undefined) return null;
     return laterHour * hour + (this.#minutes[0] ?? 0) * minute + (this.#seconds[0] ?? 0) * second;
   }
-}
-
-/** Seven fields: second, minute, hour, day of month, month, day of week, year. */
-function fieldsOf(given: unknown): string[] {
-  if (typeof given !== "string") throw badCron(given, "it is not a string");
-  if (given.length > longestPattern) throw badCron(given, `it is longer than ${longestPattern} characters`);
-  const fields = (nicknames[given.trim().toLowerCase()] ?? given.trim()).split(/\s+/);
-  if (fields.length === 5) fields.unshift("0");
-  if (fields.length === 6) fields.push("*");
-  if (fields.length === 7) return fields;
-  throw badCron(given, "it needs 5 fields, 6 with seconds first, or 7 with the year last");
-}
-
-function set(marks: readonly number[]): number[] {
-  return marks.flatMap((mark, index) => (mark === 0 ? [] : [index]));
-}
-
-function badCron(pattern: unknown, why: string, cause?: unknown): UsageError {
-  return new UsageError(
-    "BAD_CRON",
-    `cron must be a pattern such as "30 2 * * *" (minute, hour, day of month, month, day of week); got ${shown(pattern)}: ${why}.`,
-    cause === undefined ? {} : { cause },
-  );
 }

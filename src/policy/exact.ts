@@ -22,7 +22,7 @@ function decimal(text: string): string {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const digits = (whole + fraction).replace(/^0+/, "");
-  const kept = digits.replace(/0+$/, "");
+  const kept = digits.replace(/(?<!0)0+$/, "");
   if (kept === "") return "0";
   return `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }

@@ -104,17 +104,16 @@ class Heap {
 }
 
 /**
- * A total of slots split over the live workers that serve a queue, in the order of their sessions: 10 over 3 is 4, 3, 3.
+ * A total of slots split over the live workers that serve a queue, in the order given: 10 over 3 is 4, 3, 3.
  * A worker that is not listed yet takes ceil(total ÷ (listed + itself)).
  *
  * @example
  * shareOfTotal(10, [7, 8, 9], 7); // 4
  */
 export function shareOfTotal(total: number, sessions: readonly number[], mine: number | null): number {
-  const order = [...sessions].sort((a, b) => a - b);
-  const place = mine === null ? -1 : order.indexOf(mine);
-  if (place === -1) return Math.ceil(total / (order.length + 1));
-  return Math.floor(total / order.length) + (place < total % order.length ? 1 : 0);
+  const position = mine === null ? -1 : sessions.indexOf(mine);
+  if (position === -1) return Math.ceil(total / (sessions.length + 1));
+  return Math.floor(total / sessions.length) + (position < total % sessions.length ? 1 : 0);
 }
 
 /**

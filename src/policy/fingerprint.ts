@@ -32,7 +32,7 @@ export function normalised(message: string): string {
   return line
     .replace(/"[^"]*"|'[^']*'|`[^`]*`/g, '"…"')
     .replace(/\bhttps?:\/\/[^\s)]+/g, "<url>")
-    .replace(/[^\s@<>(),;:"]+@[^\s@<>(),;:"]+/g, "<mail>")
+    .replace(/(?<![^\s@<>(),;:"])[^\s@<>(),;:"]+@[^\s@<>(),;:"]+/g, "<mail>")
     .replace(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, "#")
     .replace(/\b(?=[a-f]*\d)[0-9a-f]{8,}\b/gi, "#")
     .replace(/\d+(?:[.,:]\d+)*/g, "#")

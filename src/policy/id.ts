@@ -58,6 +58,18 @@ export function idFactory(
   };
 }
 
+/**
+ * A new id for a worker's session: a random integer of 52 bits. Random, because a sequence goes back after a failover to a
+ * replica that lagged, and a session that was lost with the old primary must not pass for one of the new.
+ *
+ * @example
+ * const session = newSessionId();
+ */
+export function newSessionId(): number {
+  const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0xf_ffff) * 2 ** 32 + low;
+}
+
 /** Behind every id. */
 export const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 

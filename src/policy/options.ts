@@ -87,20 +87,29 @@ export function checkInteger(
  *
  * @example
  * nearest("dealy", ["delay", "at"]); // "delay"
+ * nearest("retries", ["retry", "run"]); // "retry"
  */
 export function nearest(key: string, allowed: readonly string[]): string | undefined {
   if (key.length > 40) return undefined;
+  const written = key.toLowerCase();
+  const singular = written.replace(/ies$/, "y");
   let best: string | undefined;
   // One slip in a short word, two in one of six letters or more: further away, a guess only confuses.
   let least = key.length < 6 ? 2 : 3;
   for (const candidate of allowed) {
-    const distance = editDistance(key.toLowerCase(), candidate.toLowerCase());
+    const real = candidate.toLowerCase();
+    const distance = Math.min(editDistance(written, real), editDistance(singular, real));
     if (distance < least) {
       least = distance;
       best = candidate;
     }
   }
-  return best;
+  // Other libraries' names for the same: maxAttempts, run_at.
+  const lastWord = key
+    .split(/[_-]|(?=[A-Z])/)
+    .at(-1)
+    ?.toLowerCase();
+  return best ?? allowed.find((candidate) => candidate.toLowerCase() === lastWord);
 }
 
 // Insertions, deletions, substitutions, and swaps of neighbours ("dealy"), one each.

@@ -50,7 +50,8 @@ export function checkPatch(given: unknown, what = "patch"): InputPatch {
 }
 
 function isPointer(text: unknown): text is string {
-  return typeof text === "string" && /^(?:\/(?:[^~]|~[01])*)*$/.test(text) && text.length <= 1_024;
+  if (typeof text !== "string" || text.length > 1_024) return false;
+  return text === "" || (text.startsWith("/") && !/~(?![01])/.test(text));
 }
 
 /**
@@ -125,7 +126,8 @@ function apply(root: unknown, step: PatchStep): unknown {
   }
 }
 
-function keysOf(pointer: string): string[] {
+/** The keys of a JSON pointer, from the top. */
+export function pointerKeys(pointer: string): string[] {
   return pointer
     .split("/")
     .slice(1)
@@ -134,7 +136,7 @@ function keysOf(pointer: string): string[] {
 
 function at(root: unknown, pointer: string): unknown {
   let value = root;
-  for (const key of keysOf(pointer)) {
+  for (const key of pointerKeys(pointer)) {
     if (Array.isArray(value)) value = value[place(key, value.length - 1)];
     else if (isObject(value) && Object.hasOwn(value, key)) value = value[key];
     else throw new Misfit();
@@ -144,7 +146,7 @@ function at(root: unknown, pointer: string): unknown {
 
 /** A new root in which the place has been changed; what is beside it is shared. */
 function put(root: unknown, pointer: string, value: unknown, how: "add" | "replace" | "remove"): unknown {
-  const [key, ...rest] = keysOf(pointer);
+  const [key, ...rest] = pointerKeys(pointer);
   if (key === undefined) {
     if (how === "remove") throw new Misfit(); // an input cannot be nothing
     return value;

@@ -6,8 +6,8 @@
  *                             one   they share one job: that of a slot that is due in time, else of the latest of them
  *                             all   each gets a job, the newest 1,000 at the most
  *
- * Invariants: pure, with the clock passed in; the same row and instant give the same plan in every process; a plan
- * never looks at more than a few thousand slots, however long nobody was there.
+ * Invariants: pure, with the clock passed in; the same row and instant give the same plan in every process; every due slot
+ * fires or is counted as missed; a plan walks through the slots that fire alone, however long nobody was there.
  * Not here: when slots are (cron.ts), whether the previous job still runs (sql/schedules.ts asks).
  */
 import { shown, UsageError } from "../errors.ts";
@@ -26,6 +26,8 @@ export const OVERLAP: readonly Overlap[] = ["allow", "skip", "queue"];
 
 /** A slot that is this late is missed. */
 export const LATE_MS = 60_000;
+/** The shortest interval. */
+export const SHORTEST_EVERY_MS = 1_000;
 /** Slots that are made up for at once, at the most. */
 export const MOST_CATCH_UP = 1_000;
 
@@ -36,7 +38,7 @@ export const MOST_CATCH_UP = 1_000;
 export interface ScheduleSpec {
   readonly cron: string | null;
   readonly everyMs: number | null;
-  /** Null for an interval. */
+  /** An interval has no use for it. */
   readonly timezone: string | null;
   readonly missed: Missed;
   readonly overlap: Overlap;
@@ -81,7 +83,7 @@ export type ScheduleEdits = Partial<
 export interface Plan {
   /** Slots that get a job, in order. */
   readonly fire: readonly number[];
-  /** Slots that get none because they were missed; counted up to about a thousand. */
+  /** Slots that get none because they were missed. */
   readonly missed: number;
   /** The next slot; null: there is none any more. */
   readonly nextAt: number | null;
@@ -98,48 +100,59 @@ export function timingOf(
 
 /** Whether two schedules have the same slots. */
 export function sameTiming(a: ScheduleSpec, b: ScheduleSpec): boolean {
-  return a.cron === b.cron && a.everyMs === b.everyMs && a.timezone === b.timezone;
+  return a.cron === b.cron && a.everyMs === b.everyMs && (a.cron === null || a.timezone === b.timezone);
 }
 
 /** The plan at `now` of a schedule whose first slot that was not looked at yet is `nextAt`. */
 export function planSlots(timing: Timing, missed: Missed, nextAt: number | null, now: number): Plan {
   if (nextAt === null || nextAt > now) return { fire: [], missed: 0, nextAt };
-  const due = slotsUpTo(timing, nextAt, now);
-  const late = due.filter((slot) => now - slot > LATE_MS);
-  const inTime = due.slice(late.length);
+  const total = countFrom(timing, nextAt, nextAt, now);
+  const inTime = countFrom(timing, nextAt, now - LATE_MS, now);
+  const late = total - inTime;
   const madeUp = madeUpFor(missed, late, inTime);
   return {
-    fire: [...madeUp, ...inTime],
-    missed: late.length - madeUp.length,
+    fire: newest(timing, nextAt, now, madeUp + inTime),
+    missed: late - madeUp,
     nextAt: timing.next(now),
   };
 }
 
-function madeUpFor(missed: Missed, late: readonly number[], inTime: readonly number[]): readonly number[] {
-  if (missed === "skip" || late.length === 0) return [];
-  if (missed === "all") return late.slice(-MOST_CATCH_UP);
-  return inTime.length > 0 ? [] : late.slice(-1);
+/** How many slots that were missed get a job all the same. */
+function madeUpFor(missed: Missed, late: number, inTime: number): number {
+  if (missed === "all") return Math.min(late, MOST_CATCH_UP);
+  return missed === "one" && inTime === 0 ? 1 : 0;
 }
 
-/** Slots from `first` (one itself) to `now`; of more than 1,000 the newest, and at least those. */
-function slotsUpTo(timing: Timing, first: number, now: number): readonly number[] {
-  const found = [first];
-  walk(timing, first, now, found);
-  if (found.length <= MOST_CATCH_UP) return found;
-  // Too many to walk through from the start: from the end, in a window that doubles until it holds enough.
-  for (let window = LATE_MS; now - window > first; window *= 2) {
-    const recent: number[] = [];
-    walk(timing, now - window - 1, now, recent, 4 * MOST_CATCH_UP);
-    if (recent.length > MOST_CATCH_UP) return recent;
-  }
+/** How many slots lie between `from` and `now`, where `first` is one, on the timing or not, and none is earlier. */
+function countFrom(timing: Timing, first: number, from: number, now: number): number {
+  return from <= first ? 1 + timing.count(first, now) : timing.count(from - 1, now);
+}
+
+/** The newest `n` slots from `first` (one itself) to `now`, oldest first. */
+function newest(timing: Timing, first: number, now: number, n: number): number[] {
+  const from = startOfNewest(timing, first, now, n);
+  const found = from === first ? [first] : [];
+  let slot = timing.next(from === first ? first : from - 1);
+  for (; slot !== null && slot <= now; slot = timing.next(slot)) found.push(slot);
   return found;
 }
 
-function walk(timing: Timing, after: number, now: number, found: number[], most = MOST_CATCH_UP): void {
-  for (let slot = timing.next(after); slot !== null && slot <= now; slot = timing.next(slot)) {
-    found.push(slot);
-    if (found.length > most) return;
+/**
+ * The latest instant from which there are `n` slots to `now`. By counting, which costs little where a walk through all of
+ * them may not: the window doubles until it holds them, so that no count is longer than it must be, and is then halved.
+ */
+function startOfNewest(timing: Timing, first: number, now: number, n: number): number {
+  const holds = (from: number): boolean => countFrom(timing, first, from, now) >= n;
+  if (n > 0 && !holds(first + 1)) return first;
+  let from = now;
+  while (!holds(from)) from = Math.max(first, now - 2 * (now - from) - LATE_MS);
+  let tooLate = now + 1;
+  while (tooLate - from > 1) {
+    const middle = Math.floor((from + tooLate) / 2);
+    if (holds(middle)) from = middle;
+    else tooLate = middle;
   }
+  return from;
 }
 
 /** As many slots of the past are walked through for one backfill. */
@@ -149,7 +162,7 @@ export const MOST_WALKED = 100_000;
 export function slotsWithout(
   timing: Timing,
   range: { readonly from: number; readonly to: number; readonly limit: number },
-  made: ReadonlySet<number>,
+  made: ReadonlySet<number | null>,
 ): { readonly slots: readonly number[]; readonly had: number; readonly more: boolean } {
   const slots: number[] = [];
   let had = 0;
@@ -198,7 +211,7 @@ export function readSpec(spec: string, edits: string | null): ScheduleSpec {
   const { everyMs, jitterMs, priority, maxAttempts, timeoutMs } = checked;
   if (!isText(checked.input)) throw bad("input", checked.input);
   if ((typeof checked.cron === "string") === (typeof everyMs === "number")) throw bad("cron", checked.cron);
-  if (everyMs !== null && !isWhole(everyMs, 1, MAX_DELAY_MS)) throw bad("every", everyMs);
+  if (everyMs !== null && !isWhole(everyMs, SHORTEST_EVERY_MS, MAX_DELAY_MS)) throw bad("every", everyMs);
   if (!isWhole(jitterMs, 0, MAX_DELAY_MS)) throw bad("jitter", jitterMs);
   if (!isWhole(priority, -1e9, 1e9)) throw bad("priority", priority);
   if (maxAttempts !== null && !isWhole(maxAttempts, 1, 32_767)) throw bad("attempts", maxAttempts);

@@ -1,6 +1,5 @@
 /** An operator's hands on a Postgres schema. Beside sqlite/admin.ts; the contract is in sql/admin.ts. */
 import { randomBytes } from "node:crypto";
-import { StoreError } from "../errors.ts";
 import { WAITING_AT } from "../job.ts";
 import {
   type Admin,
@@ -14,11 +13,13 @@ import {
 } from "../sql/admin.ts";
 import type { Row } from "../sql/catalogue.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
-import { clientConfig } from "./connections.ts";
 import { postgresTables } from "./driver.ts";
 import { MOVED_STATE, sqlState, toStoreError } from "./errors.ts";
+import { clientConfig, clientOf, Hosts } from "./hosts.ts";
+import { NOTIFY_ALL } from "./listen.ts";
 import { migrations } from "./migrations.ts";
 import { loadPg, type PgClient, rowTypes } from "./pg.ts";
+import { PIN, pinSession } from "./search-path.ts";
 
 /** Every statement that makes the schema. */
 export function migrationSql(schema: string, known: readonly Migration[] = migrations): string[] {
@@ -30,13 +31,14 @@ export function migrationSql(schema: string, known: readonly Migration[] = migra
 
 /** Makes the database of the URL where there is none, through the server's own database `postgres`. */
 export async function createPostgresDatabase(url: string): Promise<boolean> {
-  const target = new URL(url);
-  const name = decodeURIComponent(target.pathname.slice(1));
-  const server = new URL(url);
-  server.pathname = "/postgres";
-  const client = await connect(server.href);
+  const hosts = Hosts.of(url);
+  const name = decodeURIComponent(new URL(hosts.url).pathname.slice(1));
+  const client = await connect(hosts.onDatabase("postgres"));
   try {
-    const { rows } = await client.query("select 1 from pg_database where datname = $1", [name]);
+    const { rows } = await client.query(
+      "select 1 from pg_catalog.pg_database where datname operator(pg_catalog.=) $1",
+      [name],
+    );
     if (rows.length > 0) return false;
     await client.query(`create database "${name.replaceAll('"', '""')}"`);
     return true;
@@ -49,25 +51,28 @@ export async function createPostgresDatabase(url: string): Promise<boolean> {
 
 export async function openPostgresAdmin(url: string, schema: string, place: string): Promise<Admin> {
   const types = rowTypes(await loadPg());
-  return new PostgresAdmin(await connect(url), types, schema, place);
+  const client = await connect(Hosts.of(url));
+  try {
+    const send = async (text: string, values: readonly unknown[]) =>
+      (await client.query({ text, values })).rows;
+    return new PostgresAdmin(client, types, schema, place, await pinSession(client, send, true));
+  } catch (error) {
+    await client.end();
+    throw toStoreError(error);
+  }
 }
 
-async function connect(url: string): Promise<PgClient> {
-  const pg = await loadPg();
-  const client = new pg.Client(clientConfig(url, "holdfast-admin"));
-  client.on("error", () => {});
+async function connect(hosts: Hosts): Promise<PgClient> {
+  const Client = clientOf(await loadPg(), hosts);
   try {
-    await client.connect();
-    return client;
+    return await hosts.first(async () => {
+      const client = new Client(clientConfig("holdfast-admin"));
+      client.on("error", () => {});
+      await client.connect();
+      return client;
+    });
   } catch (error) {
-    const ours = toStoreError(error);
-    throw ours instanceof StoreError
-      ? ours
-      : new StoreError(
-          "DATABASE_UNREACHABLE",
-          `Postgres cannot be reached: ${error instanceof Error ? error.message : String(error)}.`,
-          { cause: error },
-        );
+    throw toStoreError(error);
   }
 }
 
@@ -77,11 +82,14 @@ class PostgresAdmin implements Admin {
   readonly place: string;
   readonly #client: PgClient;
   readonly #types: unknown;
+  readonly #hostile: boolean;
+  #within = false;
   /** Columns whose values are lists or JSON, which SQLite keeps as text. */
   readonly #structured = new Map<string, ReadonlySet<string>>();
 
-  constructor(client: PgClient, types: unknown, schema: string, place: string) {
+  constructor(client: PgClient, types: unknown, schema: string, place: string, hostile: boolean) {
     this.#client = client;
+    this.#hostile = hostile;
     this.#types = types;
     this.schema = schema;
     this.place = place;
@@ -105,9 +113,8 @@ class PostgresAdmin implements Admin {
   /** Makes the schema once more under another name, compares the catalogue's entries, and rolls back. */
   async drift(): Promise<string[] | null> {
     const scratch = `hf_doctor_${randomBytes(6).toString("hex")}`;
-    await this.#query("begin");
+    await this.#begin();
     try {
-      await this.#query("set local search_path = pg_catalog");
       for (const sql of migrationSql(scratch)) await this.#query(sql);
       const expected = await this.#shape(scratch);
       const found = await this.#shape(this.schema);
@@ -116,7 +123,7 @@ class PostgresAdmin implements Admin {
       if (sqlState((error as { cause?: unknown }).cause) === "42501") return null;
       throw error;
     } finally {
-      await this.#query("rollback");
+      await this.#end("rollback");
     }
   }
 
@@ -279,7 +286,7 @@ class PostgresAdmin implements Admin {
   async unhold(name: string): Promise<void> {
     await this.#query(`delete from ${this.#quoted("hold")} where name = $1`, [name]);
     // Workers that wait on the target look again at once.
-    await this.#query("select pg_notify($1, $2)", [this.schema, JSON.stringify({ k: "any" })]);
+    await this.#query(NOTIFY_ALL, [this.schema, [JSON.stringify({ k: "any" })]]);
   }
 
   async close(): Promise<void> {
@@ -321,6 +328,7 @@ class PostgresAdmin implements Admin {
   }
 
   async #query(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    if (this.#hostile && !this.#within) return this.#transaction(() => this.#query(text, values));
     try {
       return (await this.#client.query({ text, values, types: this.#types })).rows;
     } catch (error) {
@@ -328,15 +336,25 @@ class PostgresAdmin implements Admin {
     }
   }
 
-  async #transaction(body: () => Promise<void>): Promise<void> {
-    await this.#query("begin");
+  async #transaction<T>(body: () => Promise<T>): Promise<T> {
+    await this.#begin();
     try {
-      await body();
-      await this.#query("commit");
+      const result = await body();
+      await this.#end("commit");
+      return result;
     } catch (error) {
-      await this.#query("rollback").catch(() => {});
+      await this.#end("rollback").catch(() => {});
       throw error;
     }
+  }
+
+  async #begin(): Promise<void> {
+    this.#within = true;
+    await this.#query(`begin; ${PIN}`);
+  }
+
+  async #end(how: "commit" | "rollback"): Promise<void> {
+    await this.#query(how).finally(() => (this.#within = false));
   }
 }
 

@@ -1,34 +1,53 @@
 /**
  * Connections to Postgres: pools, a deadline on every query, named statements while the server keeps them.
  *
- * A query that is not answered in time destroys its connection: a half-open socket never answers, and the next query
- * on it would queue up behind (node-postgres #3399, reproduced). Claims and settles have a pool of their own, so that
- * handlers who use up the other one cannot delay them. Reads for those who look have 5 seconds and a few
+ * A query that is not answered in time is cancelled on the server, and its connection is destroyed: a half-open socket never
+ * answers, and the next query on it would queue up behind (node-postgres #3399, reproduced). A statement with a longer deadline is
+ * asked about after 5 seconds, over a connection of its own: if the server does not work on it, its connection is half-open. Claims and settles have a pool of
+ * their own, so that handlers who use up the other one cannot delay them. Reads for those who look have 5 seconds and a few
  * connections: their own, or, in a pool that the user gave, at most a share of it.
  */
 import { createHash } from "node:crypto";
 import { systemClock } from "../clock.ts";
-import { StateError, StoreError, UsageError } from "../errors.ts";
+import { StateError, StoreError } from "../errors.ts";
 import type { Lane } from "../sql/driver.ts";
 import type { PoolUse } from "../store.ts";
-import { isConnectionError, isStatementLost, toStoreError } from "./errors.ts";
-import { cutOff, loadPg, rowTypes, type PgClient, type PgPool, type PgPoolClient } from "./pg.ts";
+import { isGone, isStatementLost, sqlState, toStoreError } from "./errors.ts";
+import { clientConfig, clientOf, Hosts } from "./hosts.ts";
+import {
+  cancelStatement,
+  cutOff,
+  loadPg,
+  rowTypes,
+  type PgClient,
+  type PgPool,
+  type PgPoolClient,
+} from "./pg.ts";
+import { PIN, pinSession } from "./search-path.ts";
 
 /** Claims, renewals and settles; everything else has longer. */
 export const HOT_DEADLINE_MS = 5_000;
 export const DEADLINE_MS = 30_000;
 /** For those who look: longer than that, nobody waits for a page. */
 export const VIEW_DEADLINE_MS = 5_000;
+/** After so long without an answer, a statement that has longer is asked about: the server may not have it. */
+const ASK_AFTER_MS = HOT_DEADLINE_MS;
+/** How long the server has to take the cancellation of a statement and to answer for it. */
+const CANCEL_MS = 1_000;
 const HOT_CONNECTIONS = 3;
 const VIEW_CONNECTIONS = 3;
-const CONNECT_MS = 5_000;
+
 /**
  * A lock that somebody holds for long (a user's open transaction) is reported as what it is, not as a lost connection. And a
  * process that is frozen in here, or cut off from the network, must not keep its locks: the server would wait for it for
  * hours (the gate of a queue with limits stood still for as long as its holder was stopped).
  */
-export const BEGIN =
-  "begin isolation level read committed; set local lock_timeout = '1s'; set local idle_in_transaction_session_timeout = '10s'";
+export function begin(deadlineMs: number): string {
+  return `begin isolation level read committed; set local lock_timeout = '1s'; set local statement_timeout = ${deadlineMs}; set local idle_in_transaction_session_timeout = '10s'`;
+}
+
+/** Something to be replicated, so that the commit waits for the standby where the server is told to. Writes no row. */
+const WAIT_FOR_STANDBY = "; select pg_logical_emit_message(true, 'holdfast', '')";
 
 /** A statement ready to send. */
 export interface Prepared {
@@ -41,46 +60,20 @@ export interface ConnectionOptions {
   readonly poolSize: number;
   readonly applicationName: string;
   readonly onConnectionLost: (error: unknown) => void;
-  readonly onConnectionBack: () => void;
+  readonly onConnectionBack: (afterMs: number) => void;
 }
 
 export function statementName(text: string): string {
   return `hf_${createHash("sha1").update(text).digest("hex").slice(0, 20)}`;
 }
 
-export function clientConfig(url: string, applicationName: string): Record<string, unknown> {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch (cause) {
-    throw new UsageError(
-      "BAD_URL",
-      "The Postgres URL cannot be read. Use postgres://user:password@host:5432/database.",
-      { cause },
-    );
-  }
-  if (parsed.pathname === "" || parsed.pathname === "/") {
-    throw new UsageError(
-      "BAD_URL",
-      "The Postgres URL names no database. Use postgres://user:password@host:5432/database.",
-    );
-  }
-  return {
-    connectionString: url,
-    application_name: applicationName,
-    connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  };
-}
-
 type Pools = Readonly<Record<"general" | "hot" | "view", PgPool>>;
 
 const poolOf = { general: "general", claim: "hot", settle: "hot", view: "view" } as const;
 
-/** Looks have the time of others on the wire: it is those who wait that have less (`#look`). */
 function deadlineOf(lane: Lane): number {
-  return lane === "general" || lane === "view" ? DEADLINE_MS : HOT_DEADLINE_MS;
+  if (lane === "general") return DEADLINE_MS;
+  return lane === "view" ? VIEW_DEADLINE_MS : HOT_DEADLINE_MS;
 }
 
 /**
@@ -126,70 +119,62 @@ class Slots {
   }
 }
 
-/**
- * Who looks is told after 5 seconds. The connection is kept until the answer comes or its deadline passes: a server that works
- * or waits for a lock does not notice that nobody listens any more, and with a new connection for each that was given up a
- * table that is locked for long would cost it all its connections.
- */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = systemClock.after(VIEW_DEADLINE_MS, () =>
-    late.reject(
-      new StoreError(
-        "STATEMENT_TIMEOUT",
-        `Postgres did not answer a read for the dashboard within ${VIEW_DEADLINE_MS} ms.`,
-      ),
-    ),
-  );
-  return Promise.race([answer, late.promise]).finally(() => timer.cancel());
-}
-
 export class Connections {
   readonly #pools: Pools;
   readonly #views: Slots;
-  readonly #owned: boolean;
   readonly #types: unknown;
   readonly #options: ConnectionOptions;
   readonly #makeClient: () => PgClient;
-  readonly config: Record<string, unknown> | null;
+  /** Null: the pool is the user's. */
+  readonly #hosts: Hosts | null;
   /** Named statements are planned once; a pooler in transaction mode does not keep them. */
   named = true;
   /** Told once when it goes and once when it is back; before the first answer there is nothing to lose. */
   #state: "new" | "up" | "down" = "new";
+  #lostAt = -Infinity;
   /**
-   * When a query last went unanswered. What silenced one connection (a failover, a NAT that forgot its flows) has mostly
-   * silenced them all, so those that were last heard before are dropped unasked: one after the other, each would
-   * cost its deadline again (measured: 20 waiting jobs did not start within 20 s).
+   * What broke or silenced one connection (a restart, a failover, a NAT that forgot its flows) has mostly done so to all, so
+   * that those which were made before are dropped unasked: one after the other, each would cost its deadline again (measured:
+   * 20 waiting jobs did not start within 20 s), and each would be told as another loss.
    */
-  #suspectedAt = -Infinity;
-  readonly #heardAt = new WeakMap<PgClient, number>();
+  #dropBefore = -Infinity;
+  readonly #madeAt = new WeakMap<PgClient, number>();
+  /** Their statement was given up: a cancellation may still be on its way to them. */
+  readonly #abandoned = new WeakSet<PgClient>();
+  /** A statement committed although it was cancelled: its wait for a standby may have been what was cut short. */
+  #unreplicated = false;
   readonly #open = new Set<PgClient>();
+  /** Whether its search path is hostile (search-path.ts). */
+  readonly #hostile = new WeakMap<PgClient, boolean>();
   #closed = false;
 
   private constructor(
     pools: Pools,
-    owned: boolean,
+    hosts: Hosts | null,
     types: unknown,
     makeClient: () => PgClient,
-    config: Record<string, unknown> | null,
     options: ConnectionOptions,
   ) {
     this.#pools = pools;
+    this.#hosts = hosts;
     // pg's own default is 10.
-    const most = owned ? VIEW_CONNECTIONS : Math.floor(Number(pools.view.options?.["max"] ?? 10) / 2);
+    const most =
+      hosts === null ? Math.floor(Number(pools.view.options?.["max"] ?? 10) / 2) : VIEW_CONNECTIONS;
     this.#views = new Slots(Math.max(1, Math.min(VIEW_CONNECTIONS, most)));
-    this.#owned = owned;
     this.#types = types;
     this.#options = options;
     this.#makeClient = makeClient;
-    this.config = config;
     for (const pool of new Set(Object.values(pools))) {
       pool.on("connect", (client) => {
         client.on("error", () => {}); // without a listener a lost connection would end the process
         this.#open.add(client);
+        this.#madeAt.set(client, systemClock.monotonic());
       });
       pool.on("remove", (client) => this.#open.delete(client));
-      pool.on("error", (error) => this.#down(error));
+      pool.on("error", (error, client) => {
+        const ours = toStoreError(error);
+        if (client !== undefined && isGone(ours)) this.#lost(ours, client);
+      });
     }
   }
 
@@ -198,126 +183,224 @@ export class Connections {
     const types = rowTypes(pg);
     if (typeof target !== "string") {
       const config = { ...target.options };
-      return new Connections(
-        { general: target, hot: target, view: target },
-        false,
-        types,
-        () => new pg.Client(config),
-        null,
-        options,
-      );
+      const pools = { general: target, hot: target, view: target };
+      return new Connections(pools, null, types, () => new pg.Client(config), options);
     }
-    const config = clientConfig(target, options.applicationName);
+    const hosts = Hosts.of(target);
+    const Client = clientOf(pg, hosts);
+    const config = clientConfig(options.applicationName);
     const pool = (max: number) =>
-      new pg.Pool({ ...config, max, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+      new pg.Pool({
+        ...config,
+        Client,
+        max,
+        // For whoever waits for a free one: those that went silent are given up before.
+        connectionTimeoutMillis: HOT_DEADLINE_MS + 2 * CANCEL_MS,
+        idleTimeoutMillis: 30_000,
+        allowExitOnIdle: true,
+      });
     return new Connections(
       { general: pool(options.poolSize), hot: pool(HOT_CONNECTIONS), view: pool(VIEW_CONNECTIONS) },
-      true,
+      hosts,
       types,
-      () => new pg.Client(config),
-      config,
+      () => new Client(config),
       options,
     );
   }
 
   /** A connection outside the pools, for listening. */
-  async dedicated(): Promise<PgClient> {
-    const client = this.#makeClient();
-    client.on("error", () => {});
-    await client.connect();
-    return client;
+  dedicated(): Promise<PgClient> {
+    return this.#toAHost(async () => {
+      const client = this.#makeClient();
+      client.on("error", () => {});
+      await client.connect();
+      return client;
+    });
   }
 
-  query(statement: Prepared, lane: Lane): Promise<Record<string, unknown>[]> {
-    const answer = this.#query(statement, lane);
-    return lane === "view" ? inTime(answer) : answer;
+  #toAHost<T>(connect: () => Promise<T>): Promise<T> {
+    return this.#hosts === null ? connect() : this.#hosts.first(connect);
   }
 
-  async #query(statement: Prepared, lane: Lane): Promise<Record<string, unknown>[]> {
+  async query(statement: Prepared, lane: Lane): Promise<Record<string, unknown>[]> {
     const client = await this.#connect(lane);
+    if (this.#hostile.get(client) === true)
+      return this.#within(client, `begin; ${PIN}`, (send) => send({ ...statement, name: "" }), lane);
     const deadlineMs = deadlineOf(lane);
     let broken: unknown = null;
     try {
-      return await this.send(client, statement, deadlineMs);
+      return await this.#sendWatched(client, statement, deadlineMs);
     } catch (error) {
       if (isStatementLost(error) && this.named) {
         this.named = false;
-        return await this.send(client, statement, deadlineMs).catch((again: unknown) => {
+        return await this.#sendWatched(client, statement, deadlineMs).catch((again: unknown) => {
           broken = again;
-          throw toStoreError(again);
+          throw again;
         });
       }
       broken = error;
-      throw toStoreError(error);
+      throw error;
     } finally {
       this.#release(client, broken, lane);
     }
   }
 
-  /** Several statements on one connection between begin and commit. */
-  transaction<T>(
+  /** Several statements on one connection between begin and commit. What `body` throws of its own is thrown as it is. */
+  async transaction<T>(
     body: (send: (statement: Prepared) => Promise<Record<string, unknown>[]>) => Promise<T>,
     lane: Lane = "general",
   ): Promise<T> {
-    const answer = this.#transaction(body, lane);
-    return lane === "view" ? inTime(answer) : answer;
+    const client = await this.#connect(lane);
+    const deadlineMs = deadlineOf(lane);
+    const pin = this.#hostile.get(client) === true ? `; ${PIN}` : "";
+    return this.#within(client, `${begin(deadlineMs)}${pin}`, body, lane);
   }
 
-  async #transaction<T>(
+  async #within<T>(
+    client: PgPoolClient,
+    begin: string,
     body: (send: (statement: Prepared) => Promise<Record<string, unknown>[]>) => Promise<T>,
     lane: Lane,
   ): Promise<T> {
-    const client = await this.#connect(lane);
-    const send = (statement: Prepared) => this.send(client, statement, deadlineOf(lane));
+    const send = (statement: Prepared) => this.#sendWatched(client, statement, deadlineOf(lane));
+    const plain = (text: string): Prepared => ({ text, name: "", values: [] });
     let broken: unknown = null;
     try {
-      await send({ text: BEGIN, name: "", values: [] });
+      const unreplicated = this.#unreplicated;
+      await send(plain(`${begin}${unreplicated ? WAIT_FOR_STANDBY : ""}`));
       const result = await body(send);
-      await send({ text: "commit", name: "", values: [] });
+      await send(plain("commit"));
+      if (unreplicated) this.#unreplicated = false;
       return result;
     } catch (error) {
       if (isStatementLost(error)) this.named = false;
-      if (isConnectionError(error) || (error instanceof StoreError && error.code === "CONNECTION_LOST"))
-        broken = error;
+      if (isGone(error) || this.#abandoned.has(client)) broken = error;
       else {
-        await this.send(client, { text: "rollback", name: "", values: [] }, HOT_DEADLINE_MS).catch(
-          (again: unknown) => {
-            broken = again;
-          },
-        );
+        await this.send(client, plain("rollback"), HOT_DEADLINE_MS).catch((again: unknown) => {
+          broken = again;
+        });
       }
-      throw toStoreError(error);
+      throw error;
     } finally {
       this.#release(client, broken, lane);
     }
   }
 
-  /** One statement on a given connection, with a deadline. Rejects with the driver's own error. */
+  /** One statement on a given connection, with a deadline here and, after it, on the server. */
   send(client: PgClient, statement: Prepared, deadlineMs: number): Promise<Record<string, unknown>[]> {
     return new Promise((resolve, reject) => {
+      const answer = client.query({
+        text: statement.text,
+        values: statement.values,
+        types: this.#types,
+        ...(this.named && statement.name !== "" ? { name: statement.name } : {}),
+      });
+      let waiting = true;
       const timer = systemClock.after(deadlineMs, () => {
-        this.#suspectedAt = systemClock.monotonic();
-        reject(
+        waiting = false;
+        void this.#abandon(client, answer, `Postgres did not answer within ${deadlineMs} ms`).then(reject);
+      });
+      answer.then(
+        (result) => {
+          timer.cancel();
+          if (!waiting) return;
+          this.#heard(client);
+          resolve(result.rows);
+        },
+        (error: unknown) => {
+          timer.cancel();
+          if (!waiting) return;
+          const ours = toStoreError(error);
+          // A pool of the user's may have a shorter deadline (`query_timeout`): pg gives up, and the server goes on.
+          if (client.connection?.stream?.destroyed === false && sqlState(error) === null && isGone(ours))
+            void this.#cancel(client).then(() => reject(ours));
+          else reject(ours);
+        },
+      );
+    });
+  }
+
+  /** On a connection of the pools, whose server can be asked whether it works on the statement. */
+  async #sendWatched(
+    client: PgClient,
+    statement: Prepared,
+    deadlineMs: number,
+  ): Promise<Record<string, unknown>[]> {
+    const answer = this.send(client, statement, deadlineMs);
+    if (deadlineMs <= ASK_AFTER_MS) return answer;
+    const silent = Promise.withResolvers<never>();
+    let waiting = true;
+    const ask = async (): Promise<void> => {
+      const working = await this.#isWorking(client);
+      // An answer that is on its way arrives meanwhile.
+      if (!working) await afterMs(CANCEL_MS, undefined);
+      if (!waiting) return;
+      if (working) timer = systemClock.after(ASK_AFTER_MS, () => void ask());
+      else
+        silent.reject(
           new StoreError(
             "CONNECTION_LOST",
-            `Postgres did not answer within ${deadlineMs} ms; the connection was dropped.`,
+            `Postgres did not answer within ${ASK_AFTER_MS} ms and works on nothing for this connection, which was dropped.`,
           ),
         );
-      });
-      client
-        .query({
-          text: statement.text,
-          values: statement.values,
-          types: this.#types,
-          ...(this.named && statement.name !== "" ? { name: statement.name } : {}),
-        })
-        .then((result) => {
-          this.#up();
-          this.#heardAt.set(client, systemClock.monotonic());
-          resolve(result.rows);
-        }, reject)
-        .finally(() => timer.cancel());
-    });
+    };
+    let timer = systemClock.after(ASK_AFTER_MS, () => void ask());
+    try {
+      return await Promise.race([answer, silent.promise]);
+    } finally {
+      waiting = false;
+      timer.cancel();
+    }
+  }
+
+  /**
+   * Whether the server works for this connection. True where it cannot be said: the server cannot be reached, it does not track
+   * activities, or a pooler is between, which makes up the process ids that it tells. Never rejects.
+   */
+  async #isWorking(client: PgClient): Promise<boolean> {
+    let asking: PgClient | null = null;
+    try {
+      asking = await this.dedicated();
+      const [row] = await this.send(
+        asking,
+        {
+          text: `select pg_catalog.pg_backend_pid() as own, pg_catalog.current_setting('track_activities') as tracked,
+            exists (select from pg_catalog.pg_stat_activity where pid operator(pg_catalog.=) $1 and state operator(pg_catalog.=) 'active') as working`,
+          name: "",
+          values: [client.processID ?? null],
+        },
+        CANCEL_MS,
+      );
+      return row?.["working"] === true || row?.["own"] !== asking.processID || row?.["tracked"] !== "on";
+    } catch {
+      return true;
+    } finally {
+      if (asking !== null) cutOff(asking);
+    }
+  }
+
+  /**
+   * Gives a statement up: cancels it on the server and waits a moment for its end. Whatever the server says of it now, it counts as
+   * not answered: a commit whose wait for a standby was cut short says that it is done. The connection must not be used again, or
+   * a late cancellation would meet another statement. Never rejects.
+   */
+  async #abandon(client: PgClient, answer: Promise<unknown>, what: string): Promise<StoreError> {
+    const heard = answer.then(
+      () => (this.#unreplicated = true),
+      (error: unknown) => sqlState(error) !== null,
+    );
+    const [inTime] = await Promise.all([
+      Promise.race([heard, afterMs(CANCEL_MS, false)]),
+      this.#cancel(client),
+    ]);
+    return inTime
+      ? new StoreError("STATEMENT_TIMEOUT", `${what}; the statement was cancelled.`)
+      : new StoreError("CONNECTION_LOST", `${what}; the connection was dropped.`);
+  }
+
+  async #cancel(client: PgClient): Promise<void> {
+    this.#abandoned.add(client);
+    await cancelStatement(client, CANCEL_MS);
   }
 
   async #connect(lane: Lane): Promise<PgPoolClient> {
@@ -325,46 +408,81 @@ export class Connections {
     if (lane === "view") await this.#views.take();
     try {
       const pool = this.#pools[poolOf[lane]];
+      if (pool.ending === true)
+        throw new StateError("CLOSED", "The pool that was given to `open` was ended.");
       for (;;) {
-        const client = await pool.connect();
-        if ((this.#heardAt.get(client) ?? Infinity) >= this.#suspectedAt) return client;
+        const client = await this.#toAHost(() => pool.connect());
+        if (!this.#isOld(client)) return await this.#guarded(client);
         client.release(true);
         cutOff(client);
       }
     } catch (error) {
       if (lane === "view") this.#views.give();
-      this.#down(error);
       const ours = toStoreError(error);
-      throw ours instanceof StoreError
-        ? ours
-        : new StoreError(
-            "DATABASE_UNREACHABLE",
-            `Postgres cannot be reached: ${error instanceof Error ? error.message : String(error)}.`,
-            { cause: error },
-          );
+      if (isGone(ours)) this.#lost(ours, null);
+      throw ours;
     }
+  }
+
+  /** The first time that it is used, its search path is looked at. */
+  async #guarded(client: PgPoolClient): Promise<PgPoolClient> {
+    if (this.#hostile.has(client)) return client;
+    const send = (text: string, values: readonly unknown[]) =>
+      this.send(client, { text, name: "", values }, HOT_DEADLINE_MS);
+    try {
+      this.#hostile.set(client, await pinSession(client, send, this.#hosts !== null));
+      return client;
+    } catch (error) {
+      client.release(true);
+      cutOff(client);
+      throw error;
+    }
+  }
+
+  #isOld(client: PgClient): boolean {
+    return this.#madeAtOf(client) < this.#dropBefore;
+  }
+
+  #madeAtOf(client: PgClient): number {
+    return this.#madeAt.get(client) ?? -Infinity;
   }
 
   #release(client: PgPoolClient, broken: unknown, lane: Lane): void {
     if (lane === "view") this.#views.give();
-    const gone =
-      broken !== null &&
-      (isConnectionError(broken) || (broken instanceof StoreError && broken.code === "CONNECTION_LOST"));
-    if (gone) this.#down(broken);
-    client.release(gone ? true : undefined);
-    if (gone) cutOff(client);
+    if (isGone(broken)) this.#lost(broken, client);
+    const drop = isGone(broken) || this.#abandoned.has(client) || this.#isOld(client);
+    client.release(drop ? true : undefined);
+    if (drop) cutOff(client);
   }
 
-  #down(error: unknown): void {
-    if (this.#state !== "up" || this.#closed) return;
+  /** A connection broke, or none could be made (null). */
+  #lost(error: StoreError, client: PgClient | null): void {
+    if (this.#closed) return;
+    if (client === null) {
+      // The server has no room for another one, and answers on those that are there.
+      if (sqlState(error) === "53300" && this.#open.size > 0) return;
+    } else {
+      if (this.#isOld(client)) return;
+      this.#dropBefore = systemClock.monotonic();
+      if (sqlState(error) === "25006") this.#hosts?.leave(this.#hosts.url);
+      // What was made before the last outage fell silent with it, and that was told.
+      if (this.#madeAtOf(client) < this.#lostAt) return;
+    }
+    if (this.#state !== "up") return;
     this.#state = "down";
-    this.#options.onConnectionLost(error);
+    this.#lostAt = systemClock.monotonic();
+    // Without its cause, which is the driver's and may have the client with its keys in it.
+    this.#options.onConnectionLost(new StoreError(error.code, error.message, { details: error.details }));
   }
 
-  #up(): void {
-    const back = this.#state === "down";
+  #heard(client: PgClient): void {
+    if (this.#state === "up") return;
+    if (this.#state === "down") {
+      // One from before says nothing of those that are to be made.
+      if (this.#madeAtOf(client) < this.#lostAt) return;
+      this.#options.onConnectionBack(systemClock.monotonic() - this.#lostAt);
+    }
     this.#state = "up";
-    if (back) this.#options.onConnectionBack();
   }
 
   /** A pool that is not ours may tell less of itself. */
@@ -383,13 +501,14 @@ export class Connections {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    if (!this.#owned) return;
+    if (this.#hosts === null) return;
     // A half-open connection must not keep us from closing.
     const ended = Promise.all(Object.values(this.#pools).map((pool) => pool.end())).then(() => {});
-    await Promise.race([
-      ended,
-      new Promise<void>((resolve) => void systemClock.after(2_000, resolve, { unref: true })),
-    ]);
+    await Promise.race([ended, afterMs(2_000, undefined)]);
     for (const client of this.#open) cutOff(client);
   }
+}
+
+function afterMs<T>(ms: number, value: T): Promise<T> {
+  return new Promise((resolve) => void systemClock.after(ms, () => resolve(value), { unref: true }));
 }

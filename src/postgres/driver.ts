@@ -21,6 +21,8 @@ import {
   type StatementName,
   type Statements,
   type Tables,
+  type TransactionName,
+  type WriteName,
 } from "../sql/catalogue.ts";
 import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
@@ -28,13 +30,15 @@ import { laneOfRead } from "../sql/viewing.ts";
 import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
-import { isDuplicate, sqlState, toStoreError, toUserTxError } from "./errors.ts";
-import { encode, Listener, Notifier } from "./listen.ts";
+import { isDuplicate, isStaleType, sqlState, toUserTxError } from "./errors.ts";
+import { encode, Listener, Notifier, NOTIFY_ALL } from "./listen.ts";
 import { Inspector } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
-import { dropPartitions, makePartitions } from "./partitions.ts";
+import { dropPartitions, dropStrays, makePartitions } from "./partitions.ts";
 import { isClient, isIdle, isNative, type PgClient, type PgPool } from "./pg.ts";
 import { lateJobs, Recent } from "./recent.ts";
+import { isHostile, PIN_THEIRS, PUT_BACK, qualified } from "./search-path.ts";
+import { ServerClock } from "./server-clock.ts";
 import { BOUND, type Late, unbound } from "./sheaves.ts";
 import { statements } from "./statements.ts";
 
@@ -52,7 +56,7 @@ export interface PostgresOptions {
   /** Tell other processes when a user's transaction with jobs in it commits. */
   readonly notify: boolean;
   readonly onConnectionLost: (error: unknown) => void;
-  readonly onConnectionBack: () => void;
+  readonly onConnectionBack: (afterMs: number) => void;
   readonly onWarning: (message: string, details: Record<string, unknown>) => void;
 }
 
@@ -120,8 +124,9 @@ export class Compiler {
 }
 
 function compiled(entry: string): Compiled {
-  const parsed = number(parse(entry));
-  return { ...parsed, name: statementName(parsed.text) };
+  const { text: bare, parsed } = number(parse(entry));
+  const text = qualified(bare);
+  return { text, name: statementName(text), parsed };
 }
 
 /** A parameter that is named twice is sent once. */
@@ -155,35 +160,40 @@ export class PostgresDriver implements Driver {
   readonly dialect = "postgres";
   readonly counters: StoreCounters = newCounters();
   readonly isDuplicate: (error: unknown) => boolean = isDuplicate;
+  onStaleType: () => void = () => {};
   readonly renewalTarget: RenewalTarget | null;
   readonly #connections: Connections;
   readonly #compiler: Compiler;
   readonly #recent: Recent;
+  /** The server's, unless the client's is a fake one. */
+  readonly clock: Clock;
   readonly #inspector: Inspector;
   readonly #options: PostgresOptions;
   readonly #checked = new WeakSet<object>();
+  /** Users' clients with a hostile search path, each with the end of what was last sent there. */
+  readonly #hostile = new WeakMap<PgClient, Promise<unknown>>();
   readonly #listeners = new Set<(wake: Wake) => void>();
   readonly #notifier: Notifier;
   #listener: Listener | null = null;
+  #asking: Promise<void> | null = null;
 
-  private constructor(connections: Connections, options: PostgresOptions) {
+  private constructor(target: string | PgPool, connections: Connections, options: PostgresOptions) {
     this.#connections = connections;
     this.#options = options;
     this.#compiler = new Compiler(options.schema);
-    this.#recent = new Recent(options.schema, options.clock);
+    this.clock = options.clock.system ? new ServerClock(options.clock) : options.clock;
+    this.#recent = new Recent(options.schema, this.clock);
     this.#inspector = new Inspector(
       (text, values = []) => connections.query({ text, name: "", values }, laneOfRead()),
       options.schema,
     );
     this.renewalTarget =
-      connections.config === null
-        ? null
-        : { dialect: "postgres", config: connections.config, schema: options.schema };
+      typeof target === "string" ? { dialect: "postgres", url: target, schema: options.schema } : null;
     this.#notifier = new Notifier(async (payloads) => {
       count(this.counters, "notify");
       await this.#connections.query(
         {
-          text: "select pg_notify($1, payload) from unnest($2::text[]) as payload",
+          text: NOTIFY_ALL,
           name: "hf_notify",
           values: [options.schema, payloads],
         },
@@ -199,13 +209,13 @@ export class PostgresDriver implements Driver {
       onConnectionLost: options.onConnectionLost,
       onConnectionBack: options.onConnectionBack,
     });
-    const driver = new PostgresDriver(connections, options);
+    const driver = new PostgresDriver(target, connections, options);
     try {
       await driver.#migrate();
       return driver;
     } catch (error) {
       await connections.close();
-      throw toStoreError(error);
+      throw error;
     }
   }
 
@@ -218,33 +228,60 @@ export class PostgresDriver implements Driver {
     return this.#query(call, lane);
   }
 
-  write(call: Call, lane: Lane = "general"): Promise<Row[]> {
+  write(call: Call<WriteName>, lane: Lane = "general"): Promise<Row[]> {
     this.counters.commits += 1;
-    return this.#query(call, lane);
+    return this.#query(call, lane).catch(this.#refused);
   }
 
   #query(call: Call, lane: Lane): Promise<Row[]> {
     count(this.counters, call.name);
+    if (this.clock instanceof ServerClock && this.clock.doubtful) void this.#askTime().catch(() => {});
     if (BOUND.has(call.name)) return this.#claim(call, lane);
-    return this.#connections.query(this.#compiler.prepare(call), lane);
+    const statement = this.#compiler.prepare(call);
+    return call.name === "peek" ? this.#timed(statement, lane) : this.#connections.query(statement, lane);
+  }
+
+  /** A statement whose first row has the server's time. */
+  async #timed(statement: Prepared, lane: Lane): Promise<Row[]> {
+    const sentAt = this.clock.monotonic();
+    const rows = await this.#connections.query(statement, lane);
+    if (this.clock instanceof ServerClock) this.clock.heard(Number(rows[0]?.["now"]), sentAt);
+    return rows;
+  }
+
+  async #askTime(): Promise<void> {
+    this.#asking ??= this.#timed(this.#compiler.prepare({ name: "now", params: { now: null } }), "general")
+      .then(() => {})
+      .finally(() => (this.#asking = null));
+    await this.#asking;
   }
 
   async #claim(call: Call, lane: Lane): Promise<Row[]> {
     const table = this.#recent.table();
-    const statement =
-      table === null ? this.#compiler.prepare(call) : this.#compiler.prepareClaim(call, table);
-    const { rows, late } = unbound(await this.#connections.query(statement, lane));
-    if (late.length === 0 || table === null) return rows;
+    const { rows, late } = unbound(await this.#claimFrom(table, call, lane));
+    if (late.length === 0) return rows;
     this.#recent.missed();
     for (const jobs of late) {
       count(this.counters, "lateJobs");
-      const answer = await this.#connections.query(this.#compiler.prepareLate(jobs), lane);
-      rows.push(...unbound(answer).rows);
+      const answer = unbound(await this.#connections.query(this.#compiler.prepareLate(jobs), lane));
+      rows.push(...answer.rows);
+      this.#strays(answer.late.reduce((sum, { ids }) => sum + ids.length, 0));
     }
     return rows;
   }
 
-  transaction<T>(script: () => Script<T>, lane: Lane = laneOfRead()): Promise<T> {
+  /** Nothing was claimed where the table is gone (its span was dropped) or may not be read: the parent always can. */
+  #claimFrom(table: string | null, call: Call, lane: Lane): Promise<Row[]> {
+    if (table === null) return this.#connections.query(this.#compiler.prepare(call), lane);
+    return this.#connections.query(this.#compiler.prepareClaim(call, table), lane).catch((error: unknown) => {
+      const code = error instanceof StoreError ? error.code : null;
+      if (code !== "SCHEMA_MISSING" && code !== "PERMISSION_DENIED") throw error;
+      this.#recent.lost();
+      return this.#claimFrom(null, call, lane);
+    });
+  }
+
+  transaction<T>(_name: TransactionName, script: () => Script<T>, lane: Lane = laneOfRead()): Promise<T> {
     this.counters.commits += 1;
     const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
       runAsync(script(), (call) => {
@@ -252,8 +289,13 @@ export class PostgresDriver implements Driver {
         const answer = send(this.#compiler.prepare(call));
         return BOUND.has(call.name) ? answer.then((rows) => unbound(rows).rows) : answer;
       });
-    return this.#connections.transaction(body, lane);
+    return this.#connections.transaction(body, lane).catch(this.#refused);
   }
+
+  readonly #refused = (error: unknown): never => {
+    if (isStaleType(error)) this.onStaleType();
+    throw error;
+  };
 
   async userTx(handle: unknown): Promise<PostgresTx> {
     if (!isClient(handle)) {
@@ -278,10 +320,12 @@ export class PostgresDriver implements Driver {
     // An idle one is asked again, so that a `begin` that is still on its way counts.
     if (this.#checked.has(tx.client) && !isIdle(tx.client)) return;
     const [status] = await this.#inTx(tx, {
-      text: "select to_regclass($1) is not null as here",
+      text: "select pg_catalog.to_regclass($1) is not null as here, pg_catalog.current_setting('search_path') as path",
       name: "",
       values: [`"${this.#options.schema}"."meta"`],
     });
+    if (!this.#hostile.has(tx.client) && isHostile(String(status?.["path"])))
+      this.#hostile.set(tx.client, Promise.resolve());
     if (this.#checked.has(tx.client)) return;
     const theirs =
       status?.["here"] === true
@@ -302,21 +346,49 @@ export class PostgresDriver implements Driver {
       count(this.counters, call.name);
       const { client } = tx as PostgresTx;
       return this.#inTx(tx as PostgresTx, this.#compiler.prepare(call, !isNative(client)));
-    });
+    }).catch(this.#refused);
   }
 
   /** Never a named statement in the user's transaction: an error there would be theirs to clean up. */
-  async #inTx(tx: PostgresTx, statement: Prepared): Promise<Row[]> {
+  async #inTx({ client }: PostgresTx, statement: Prepared): Promise<Row[]> {
+    const send = (text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+      this.#connections.send(client, { text, values, name: "" }, DEADLINE_MS);
+    const before = this.#hostile.get(client);
     try {
-      return await this.#connections.send(tx.client, { ...statement, name: "" }, DEADLINE_MS);
+      if (before === undefined) return await send(statement.text, statement.values);
+      const answer = before.then(async () => {
+        await send(PIN_THEIRS);
+        // Where it fails there is nothing to put back: their rollback does it.
+        const rows = await send(statement.text, statement.values);
+        await send(PUT_BACK);
+        return rows;
+      });
+      this.#hostile.set(
+        client,
+        answer.catch(() => {}),
+      );
+      return await answer;
     } catch (error) {
       throw toUserTxError(error);
     }
   }
 
-  async tidy(): Promise<void> {
-    const days = await makePartitions(this.#connections, this.#options.schema, systemClock.now());
-    this.#recent.learn(days);
+  async tidy(keepMs: number | null = null): Promise<void> {
+    const { schema, onWarning } = this.#options;
+    const { jobs, failure } = await makePartitions(this.#connections, schema, keepMs);
+    this.#recent.learn(jobs);
+    // A role that may not create tables leaves it to one that may; doctor tells when nobody does.
+    if (failure instanceof Error && (failure as { code?: unknown }).code !== "PERMISSION_DENIED")
+      onWarning(`Partitions could not be made: ${failure.message}`, { error: failure.message });
+    this.#strays(await dropStrays(this.#connections, schema, jobs));
+  }
+
+  #strays(count: number): void {
+    if (count === 0) return;
+    this.#options.onWarning(
+      `${count} rows of "ready" had no row in "job", so that nothing could run: they were deleted.`,
+      { count },
+    );
   }
 
   get poolUse(): PoolUse {
@@ -330,7 +402,7 @@ export class PostgresDriver implements Driver {
   dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number> {
     return dropPartitions(this.#connections, this.#options.schema, {
       ...policy,
-      now: this.now() ?? systemClock.now(),
+      now: this.now(),
     });
   }
 
@@ -375,7 +447,7 @@ export class PostgresDriver implements Driver {
   async notifyInTx(tx: UserTx, wakes: readonly Wake[]): Promise<void> {
     if (!this.#options.notify || wakes.length === 0) return;
     await this.#inTx(tx as PostgresTx, {
-      text: "select pg_notify($1, payload) from unnest($2::text[]) as payload",
+      text: NOTIFY_ALL,
       name: "",
       values: [this.#options.schema, wakes.map(encode)],
     });
@@ -405,10 +477,9 @@ export class PostgresDriver implements Driver {
   }
 
   async #checkVersion(): Promise<void> {
-    const [row] = await this.#connections.query(
-      { text: "select current_setting('server_version_num')::int as version", name: "", values: [] },
-      "general",
-    );
+    const text =
+      "select current_setting('server_version_num')::int as version, (extract(epoch from statement_timestamp()) * 1000)::bigint as now";
+    const [row] = await this.#timed({ text, name: "", values: [] }, "general");
     const version = Number(row?.["version"]);
     if (version >= OLDEST_VERSION) return;
     throw new StoreError(
@@ -440,12 +511,10 @@ export class PostgresDriver implements Driver {
       for (const step of pending(migrations, await this.#applied(send))) {
         for (const sql of step.sql(tables, schema)) await send(plain(sql));
         await send(
-          plain(`insert into ${tables.migration} values ($1, $2, $3, $4)`, [
-            step.version,
-            step.name,
-            step.breaking === true,
-            systemClock.now(),
-          ]),
+          plain(
+            `insert into ${tables.migration} values ($1, $2, $3, (extract(epoch from now()) * 1000)::bigint)`,
+            [step.version, step.name, step.breaking === true],
+          ),
         );
       }
     });

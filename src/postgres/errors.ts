@@ -2,36 +2,26 @@
 import { HoldfastError, StoreError, type ErrorCode } from "../errors.ts";
 
 /** SQLSTATEs after which the connection is of no more use. */
-const CONNECTION_GONE = /^(08|57P0[123]|25006|25P03|53300)/;
-/** Errors of the socket, of DNS and of pg itself, which have no SQLSTATE. */
-const SOCKET_CODES = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ECONNABORTED",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "ENOENT",
-]);
+const CONNECTION_GONE = /^(08|57P|25006|25P0[34]|53300)/;
+/** The server's own trouble (memory, disk, a cancelled or failed process): nothing was written, and it passes. */
+const PASSING = /^(53|57|58|XX)/;
+/** Codes of the socket, of DNS, of TLS and of Node look like EPIPE and ERR_TLS_CERT_ALTNAME_INVALID. */
+const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
 
 /** What the triggers of a database that has moved raise (postgres/admin.ts). */
 export const MOVED_STATE = "HF001";
 
+/** What the server called the error; null where no server said anything. Looks through our own error at its cause. */
 export function sqlState(error: unknown): string | null {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : null;
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  if (error instanceof HoldfastError) return cause === undefined ? null : sqlState(cause);
+  return typeof code === "string" && SQLSTATE.test(code) ? code : null;
 }
 
 /** The connection is gone or its server is going: destroy it, take another. */
-export function isConnectionError(error: unknown): boolean {
-  const code = sqlState(error);
-  if (code !== null) return CONNECTION_GONE.test(code) || SOCKET_CODES.has(code);
-  const message = error instanceof Error ? error.message : "";
-  return /connection terminated|client has encountered a connection error|timeout exceeded when trying to connect|not queryable|server does not support|connection ended|client was closed/i.test(
-    message,
+export function isGone(error: unknown): error is StoreError {
+  return (
+    error instanceof StoreError && (error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE")
   );
 }
 
@@ -41,9 +31,15 @@ export function isConflict(error: unknown): boolean {
   return code === "40001" || code === "40P01" || code === "55P03";
 }
 
-/** A row with this key is already there. Looks through our own error at its cause. */
+/** A row with this key is already there. */
 export function isDuplicate(error: unknown): boolean {
-  return sqlState(error) === "23505" || (error instanceof HoldfastError && sqlState(error.cause) === "23505");
+  return sqlState(error) === "23505";
+}
+
+/** An insert names a job type or a lane that the database does not have: `line` of the row would be null. */
+export function isStaleType(error: unknown): boolean {
+  const cause = error instanceof HoldfastError ? error.cause : error;
+  return sqlState(cause) === "23502" && (cause as { column?: unknown }).column === "line";
 }
 
 /** A pooler between us and the server does not keep named statements. */
@@ -54,13 +50,17 @@ export function isStatementLost(error: unknown): boolean {
 
 /** An error in the user's own transaction: it is theirs that is read-only, and their connection is left alone. */
 export function toUserTxError(error: unknown): unknown {
-  if (sqlState(error) !== "25006") return toStoreError(error);
+  if (sqlState(error) !== "25006") return error;
   return new StoreError("READ_ONLY", "The transaction in `tx` is read-only: no job can be written in it.", {
-    cause: error,
+    cause: (error as Error).cause,
     details: { sqlState: "25006" },
   });
 }
 
+/**
+ * For errors that the driver gave, and for no others: one without an SQLSTATE came from the socket or from pg itself, and the
+ * connection is taken for lost. A TypeError and its like are faults of a program and stay what they are.
+ */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof HoldfastError) return error;
   const state = sqlState(error);
@@ -73,21 +73,20 @@ export function toStoreError(error: unknown): unknown {
       "Somebody's open transaction holds what this needs: a unique key, or a table that is being changed.",
     );
   }
+  if (isStaleType(error))
+    return fail(
+      "DATABASE_BUSY",
+      "Postgres lacks a job type or a lane that this process remembers (a failover?). Nothing was written; both are made again.",
+    );
   if (isConflict(error)) return fail("DATABASE_BUSY", `Postgres reported a conflict (${state}): ${message}.`);
-  if (isConnectionError(error)) {
-    if (state === "25006")
-      return fail(
-        "CONNECTION_LOST",
-        "Postgres is read-only now (a failover?). The connection was dropped; another will be tried.",
-      );
-    if (state !== null && SOCKET_CODES.has(state)) {
-      return fail(
-        "DATABASE_UNREACHABLE",
-        `Postgres cannot be reached (${state}). Check the address in the URL and that the server runs.`,
-      );
-    }
-    return fail("CONNECTION_LOST", `The connection to Postgres was lost: ${message}.`);
-  }
+  if (state === null) return isFault(error) ? error : unanswered(error, message);
+  if (state === "25006")
+    return fail(
+      "CONNECTION_LOST",
+      "Postgres is read-only now (a failover?). The connection was dropped; another will be tried.",
+    );
+  if (CONNECTION_GONE.test(state))
+    return fail("CONNECTION_LOST", `The connection to Postgres was lost (${state}): ${message}.`);
   switch (state) {
     case "3F000":
     case "42P01":
@@ -114,9 +113,40 @@ export function toStoreError(error: unknown): unknown {
       return fail("PERMISSION_DENIED", `Postgres refused the role or password: ${message}.`);
     case "3D000":
       return fail("DATABASE_UNREACHABLE", `The database in the URL does not exist: ${message}.`);
+    case "XX001":
+    case "XX002":
+      return fail("CORRUPT", `Postgres found its data damaged (${state}): ${message}.`);
     default:
-      return state !== null && /^[0-9A-Z]{5}$/.test(state)
-        ? fail("STORE_FAILED", `Postgres refused a statement (${state}): ${message}.`)
-        : error;
+      return PASSING.test(state)
+        ? fail("DATABASE_FAILING", `Postgres failed (${state}): ${message}.`)
+        : fail("STORE_FAILED", `Postgres refused a statement (${state}): ${message}.`);
   }
 }
+
+function isFault(error: unknown): boolean {
+  return (
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof ReferenceError ||
+    error instanceof SyntaxError
+  );
+}
+
+/** pg has no codes of its own, so that two of its causes are known by their words. */
+function unanswered(cause: unknown, message: string): StoreError {
+  const { code = null } = (cause ?? {}) as { code?: string | null };
+  const fail = (ours: ErrorCode, text: string) =>
+    new StoreError(ours, text, { cause, details: { sqlState: null, code } });
+  if (/^SASL: .*password/i.test(message))
+    return fail("PERMISSION_DENIED", `Postgres asks for a password: ${message}.`);
+  if (message === POOL_BUSY)
+    return fail("STATEMENT_TIMEOUT", "All connections of the pool were in use for as long as we wait.");
+  return code === null
+    ? fail("CONNECTION_LOST", `The connection to Postgres was lost: ${message}.`)
+    : fail(
+        "DATABASE_UNREACHABLE",
+        `Postgres cannot be reached (${message.includes(code) ? message : [code, message].filter((part) => part !== "").join(": ")}). Check the address in the URL and that the server runs.`,
+      );
+}
+
+const POOL_BUSY = "timeout exceeded when trying to connect";

@@ -9,6 +9,8 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { retrySteps, undoingAmong } from "../sql/retry-steps.ts";
+import { stepUpsert } from "../sql/step-upsert.ts";
 
 /**
  * What a job waits for (`d`) has ended, or is gone, and the job has yet to hear of it. Who waits until it is done hears nothing of
@@ -19,17 +21,14 @@ export const unheard = (t: Tables): string => `
         d.state is null and (select k.id from ${t.ready} k where k.id = d.on_job) is null
           and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.id = d.on_job), 'gone') in ('done', 'gone'))`;
 
-export function flowStatements(t: Tables, NOW: string, alive: string) {
+export function flowStatements(t: Tables, NOW: string, own: (row: string) => string) {
   const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
-  /** An open sleep or wait keeps the instant that it was given first. */
-  const upsert = `
-      on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
-        ended_at = excluded.ended_at, undo = excluded.undo, output = excluded.output, error = excluded.error, label = excluded.label,
-        wake_at = case when excluded.kind in ('sleep', 'signal') then coalesce(s.wake_at, excluded.wake_at) else excluded.wake_at end`;
   const held = `
       held as materialized (
-        select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share
+        select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for share
       )`;
+  const among = (column: string) => `${column} = any(:ids::uuid[])`;
+  const [forget, again] = retrySteps(t.step, among);
   /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
   const strays = `
       select 'topic' as kind, topic as id, null::text as state from (
@@ -52,14 +51,14 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
           as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label)
       ),
       held as materialized (
-        select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${alive}
+        select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${own("r")}
         order by r.id for share
       )
       insert into ${t.step} as s (${columns})
       select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
         case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.given, n.output, n.error, n.label
       from n join held h on h.id = n.job and h.token = n.token
-      ${upsert}
+      ${stepUpsert}
       returning s.job, s.name, s.wake_at`,
     findSteps: `select * from ${t.step} where job = :id::uuid order by seq, name`,
     // The comparison takes the job along, as in `newestSlots`: Postgres expects few steps of one job, and fetches and sorts all of
@@ -79,7 +78,8 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, given, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
     markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
     findStep: `select * from ${t.step} where job = :id::uuid and name = :name`,
-    holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${alive} for share`,
+    machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
+    holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for update`,
     nameChild: `update ${t.step} set child = :child::uuid where job = :id::uuid and name = :name`,
     suspend: `
       with t as materialized (
@@ -94,39 +94,53 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
             where w.job = t.id and w.state = 'open' and w.topic is not null) as signalled
         from t
       ),
-      spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${alive})
+      spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${own("c")})
       update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, wish = null, waits = u.waits,
         pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
         run_at = case when u.signalled then ${NOW}
           when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then ${NOW}
           else greatest(coalesce(u.at, ${WAITING_AT}), ${NOW}) end
-      from u where r.id = any(:rows.id::uuid[]) and r.id = u.id and r.token = u.token and ${alive}
+      from u where r.id = any(:rows.id::uuid[]) and r.id = u.id and r.token = u.token and ${own("r")}
       returning r.id`,
     lockTopics: `
       select pg_advisory_xact_lock(hashtextextended(topic, 7)) from (
         select distinct topic from unnest(:topics::text[]) as topic order by 1) o`,
+    // A wait that is over is given as it is, and takes no other signal. The signal goes only with the step that has its data: a
+    // repeat may run while the first is under way, whose step it cannot see, and then writes and takes nothing.
     takeSignal: `
       with ${held},
-      got as (
-        delete from ${t.signal} g using held where g.id = (
-          select id from ${t.signal} where topic = :topic::text and expires_at > ${NOW} order by id limit 1 for update skip locked)
-        returning g.data
+      ended as materialized (
+        select w.state, w.output, w.wake_at from held h join ${t.step} w on w.job = h.id and w.name = :name::text and w.state <> 'open'
+      ),
+      got as materialized (
+        select g.id, g.data from ${t.signal} g where g.topic = :topic::text and g.expires_at > ${NOW}
+          and exists (select 1 from held) and not exists (select 1 from ended)
+        order by g.id limit 1 for update skip locked
       ),
       known as materialized (
         select coalesce(
           (select w.wake_at from ${t.step} w where w.job = :id::uuid and w.name = :name::text),
           case when :wakeIn::bigint is not null then ${NOW} + :wakeIn::bigint end) as wake_at
-      )
-      insert into ${t.step} as s (${columns})
-      select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
-        :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int, :given::int,
-        case when o.over then coalesce((select data from got), 'null') end, null,
-        case when o.over and not exists (select 1 from got) then 'timeout' end
-      from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
-      ${upsert}
-      returning s.state, s.output, s.wake_at`,
+      ),
+      taken as (
+        insert into ${t.step} as s (${columns})
+        select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
+          :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int, :given::int,
+          case when o.over then coalesce((select data from got), 'null') end, null,
+          case when o.over and not exists (select 1 from got) then 'timeout' end
+        from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
+        where not exists (select 1 from ended)
+        ${stepUpsert}
+        where s.state = 'open'
+        returning s.state, s.output, s.wake_at
+      ),
+      spent as (delete from ${t.signal} g using got, taken where g.id = got.id)
+      select state, output, wake_at from ended union all select state, output, wake_at from taken`,
+    // The id is noted with the signal, so that a repeat after a lost answer adds no second one.
     sendSignal: `
-      insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, ${NOW}, ${NOW} + :expires::bigint) returning id`,
+      with sent as (insert into ${t.used_id} (id, at) values (:id::uuid, ${NOW}) on conflict do nothing returning id)
+      insert into ${t.signal} (topic, data, sent_at, expires_at)
+      select :topic::text, :data::text, ${NOW}, ${NOW} + :expires::bigint from sent returning id`,
     waitersFor: `select job from ${t.step} where topic = :topic and state = 'open' order by started_at, job limit :limit::int`,
     wakeWaiters: `
       update ${t.ready} r set run_at = ${NOW}, waits = null
@@ -203,10 +217,10 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
       select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ${NOW}, null, null, null, null, false, 0, 2147483647, n.output, null, n.state
       from unnest(:rows.id::uuid[], :rows.state::text[], :rows.output::text[]) as n (id, state, output)
       on conflict (job, name) do nothing returning s.job as id`,
-    // What was undone is not there any more, so a job that was compensated starts from the beginning.
-    forgetFailed: `
-      delete from ${t.step} s where s.job = any(:ids::uuid[]) and (s.state = 'failed' or (s.state = 'open' and s.kind = 'step')
-        or exists (select 1 from ${t.step} u where u.job = s.job and u.name = '$undo'))`,
+    retrySteps: `
+      with forgotten as (${forget}),
+      anew as (${again})
+      update ${t.ready} r set undoing = true where r.id = any(array(${undoingAmong(t.step, among)}))`,
     saveMachine: `
       with ${held},
       moved as (update ${t.ready} r set attempt = :attempt::int, crashes = 0 from held h where r.id = h.id and :attempt::int is not null returning r.id)
@@ -216,11 +230,12 @@ export function flowStatements(t: Tables, NOW: string, alive: string) {
         :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
       on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
         started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
+        where excluded.seq >= s.seq
       returning s.job as id`,
     advance: `
       with ${held}
       update ${t.job} j set extras = :extras::text from held h where j.id = h.id and j.id = :id::uuid returning j.id`,
-    stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint`,
+    stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and r.session = :session::bigint`,
     liveFlows: `
       select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
       where r.begun and l.name = any(:names::text[]) and r.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid) and exists (select 1 from ${t.step} s where s.job = r.id)

@@ -10,13 +10,14 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 
 interface Shared {
   readonly NOW: string;
+  readonly BEFORE_ALL: string;
   readonly state: string;
   readonly live: string;
   readonly ended: string;
   readonly levels: string;
 }
 
-export function insightStatements(t: Tables, { NOW, state, live, ended, levels }: Shared) {
+export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, ended, levels }: Shared) {
   const lineAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
   const linesIn = `select l.id from ${t.line} l
           where ${lineAsked}`;
@@ -96,7 +97,7 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
   const either = `(select id, errors from ${t.ready} union all select id, errors from ${t.history})`;
   // Once for all levels: each of them asks several times.
   const now = "(select now from clock)";
-  const due = `r.run_at <= ${now}`;
+  const due = `r.run_at >= lv.from_at and r.run_at <= ${now}`;
   const later = `r.run_at > ${now} and r.run_at < ${WAITING_AT}`;
   const waits = `r.run_at >= ${WAITING_AT}`;
   // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
@@ -189,23 +190,32 @@ export function insightStatements(t: Tables, { NOW, state, live, ended, levels }
     // Every level is counted to a hundred of each state; what has more shares the budget, and is counted on from the hundredth
     // entry. A level's last entry says what there is none of. What waits until a time is among what is due later, and
     // is taken off; where there is more of it than is counted, how much is left is not known.
+    // A line is counted from its :begins on (sql/tallies.ts): a condition on the index, so that entries before it cost no look at a row.
     // Lines and levels pass through arrays, of which Postgres expects ten: of a recursion it expects a hundred times as many as
     // there are, and a server that compiles costly plans would take longer to compile this one than to run it.
     tallyLines: `
       with recursive clock (now) as materialized (select ${NOW}),
-      level_of (line, rank, last) as (
-        select s.line, e.* from unnest(array(${linesIn})) as s (line) cross join lateral (
-          select r.rank, r.run_at from ${t.ready} r where r.line = s.line order by r.rank desc, r.run_at desc limit 1) e
-        union all
-        select l.line, e.* from level_of l cross join lateral (
-          select r.rank, r.run_at from ${t.ready} r where r.line = l.line and r.rank < l.rank order by r.rank desc, r.run_at desc limit 1) e
+      line_of (line, from_at) as materialized (
+        select l.id, coalesce(b.at, ${BEFORE_ALL}) from ${t.line} l
+        left join unnest(:begins.queue::text[], :begins.name::text[], :begins.at::bigint[]) as b (queue, name, at) on b.queue = l.queue and b.name = l.name
+        where ${lineAsked}
       ),
-      busy as materialized (select r.line, count(*) as n from ${held} group by r.line),
+      level_of (line, from_at, rank, last) as (
+        select s.*, e.* from unnest(array(select line from line_of), array(select from_at from line_of)) as s (line, from_at) cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = s.line and r.run_at >= s.from_at order by r.rank desc, r.run_at desc limit 1) e
+        union all
+        select l.line, l.from_at, e.* from level_of l cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = l.line and r.rank < l.rank and r.run_at >= l.from_at order by r.rank desc, r.run_at desc limit 1) e
+      ),
+      busy as materialized (
+        select r.line, count(*) as n from ${held} join line_of s on s.line = r.line where r.run_at >= s.from_at group by r.line
+      ),
       waiters (found) as materialized (select exists (select 1 from ${t.ready} r where r.waits in ('signal', 'jobs') and r.run_at < ${WAITING_AT})),
       level as materialized (
-        select lv.line, lv.rank, lv.last, coalesce(b.n, 0) as busy,
+        select lv.*, coalesce(b.n, 0) as busy,
           case when lv.last > ${now} and (select found from waiters) then ${count(until, "100")} else 0 end as timed
-        from unnest(array(select line from level_of), array(select rank from level_of), array(select last from level_of)) as lv (line, rank, last)
+        from unnest(array(select line from level_of), array(select from_at from level_of), array(select rank from level_of), array(select last from level_of))
+          as lv (line, from_at, rank, last)
         left join busy b on b.line = lv.line
       ),
       probed as materialized (

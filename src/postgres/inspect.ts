@@ -1,10 +1,12 @@
 /** Postgres as its catalogue and statistics describe it. Reads only. Beside sqlite/inspect.ts. */
+import { idTime } from "../policy/id.ts";
 import type { Row } from "../sql/catalogue.ts";
 import type { Inspection } from "../store.ts";
 
 type Send = (text: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 const maySeeWal = "select has_function_privilege('pg_ls_waldir()', 'execute') as may";
+const NOW = "(extract(epoch from statement_timestamp()) * 1000)::bigint";
 const walBytes = "select coalesce(sum(size), 0)::bigint from pg_ls_waldir()";
 
 /** Only members of pg_monitor may look into the WAL's directory: asked once. */
@@ -48,8 +50,13 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
        (select count(*)::int from pg_stat_activity a where a.backend_type = 'client backend') as connections,
        ${seesWal ? `(${walBytes})` : "null"} as wal_bytes,
        array_to_json(array(select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
-         where n.nspname = $1 and not i.indisvalid))::text as invalid_indexes`,
-    [schema],
+         where n.nspname = $1 and not i.indisvalid))::text as invalid_indexes,
+       ${NOW} as now,
+       (select row_to_json(p)::text from (select count(*)::int as count, max(substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''(.{36})''\\)')) as until
+         from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = to_regclass($2)) p) as partitions,
+       (select count(*)::int from (select 1 from "${schema}".job_rest r
+         where r.id >= (lpad(to_hex(${NOW} / 86400000 * 86400000), 12, '0') || '70008000000000000000')::uuid limit 10001) x) as rest`,
+    [schema, `"${schema}"."job"`],
   );
   const number = (column: string): number | null => {
     const value = row[column];
@@ -60,6 +67,9 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
     return typeof value === "string" ? JSON.parse(value) : null;
   };
   const oldest = parsed("oldest") as { pid: number; application: string | null; state: string | null } | null;
+  // The default partition is one of them.
+  const { count, until } = parsed("partitions") as { count: number; until: string | null };
+  const now = number("now") ?? 0;
   const synchronousCommit = String(row["synchronous_commit"]);
   const fsync = String(row["fsync"]);
   return {
@@ -95,5 +105,10 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
     networkFileSystem: null,
     diskFreeBytes: null,
     invalidIndexes: JSON.parse(String(row["invalid_indexes"] ?? "[]")) as string[],
+    partitions: {
+      aheadMs: until === null ? 0 : idTime(until) - now,
+      count: Math.max(0, count - 1),
+      rest: number("rest") ?? 0,
+    },
   };
 }

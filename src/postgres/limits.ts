@@ -10,10 +10,13 @@
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
+import { plainUnlessNamed } from "../sql/plain-jobs.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
 export interface Pieces {
   readonly now: string;
+  /** The count of attempts of a row `r` that is claimed. */
+  readonly nextAttempt: string;
   readonly alive: string;
   /** That a queue is neither paused, cooled down nor held. */
   readonly unstopped: (queue: string) => string;
@@ -46,9 +49,15 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
+  const plain = plainUnlessNamed(t, "r", "id", ":names::text[]");
   const due = (level: string) => `
-        r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
+        r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW} and ${plain}
         order by r.run_at, r.id`;
+  /** A lane whose due jobs are all left alone by a claim without names must not keep others from it. */
+  const dueOf = (turn: string) =>
+    `select 1 from ${t.ready} r where r.lane = ${turn}.lane and r.line = ${turn}.line and r.token is null and r.run_at <= ${NOW}`;
+  const gives = (turn: string) =>
+    `(:names::text[] is not null or not exists (${dueOf(turn)}) or exists (${dueOf(turn)} and ${plain}))`;
   const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors, r.lane as lane_id, r.counted`;
   const handOver = (more = "") => `
     filed as (
@@ -71,7 +80,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id), 0)::int`;
   const take = (counted: string) => `
       update ${t.ready} r
-      set token = (select token from ticket), session = :session::bigint, attempt = r.attempt + 1, started_at = ${NOW}, counted = ${counted}`;
+      set token = (select token from ticket), session = :session::bigint, attempt = ${piece.nextAttempt}, started_at = ${NOW}, counted = ${counted}`;
 
   return {
     gates: `
@@ -190,7 +199,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
         select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
         from ${t.turn} w join ${t.lane} a on a.id = w.lane
-        where w.line = s.line and w.active order by w.vtime, w.lane limit :most::int for update of a skip locked
+        where w.line = s.line and w.active and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
       ) p`,
     takeLaned: `
       with recursive ${levels},
@@ -204,7 +213,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         union all
         select lane, line, rank, count(*)::int as n from (
           select l.lane, l.line, l.rank, l.n,
-            row_number() over (partition by l.lane, l.line order by l.rank * :direction::int, h.run_at, h.id) as place
+            row_number() over (partition by l.lane, l.line order by l.rank * :direction::bigint, h.run_at, h.id) as place
           from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
         ) placed where place <= n group by lane, line, rank
       ),
@@ -244,10 +253,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ),
       share as materialized (
         select line, rank, count(*)::int as n from (
-          select l.line, l.rank, l.n, row_number() over (partition by l.grp order by l.rank * :direction::int, h.run_at, h.id) as place
+          select l.line, l.rank, l.n, row_number() over (partition by l.grp order by l.rank * :direction::bigint, h.run_at, h.id) as place
           from level l cross join lateral (
             select r.run_at, r.id from ${t.ready} r
-            where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ${NOW} order by r.run_at, r.id limit l.n
+            where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id limit l.n
           ) h
         ) placed where place <= n group by line, rank
       ),
@@ -256,7 +265,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         where r.ctid = any(array(
           select c.tid from share s cross join lateral (
             select r.ctid as tid from ${t.ready} r
-            where r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= ${NOW} order by r.run_at, r.id
+            where r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id
             limit s.n for update skip locked
           ) c))
         returning ${columns}
@@ -423,15 +432,16 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     lockBreakers: `
       select b.*, ${NOW} as now from ${t.breaker} b where b.key = any(:keys::text[]) order by b.key for update`,
     writeBreakers: `
-      update ${t.breaker} b set failures = w.failures, opened_at = w.opened_at, open_until = w.open_until, probe_session = w.probe, error = w.error
-      from unnest(:rows.key::text[], :rows.failures::int[], :rows.openedAt::bigint[], :rows.openUntil::bigint[], :rows.probe::bigint[], :rows.error::text[])
-        as w (key, failures, opened_at, open_until, probe, error) where b.key = w.key`,
+      update ${t.breaker} b set failures = w.failures, opened_at = w.opened_at, open_until = w.open_until, probe_session = w.probe, error = w.error,
+        counted = w.counted
+      from unnest(:rows.key::text[], :rows.failures::int[], :rows.openedAt::bigint[], :rows.openUntil::bigint[], :rows.probe::bigint[], :rows.error::text[],
+        :rows.counted::text[]) as w (key, failures, opened_at, open_until, probe, error, counted) where b.key = w.key`,
     // A scalar subquery, and not \`not exists\`: that is made into a join, and is then not asked again for a row that
     // somebody else has changed while this waited for its lock. Two would win the probe.
     probeBreaker: `
       update ${t.breaker} b set probe_session = :session::bigint
       where b.key = :key and b.open_until <= ${NOW}
-        and coalesce((select s.lease_until from ${t.session} s where s.id = b.probe_session), 0) <= ${NOW}
+        and (b.probe_session = :session::bigint or coalesce((select s.lease_until from ${t.session} s where s.id = b.probe_session), 0) <= ${NOW})
       returning b.key`,
     unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session::bigint returning key`,
     resetBreaker: `delete from ${t.breaker} where key = :key returning key`,

@@ -2,8 +2,9 @@
  * Wake-ups between processes over LISTEN/NOTIFY: one connection that listens, and proves to itself that it hears.
  *
  *   connect ─▶ LISTEN ─▶ send myself a nonce ─▶ heard within 4 s: proven ─▶ again after 10 s, with a look of the worker's
- *                  ▲             │                                           (`proof`), or by itself where none comes by
- *                  └─ later ─────┴─ not heard: unproven (a pooler, a dead peer): destroy, warn once
+ *      ▲                       │                                             (`proof`), or by itself where none comes by
+ *      └─ later ── destroy ◀───┤
+ *                              └─ not heard, or the server's queue is too full to send: unproven
  *
  * Never relied on: whoever sleeps also polls, fast while `proven` is false and slowly while it is true. A notification
  * says only where to look. Sending is gathered: the first goes at once, and one statement carries all that came up in the 5 ms
@@ -22,6 +23,13 @@ const HEARD_WITHIN_MS = 4_000;
 const RODE_WITHIN_MS = HEARD_WITHIN_MS / 2;
 const RETRY_MS = 2_000;
 
+/**
+ * At a full queue a NOTIFY fails, and with it the commit that it is part of: ours, or that of a user's transaction, where no savepoint
+ * helps. So none is sent while the queue is half full (somebody listens and does not read): polling finds the work.
+ */
+export const ROOM_TO_NOTIFY = "pg_catalog.pg_notification_queue_usage() operator(pg_catalog.<) 0.5";
+export const NOTIFY_ALL = `select pg_catalog.pg_notify($1, payload) from pg_catalog.unnest($2::pg_catalog.text[]) as payload where (select ${ROOM_TO_NOTIFY})`;
+
 export interface ListenerOptions {
   readonly channel: string;
   connect(): Promise<PgClient>;
@@ -38,6 +46,11 @@ export class Listener {
   #heardAt = -Infinity;
   #timer: Timer | null = null;
   #failures = 0;
+  /** The server has taken the nonce that is awaited. */
+  #sent = false;
+  /** How often in a row a nonce was sent and not heard. */
+  #deaf = 0;
+  #full = false;
   #stopped = false;
 
   constructor(options: ListenerOptions) {
@@ -58,6 +71,7 @@ export class Listener {
       client.on("error", () => this.#lost(client));
       client.on("end", () => this.#lost(client));
       client.on("notification", (message) => this.#heard(message.payload ?? ""));
+      this.#after(HEARD_WITHIN_MS, () => this.#lost(client));
       await client.query(`listen "${this.#options.channel}"`);
       this.#prove(client);
     } catch {
@@ -76,14 +90,37 @@ export class Listener {
   #prove(client: PgClient, withinMs = HEARD_WITHIN_MS): void {
     if (this.#stopped || client !== this.#client) return;
     const nonce = this.#await(withinMs, () => this.#lost(client));
-    client.query("select pg_notify($1, $2)", [this.#options.channel, nonce]).catch(() => this.#lost(client));
+    client.query(NOTIFY_ALL, [this.#options.channel, [nonce]]).then(
+      ({ rows }) => {
+        if (client !== this.#client) return;
+        if (rows.length === 0) this.#noRoom(client);
+        else this.#sent = true;
+      },
+      () => this.#lost(client),
+    );
+  }
+
+  /** The server's queue is too full to send anything. A new LISTEN is behind nobody: this one may be what holds the queue up. */
+  #noRoom(client: PgClient): void {
+    if (!this.#full)
+      this.#options.onWarning(
+        "The server's NOTIFY queue is half full, because a session listens and does not read: jobs are found by polling. Look for an old transaction of a session that listens.",
+        { channel: this.#options.channel },
+      );
+    this.#full = true;
+    this.#lost(client);
+  }
+
+  #after(ms: number, fn: () => void): void {
+    this.#timer?.cancel();
+    this.#timer = systemClock.after(ms, fn, { unref: true });
   }
 
   #await(withinMs: number, onSilence: () => void): string {
     const nonce = `${process.pid}.${(this.#nonce += 1)}.${Math.trunc(systemClock.monotonic())}`;
     this.#awaited = nonce;
-    this.#timer?.cancel();
-    this.#timer = systemClock.after(withinMs, onSilence, { unref: true });
+    this.#sent = false;
+    this.#after(withinMs, onSilence);
     return JSON.stringify({ k: "self", n: nonce });
   }
 
@@ -95,13 +132,12 @@ export class Listener {
       this.#awaited = null;
       this.#heardAt = systemClock.monotonic();
       this.#failures = 0;
+      this.#deaf = 0;
+      this.#full = false;
       const first = !this.#proven;
       this.#proven = true;
       const client = this.#client;
-      this.#timer?.cancel();
-      this.#timer = systemClock.after(PROVE_EVERY_MS, () => client !== null && this.#prove(client), {
-        unref: true,
-      });
+      this.#after(PROVE_EVERY_MS, () => client !== null && this.#prove(client));
       // What was sent while nobody heard is gone: look at everything once.
       if (first) this.#options.onWake({ kind: "any" });
       return;
@@ -111,21 +147,20 @@ export class Listener {
 
   #lost(client: PgClient | null): void {
     if (this.#stopped || (client !== this.#client && client !== null)) return;
-    this.#timer?.cancel();
+    if (this.#awaited !== null && this.#sent) this.#deaf += 1;
     this.#client = null;
     this.#awaited = null;
     this.#proven = false;
     this.#failures += 1;
     if (client !== null) destroy(client);
-    if (this.#failures === 3) {
+    if (this.#deaf === 3) {
+      this.#deaf += 1; // told once, until something is heard
       this.#options.onWarning(
         "LISTEN does not reach this process (a pooler in transaction mode?): jobs are found by polling. Give a direct URL to have wake-ups.",
         { channel: this.#options.channel },
       );
     }
-    this.#timer = systemClock.after(RETRY_MS * Math.min(this.#failures, 8), () => void this.#start(), {
-      unref: true,
-    });
+    this.#after(RETRY_MS * Math.min(this.#failures, 8), () => void this.#start());
   }
 
   stop(): void {
@@ -150,7 +185,7 @@ type Message = Wake | { readonly kind: "self"; readonly nonce: string };
 export function encode(wake: Wake): string {
   switch (wake.kind) {
     case "work":
-      return JSON.stringify({ k: "work", q: wake.queue, p: wake.priority });
+      return JSON.stringify({ k: "work", q: wake.queue, p: wake.priority, f: wake.from });
     case "cancel":
     case "stop":
     case "quiet":
@@ -162,9 +197,9 @@ export function encode(wake: Wake): string {
 
 function decode(payload: string): Message | null {
   try {
-    const { k, q, p, s, n } = JSON.parse(payload) as Record<string, unknown>;
+    const { k, q, p, f, s, n } = JSON.parse(payload) as Record<string, unknown>;
     if (k === "work" && typeof q === "string" && typeof p === "number")
-      return { kind: "work", queue: q, priority: p };
+      return { kind: "work", queue: q, priority: p, ...(typeof f === "number" ? { from: f } : null) };
     if ((k === "cancel" || k === "stop" || k === "quiet") && typeof s === "number")
       return { kind: k, session: s };
     if (k === "settings" || k === "any" || k === "ended") return { kind: k };

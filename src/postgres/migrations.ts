@@ -10,7 +10,15 @@
  * update: in a prototype of this shape 60 lost it, and with it the saving in WAL.
  */
 import { WAITING_AT } from "../job.ts";
+import { MAX_CONTEXT_CHARS } from "../policy/job-bounds.ts";
+import { MAX_KEY_BYTES } from "../policy/name.ts";
 import type { Migration } from "../sql/migrate.ts";
+import { RAW_NUMBERS, REFUSALS } from "../sql/raw-rows.ts";
+import { retrySteps, undoingAmong } from "../sql/retry-steps.ts";
+import { ROOM_TO_NOTIFY } from "./listen.ts";
+
+/** The job that a row of the retry view names. */
+const retried = (column: string): string => `${column} = new.id`;
 
 export const migrations: readonly Migration[] = [
   {
@@ -19,8 +27,10 @@ export const migrations: readonly Migration[] = [
     sql: (t, schema) => [
       `create table ${t.meta} (key text primary key, value text not null)`,
       `insert into ${t.meta} values ('instance', gen_random_uuid()::text)`,
+      // Random ids: a sequence goes back after a failover to a replica that lagged, and another job type would get the number that
+      // processes remember for a lost one.
       `create table ${t.line} (
-        id int generated always as identity primary key,
+        id int primary key default (1 + floor(random() * 2147483646))::int,
         queue text not null, name text not null, laned bool not null default false, unique (queue, name, laned))`,
       `create table ${t.job} (
         id uuid primary key, created_at bigint not null, timeout_ms bigint, deadline_at bigint, parent_id uuid,
@@ -50,8 +60,9 @@ export const migrations: readonly Migration[] = [
       // What failures are counted by is in it; jobs that are done write no entry.
       `create index history_unhappy on ${t.history} (id) include (state, line, error_group, ended_at) where state <> 'done'`,
       `create sequence ${t.token}`,
+      // The id is made by the client, at random: a sequence goes back after a failover to a replica that lagged.
       `create table ${t.session} (
-        id bigint generated always as identity primary key, lease_until bigint not null, lease_ms bigint not null,
+        id bigint primary key, lease_until bigint not null, lease_ms bigint not null,
         beat_at bigint not null, started_at bigint not null, stop_requested_at bigint, quiet_at bigint, closed_at bigint, pid bigint not null,
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
         queues text not null, names text not null, runtime text, release text, versions text
@@ -64,6 +75,11 @@ export const migrations: readonly Migration[] = [
       `create index cancel_session on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id uuid not null, expires_at bigint, primary key (scope, key))`,
       `create index unique_key_job on ${t.unique_key} (id)`,
+      // Ids that may be sent again within the hour and must not be written again: of deleted jobs, of signals, and of the latest enqueue
+      // that rewrote a queued job (`job`; one row for each such job). Plain jobs leave none.
+      `create table ${t.used_id} (id uuid primary key, at bigint not null, job uuid)`,
+      `create index used_id_at on ${t.used_id} (at)`,
+      `create unique index used_id_job on ${t.used_id} (job) where job is not null`,
       // Flows: what a run remembers (with its job's day), signals that nobody has taken yet, and which job waits for which.
       `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
@@ -121,7 +137,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.override} (
         kind text not null, name text not null, set_at bigint not null, until_at bigint not null, back text, primary key (kind, name))`,
       `create table ${t.breaker} (
-        key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text)`,
+        key text primary key, failures int not null default 0, opened_at bigint, open_until bigint, probe_session bigint, error text, counted text)`,
       `create table ${t.duty} (name text primary key, next_at bigint not null, done_at bigint not null, by text)`,
       `create table ${t.schedule} (
         name text primary key, spec text not null, edits text, next_at bigint, waiting_at bigint, anchor_at bigint not null,
@@ -180,28 +196,29 @@ export const migrations: readonly Migration[] = [
         declare
           now_ms bigint := (extract(epoch from statement_timestamp()) * 1000)::bigint;
           new_id uuid := coalesce(new.id, (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
+          due_ms bigint := greatest(now_ms, coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)));
           line_id int;
           lane_id int;
         begin
-          if new.name is null or new.name !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' then
-            raise exception 'holdfast: name must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' using errcode = '22023';
-          end if;
-          if coalesce(new.queue, 'default') !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' then
-            raise exception 'holdfast: queue must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$' using errcode = '22023';
-          end if;
+          ${refuse("new.name is null or new.name !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'", REFUSALS.name("name"))}
+          ${refuse("new.queue !~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'", REFUSALS.name("queue"))}
+          ${RAW_NUMBERS.map((number) => refuse(`new.${number.column} not between ${number.min} and ${number.max}`, REFUSALS.number(number))).join("\n          ")}
+          ${refuse(`octet_length(new.lane) not between 1 and ${MAX_KEY_BYTES}`, REFUSALS.lane)}
+          ${refuse(`length(new.context) > ${MAX_CONTEXT_CHARS}`, REFUSALS.context)}
+          ${refuse("substr(new.id::text, 15, 1) <> '7'", REFUSALS.id)}
           insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
           select l.id into line_id from ${t.line} l
             where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
           if new.lane is not null then
             insert into ${t.lane} (queue, key, used_at) values (coalesce(new.queue, 'default'), new.lane, now_ms) on conflict do nothing;
             select l.id into lane_id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane;
-            insert into ${t.bell} (line, lanes, ats) values (line_id, array[lane_id], array[coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0))]);
+            insert into ${t.bell} (line, lanes, ats) values (line_id, array[lane_id], array[due_ms]);
           end if;
           insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
             values (new_id, line_id, now_ms, coalesce(new.input::text, 'null'), new.max_attempts, to_json(new.context)::text, new.lane);
           insert into ${t.ready} (id, line, rank, run_at, lane)
-            values (new_id, line_id, -coalesce(new.priority, 0), coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)), lane_id);
-          perform pg_notify('${schema}', json_build_object('k', 'work', 'q', coalesce(new.queue, 'default'), 'p', coalesce(new.priority, 0))::text);
+            values (new_id, line_id, -coalesce(new.priority, 0), due_ms, lane_id);
+          perform pg_notify('${schema}', json_build_object('k', 'work', 'q', coalesce(new.queue, 'default'), 'p', coalesce(new.priority, 0))::text) where ${ROOM_TO_NOTIFY};
           new.id := new_id;
           return new;
         end $$`,
@@ -214,20 +231,25 @@ export const migrations: readonly Migration[] = [
             raise exception 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry' using errcode = '22023';
           end if;
           with h as (delete from ${t.history} where id = new.id returning id, line, rank, errors)
-          insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors)
-            select id, line, rank, (extract(epoch from statement_timestamp()) * 1000)::bigint, true, true, errors from h;
+          insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, undoing)
+            select id, line, rank, (extract(epoch from statement_timestamp()) * 1000)::bigint, true, true, errors,
+              case when exists (${undoingAmong(t.step, retried)}) then true end from h;
           if not found then
             raise exception 'holdfast: no ended job has this id' using errcode = '22023';
           end if;
-          delete from ${t.step} s where s.job = new.id and (s.state = 'failed' or (s.state = 'open' and s.kind = 'step')
-            or exists (select 1 from ${t.step} u where u.job = new.id and u.name = '$undo'));
-          perform pg_notify('${schema}', '{"k":"any"}');
+          ${retrySteps(t.step, retried).join(";\n          ")};
+          perform pg_notify('${schema}', '{"k":"any"}') where ${ROOM_TO_NOTIFY};
           return new;
         end $$`,
       `create trigger retry_row instead of insert on ${part(schema, "retry")} for each row execute function ${part(schema, "retry_row")}()`,
     ],
   },
 ];
+
+/** A row of which this holds is refused; what is left out (null) is not. */
+function refuse(condition: string, says: string): string {
+  return `if ${condition} then raise exception '${says}' using errcode = '22023'; end if;`;
+}
 
 function part(schema: string, name: string): string {
   return `"${schema}"."${name}"`;

@@ -3,6 +3,7 @@
  *
  * `pg` is an optional peer: whoever runs on SQLite never installs it.
  */
+import { systemClock } from "../clock.ts";
 import { StoreError } from "../errors.ts";
 
 export interface PgQuery {
@@ -19,12 +20,20 @@ export interface PgClient {
   on(event: "error" | "end", listener: (error?: unknown) => void): unknown;
   on(event: "notification", listener: (message: { payload?: string }) => void): unknown;
   removeAllListeners(): unknown;
-  connect(): Promise<unknown>;
+  connect(done?: (error?: unknown) => void): Promise<unknown>;
   end(): Promise<void>;
   /** Since pg 8.23: I(dle), in T(ransaction), E(rror in one); null before the server has said. */
   getTransactionStatus?(): string | null;
+  /** The server's process, as it was told at the start; absent in pg's native variant. */
+  readonly processID?: number | null;
   /** pg's own, and public by long use; absent in its native variant. */
-  readonly connection?: { readonly stream?: { destroy(): void } };
+  readonly connection?: { readonly stream?: { destroy(): void; readonly destroyed?: boolean } };
+  readonly host?: string;
+  readonly port?: number;
+  readonly ssl?: unknown;
+  readonly sslNegotiation?: string;
+  /** The key that allows to cancel the statement of its process. */
+  readonly secretKey?: number | null;
 }
 export interface PgPoolClient extends PgClient {
   release(error?: Error | boolean): void;
@@ -32,15 +41,27 @@ export interface PgPoolClient extends PgClient {
 export interface PgPool {
   connect(): Promise<PgPoolClient>;
   on(event: "connect" | "remove", listener: (client: PgClient) => void): unknown;
-  on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "error", listener: (error: unknown, client?: PgClient) => void): unknown;
   end(): Promise<void>;
+  /** `end` was called. */
+  readonly ending?: boolean;
   readonly totalCount?: number;
   readonly idleCount?: number;
   readonly waitingCount?: number;
   readonly options?: Record<string, unknown>;
 }
 
-interface Pg {
+/** A connection below the client: bytes and messages. */
+interface PgConnection {
+  readonly stream: { destroy(): void };
+  connect(port: number | string, host?: string): void;
+  requestSsl(): void;
+  cancel(processID: number, secretKey: number): void;
+  on(event: "connect" | "sslconnect" | "end" | "error", listener: () => void): unknown;
+}
+
+export interface Pg {
+  readonly Connection: new (config: Record<string, unknown>) => PgConnection;
   readonly Pool: new (config: Record<string, unknown>) => PgPool;
   readonly Client: new (config: Record<string, unknown>) => PgClient;
   readonly types: { getTypeParser(oid: number, format?: string): (text: string) => unknown };
@@ -65,6 +86,36 @@ export async function loadPg(): Promise<Pg> {
  */
 export function cutOff(client: PgClient): void {
   client.connection?.stream?.destroy();
+}
+
+/**
+ * Asks the server (or the pooler) over a connection of its own to cancel what this client's statement does. Best effort: resolves
+ * when the request was taken, refused or not answered in time; never rejects. The client must stay connected meanwhile: behind a
+ * pooler its key names whatever server works for it, and after its end nobody. pg's native variant tells no key.
+ */
+export async function cancelStatement(client: PgClient, withinMs: number): Promise<void> {
+  const { processID, secretKey, host, port, ssl, sslNegotiation } = client;
+  if (typeof processID !== "number" || typeof secretKey !== "number" || port === undefined) return;
+  const { Connection } = await loadPg();
+  const connection = new Connection({ ssl, sslNegotiation });
+  const cancel = (): void => connection.cancel(processID, secretKey);
+  await new Promise<void>((resolve) => {
+    const timer = systemClock.after(withinMs, resolve);
+    const over = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    connection.on("error", over);
+    connection.on("end", over); // the server's only answer
+    connection.on("connect", () => {
+      if (!ssl) cancel();
+      else if (sslNegotiation !== "direct") connection.requestSsl();
+    });
+    connection.on("sslconnect", cancel);
+    if (host?.startsWith("/") === true) connection.connect(`${host}/.s.PGSQL.${port}`);
+    else connection.connect(port, host);
+  });
+  connection.stream.destroy();
 }
 
 const INT8 = 20;

@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Tables } from "../sql/catalogue.ts";
-import { dayName } from "./partitions.ts";
+import type { Span } from "./partitions.ts";
 import { sheaves } from "./sheaves.ts";
 
 const ALL_FOR_MS = 10_000;
@@ -16,7 +16,7 @@ const ALL_FOR_MS = 10_000;
 export class Recent {
   readonly #schema: string;
   readonly #clock: Clock;
-  #days: ReadonlySet<string> = new Set();
+  #spans: readonly Span[] = [];
   #notBefore = -Infinity;
 
   constructor(schema: string, clock: Clock) {
@@ -24,16 +24,22 @@ export class Recent {
     this.#clock = clock;
   }
 
-  /** The days for which there are tables. */
-  learn(names: readonly string[]): void {
-    this.#days = new Set(names);
+  /** The partitions that this role may read. */
+  learn(spans: readonly Span[]): void {
+    this.#spans = spans;
   }
 
   /** Today's table; null: look in all. */
   table(): string | null {
-    if (this.#days.size === 0 || this.#clock.monotonic() < this.#notBefore) return null;
-    const name = dayName("job", this.#clock.now());
-    return this.#days.has(name) ? `"${this.#schema}"."${name}"` : null;
+    if (this.#spans.length === 0 || this.#clock.monotonic() < this.#notBefore) return null;
+    const now = this.#clock.now();
+    const today = this.#spans.find(({ from, to }) => from <= now && now < to);
+    return today === undefined ? null : `"${this.#schema}"."${today.name}"`;
+  }
+
+  /** A table is not there any more, or is not ours to read: none is named until they are learned anew. */
+  lost(): void {
+    this.#spans = [];
   }
 
   /** There were jobs of other days. */
@@ -42,9 +48,16 @@ export class Recent {
   }
 }
 
-/** Jobs that are claimed under this token, wherever they are. */
+/**
+ * Jobs that are claimed under this token, wherever they are. A row of `ready` without a job can never run: it is deleted, and stands in
+ * the answer without an input.
+ */
 export function lateJobs(t: Tables): string {
   return `
-    with taken as (select * from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint)
+    with taken as (select * from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint),
+    stray as (
+      delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint
+        and not exists (select 1 from ${t.job} j where j.id = r.id offset 0)
+    )
     ${sheaves(t.job)}`;
 }

@@ -3,11 +3,8 @@ import { readRenewal, renewCall, type RenewalConnection } from "../sql/renewal.t
 import { Connections } from "./connections.ts";
 import { Compiler } from "./driver.ts";
 
-export async function openPostgresRenewal(
-  config: Record<string, unknown>,
-  schema: string,
-): Promise<RenewalConnection> {
-  const connections = await Connections.open(String(config["connectionString"]), {
+export async function openPostgresRenewal(url: string, schema: string): Promise<RenewalConnection> {
+  const connections = await Connections.open(url, {
     poolSize: 1,
     applicationName: "holdfast renewal",
     onConnectionLost: () => {},

@@ -43,7 +43,7 @@ export const sheaves = (
   ) j on j.id = c.id
   group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > ${LONG_INPUT} then c.id end`;
 
-export const BOUND: ReadonlySet<StatementName> = new Set(["claimLevel", "claim", "sweep"]);
+export const BOUND: ReadonlySet<StatementName> = new Set(["claimLevel", "claim"]);
 
 /** Jobs that a claim has taken, but whose row of `job` was not where it looked (see recent.ts). */
 export interface Late {

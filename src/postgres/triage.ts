@@ -7,9 +7,9 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 export function triageStatements(t: Tables, NOW: string) {
   return {
     putFailures: `
-      insert into ${t.failure} (error_group, at, queue, version, worker, n)
+      insert into ${t.failure} as f (error_group, at, queue, version, worker, n)
       select * from unnest(:rows.group::text[], :rows.at::bigint[], :rows.queue::text[], :rows.version::int[], :rows.worker::text[], :rows.n::int[])
-      on conflict (error_group, at, queue, version, worker) do update set n = excluded.n`,
+      on conflict (error_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n`,
     putErrorGroups: `
       insert into ${t.error_group} as g (id, name, first_at, last_at, sample, message)
       select * from unnest(:rows.group::text[], :rows.name::text[], :rows.firstAt::bigint[], :rows.lastAt::bigint[], :rows.sample::uuid[], :rows.message::text[])

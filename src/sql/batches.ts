@@ -15,7 +15,7 @@ import { HIGHEST_ID, isId } from "../policy/id.ts";
 import type { Row, Script } from "./catalogue.ts";
 import { enqueueWithAfter } from "./dependencies.ts";
 import type { Driver } from "./driver.ts";
-import type { PlacedJob } from "./enqueue.ts";
+import { eachIdOnce, type PlacedJob } from "./enqueue.ts";
 import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 /** Members that a page looks at in all, and one batch of it at least. */
@@ -35,7 +35,7 @@ export function* enqueueGroup(
   at: number,
   lock: boolean,
 ): Script<Enqueued[]> {
-  const outcomes = yield* enqueueWithAfter(placed, now, at, lock);
+  const outcomes = yield* eachIdOnce(placed, (once) => enqueueWithAfter(once, now, at, lock));
   const id = placed[0]?.job.batch?.id;
   if (id !== undefined) yield* keepBatch(id, placed, outcomes, now);
   return outcomes;

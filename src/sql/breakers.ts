@@ -5,6 +5,9 @@ import type { Row, Script } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
+/** Batches that a breaker remembers, so that none is counted twice: each has a failure at least, and after some it is open. */
+const mostBatches = 32;
+
 export class Breakers {
   readonly #driver: Driver;
 
@@ -20,8 +23,9 @@ export class Breakers {
   }
 
   /** A batch of successes on closed breakers is one read; only what changes is locked and written. */
-  count(session: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]> {
+  count(session: number, batch: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]> {
     const now = this.#driver.now();
+    const name = `${session}:${batch}`;
     const script = function* (): Script<CountedBreaker[]> {
       const keys = counts.map(({ key }) => key).sort();
       const seen = yield { name: "breakerRows", params: { now, keys } };
@@ -38,24 +42,26 @@ export class Breakers {
       const rows = new Map(
         (yield { name: "lockBreakers", params: { now, keys: locked } }).map((row) => [text(row, "key"), row]),
       );
-      const counted: { key: string; before: Circuit; after: Circuit; at: number }[] = [];
-      for (const batch of touched) {
-        const row = rows.get(batch.key);
+      const counted: { key: string; before: Circuit; after: Circuit; at: number; batches: string[] }[] = [];
+      for (const one of touched) {
+        const row = rows.get(one.key);
         if (row === undefined) continue; // reset by hand between two statements
         const at = number(row, "now");
         const before = circuit(row);
-        const after = tally(before, batch, batch.rule, session, at);
-        counted.push({ key: batch.key, before, after, at });
+        const batches = batchesOf(row);
+        const after = batches.includes(name) ? before : tally(before, one, one.rule, session, at);
+        counted.push({ key: one.key, before, after, at, batches });
       }
       const changed = counted.filter(({ before, after }) => after !== before);
       if (changed.length > 0) {
-        const written = changed.map(({ key, after }) => ({
+        const written = changed.map(({ key, after, batches }) => ({
           key,
           failures: after.failures,
           openedAt: after.openedAt,
           openUntil: after.openUntil,
           probe: after.probe,
           error: after.error,
+          counted: after === CLOSED ? null : JSON.stringify([...batches, name].slice(-mostBatches)),
         }));
         yield { name: "writeBreakers", params: { rows: written } };
       }
@@ -67,7 +73,7 @@ export class Breakers {
           changed: before.openUntil !== after.openUntil,
         }));
     };
-    return this.#driver.transaction(script, "settle");
+    return this.#driver.transaction("countBreakers", script, "settle");
   }
 
   async probe(session: number, key: string): Promise<boolean> {
@@ -93,6 +99,10 @@ function circuit(row: Row): Circuit {
     error: maybeText(row, "error"),
   };
   return read.failures === 0 && read.openUntil === null ? CLOSED : read;
+}
+
+function batchesOf(row: Row): string[] {
+  return JSON.parse(maybeText(row, "counted") ?? "[]") as string[];
 }
 
 function stateOf(key: string, circuit: Circuit, now: number, probing: boolean): BreakerState {

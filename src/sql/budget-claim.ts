@@ -144,7 +144,7 @@ class Taking {
     const { session } = this.#ask;
     const now = this.#ask.now();
     const { queues, names, direction } = scopeParams(scope);
-    const rows = yield { name: "sweep", params: { now, session, queues, names, direction } };
+    const rows = yield { name: "claim", params: { now, session, queues, names, direction, levels: [] } };
     this.#took(inClaimOrder(rows, direction));
   }
 

@@ -37,7 +37,7 @@ export class Budgets {
 
   async set(name: string, rate: BudgetRate, standard: boolean): Promise<void> {
     const now = this.#driver.now();
-    await this.#driver.transaction(function* (): Script<void> {
+    await this.#driver.transaction("setBudget", function* (): Script<void> {
       const added = {
         name: "addBudget",
         params: {
@@ -83,7 +83,7 @@ export class Budgets {
 
   take(name: string, request: BudgetRequest): Promise<BudgetTake | null> {
     const now = this.#driver.now();
-    return this.#driver.transaction(() => takeTokens(name, request, now));
+    return this.#driver.transaction("takeBudget", () => takeTokens(name, request, now));
   }
 
   #changing(
@@ -91,7 +91,7 @@ export class Budgets {
     change: (row: Row, now: number) => ReturnType<typeof saved> | null,
   ): Promise<boolean> {
     const at = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<boolean> {
+    return this.#driver.transaction("changeBudget", function* (): Script<boolean> {
       const [row] = yield { name: "lockBudget", params: { now: at, name } };
       const call = row === undefined ? null : change(row, number(row, "now"));
       if (call === null) return false;

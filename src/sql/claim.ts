@@ -1,11 +1,16 @@
 /**
  * Claiming: which levels to look at, where each claim got to, and when to look at everything again.
  *
- * A level is one (line, rank): its jobs stand in the index in the order (run_at, place). A claim that starts at the cursor
- * steps over the index entries of jobs that are gone, which Postgres cannot remove while anybody holds an old snapshot
- * (a prototype of this shape kept a fifth of its rate without the cursor, and all of it with). What a cursor could hide — an
- * insert that committed late, a level that is new, a row that a crashed claimer let go — is found by the look back:
- * once a second at the most, at once when a claim comes back empty.
+ * A level is one (line, rank): its jobs stand in the index in the order (run_at, place). A claim walks the levels of its scope in
+ * order, as many as it needs. One that starts at the cursor steps over the index entries of jobs that are gone, which Postgres
+ * cannot remove while anybody holds an old snapshot (a prototype of this shape kept a fifth of its rate without the cursor, and all
+ * of it with):
+ *
+ *   known levels, each from where the last claim got to ··· the edge, the last rank that was claimed from ──▶ all behind it
+ *
+ * What a cursor could hide (an insert that committed late, a level that is new, a row that a crashed claimer let go) is found by
+ * the look back: once a second at the most, at once when a claim comes back empty. Where looks back have become costly, most of
+ * them only go back a second in the known levels, and to all others.
  */
 import type { ClaimedJob } from "../job.ts";
 import type { ClaimCursor, ClaimLevel, ClaimScope } from "../store.ts";
@@ -15,10 +20,16 @@ import { placeIn } from "./cursor.ts";
 import { claimedJob, number } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
-/** Levels that are kept while nothing is in them. */
+/** Inserts commit so much later than they were due, at most, to be found by every look back. */
+const LATE_MS = 1_000;
+/** Levels that a look at everything leaves known. */
 const MOST_KEPT = 8;
-/** The look back may take this share of the time, at most. */
+/** Levels that are known, the latest: each costs a claim of several levels one probe. */
+const MOST_KNOWN = 32;
+/** Looks at everything may take this share of the time, at most. */
 const LOOK_BACK_SHARE = 20;
+/** Before every rank that a job can have. */
+const FIRST_RANK = -2_147_483_649;
 
 function isLimits(queues: ClaimScope["queues"]): queues is ReadonlyMap<string, number> {
   return typeof queues === "object" && "get" in queues;
@@ -45,13 +56,15 @@ export function without(scope: ClaimScope, jobs: readonly ClaimedJob[]): ClaimSc
   };
 }
 
-/** `:queues` of a scope: each with the group whose limit it shares. */
+/** `:queues` of a scope: each with the group whose limit it shares. A claim from the first rank on has no edge. */
 export function scopeRows(scope: ClaimScope): RowList {
-  if (scope.queues === "all") return [{ queue: null, group: "", limit: scope.limit }];
-  if (isList(scope.queues)) return scope.queues.map((queue) => ({ queue, group: "", limit: scope.limit }));
+  const edge = FIRST_RANK;
+  if (scope.queues === "all") return [{ queue: null, group: "", limit: scope.limit, edge }];
+  if (isList(scope.queues))
+    return scope.queues.map((queue) => ({ queue, group: "", limit: scope.limit, edge }));
   return [...scope.queues]
     .filter(([, limit]) => limit > 0)
-    .map(([queue, limit]) => ({ queue, group: queue, limit }));
+    .map(([queue, limit]) => ({ queue, group: queue, limit, edge }));
 }
 
 export function scopeParams(scope: ClaimScope): {
@@ -63,34 +76,50 @@ export function scopeParams(scope: ClaimScope): {
   return {
     queues,
     names: scope.names === "all" ? null : scope.names,
-    direction: scope.order === "highest-first" ? 1 : -1,
+    direction: directionOf(scope),
   };
 }
 
-/** The known levels that are in scope, as `:levels`; null when only a sweep will do. */
-export function cursorLevels(scope: ClaimScope, cursor: ClaimCursor, monotonicMs: number): RowList | null {
-  if (
-    cursor.levels.size === 0 ||
-    monotonicMs >= cursor.lookedBackAt + (cursor.lookBackEveryMs ?? LOOK_BACK_MS)
-  )
-    return null;
+function directionOf({ order }: ClaimScope): number {
+  return order === "highest-first" ? 1 : -1;
+}
+
+/** The known levels that are in scope. */
+export function knownLevels(scope: ClaimScope, cursor: ClaimCursor): RowList {
   const levels: Record<string, string | number>[] = [];
   for (const level of cursor.levels.values()) {
     const shared = scope.queues === "all" || (isList(scope.queues) && scope.queues.includes(level.queue));
     const limit = shared ? scope.limit : isLimits(scope.queues) ? (scope.queues.get(level.queue) ?? 0) : 0;
-    if (limit === 0) continue;
-    const group = shared ? "" : level.queue;
-    levels.push({
-      line: level.line,
-      rank: level.rank,
-      queue: level.queue,
-      group,
-      limit,
-      runAt: level.runAt,
-      place: level.place,
-    });
+    // A kind may be left out for a time: its breaker is open, or its budget is empty.
+    if (limit === 0 || (scope.names !== "all" && !scope.names.includes(level.name))) continue;
+    const { line, rank, queue, runAt, place } = level;
+    levels.push({ line, rank, queue, group: shared ? "" : queue, limit, runAt, place });
   }
-  return levels.length === 0 ? null : levels;
+  return levels;
+}
+
+/** `:queues` of a claim that goes on where the last one got to: the groups of the known levels, each from its edge. */
+export function edgeRows(scope: ClaimScope, cursor: ClaimCursor, levels: RowList): RowList {
+  const groups = new Set(levels.map(({ group }) => group));
+  return scopeRows(scope)
+    .filter(({ group }) => groups.has(group))
+    .map((row) => ({ ...row, edge: cursor.edges?.get(String(row["group"])) ?? FIRST_RANK }));
+}
+
+/** The same levels, from a moment before. */
+export function aMomentBefore(levels: RowList): RowList {
+  return levels.map((level) => ({ ...level, runAt: Number(level["runAt"]) - LATE_MS }));
+}
+
+/** True: the next claim looks at more than the cursor tells. */
+export function mustLookBack(cursor: ClaimCursor, monotonicMs: number): boolean {
+  const everyMs = Math.max(LOOK_BACK_MS, (cursor.lookBackMs ?? 0) * LOOK_BACK_SHARE);
+  return cursor.unseen === true || monotonicMs >= cursor.lookedBackAt + everyMs;
+}
+
+/** How long until a look at everything has its share of the time again, if the last one was then and took so long. */
+export function completeInMs(lookedAt: number, tookMs: number, monotonicMs: number): number {
+  return Math.max(0, lookedAt + tookMs * LOOK_BACK_SHARE - monotonicMs);
 }
 
 /** True: the latest look at everything, less than a second ago, found nothing, and no wake-up has come since. */
@@ -99,14 +128,34 @@ export function isBarren(cursor: ClaimCursor, monotonicMs: number): boolean {
 }
 
 /**
- * After a sweep: the levels that gave jobs are those that may have more. Where none did, a few are kept: the next job
- * mostly comes to one of them, and is claimed by the cheaper statement.
+ * After a look back, before its jobs are handed over: a level that gave some goes on behind them, although a claim has been further
+ * (there may be more that came late). The others begin where they did.
  */
-export function lookedBack(cursor: ClaimCursor, found: number, startedMs: number, endedMs: number): void {
-  cursor.barren = found === 0;
-  if (found > 0 || cursor.levels.size > MOST_KEPT) cursor.levels.clear();
-  cursor.lookedBackAt = endedMs;
-  cursor.lookBackEveryMs = Math.max(LOOK_BACK_MS, (endedMs - startedMs) * LOOK_BACK_SHARE);
+export function lookedBack(
+  cursor: ClaimCursor,
+  rows: readonly Row[],
+  all: { readonly startedMs: number; readonly endedMs: number } | null,
+): void {
+  cursor.barren = rows.length === 0;
+  cursor.unseen = false;
+  cursor.edges?.clear();
+  for (const { line, rank } of rows) cursor.levels.delete(levelKey(Number(line), Number(rank)));
+  if (all === null) return;
+  // A few are kept: the next job mostly comes to one of them.
+  keepLatest(cursor, MOST_KEPT);
+  cursor.lookedBackAt = all.endedMs;
+  cursor.lookBackMs = all.endedMs - all.startedMs;
+}
+
+function levelKey(line: number, rank: number): string {
+  return `${line}:${rank}`;
+}
+
+function keepLatest({ levels }: ClaimCursor, most: number): void {
+  for (const key of levels.keys()) {
+    if (levels.size <= most) return;
+    levels.delete(key);
+  }
 }
 
 /** Moves the cursor past what was claimed, and hands the jobs over in claim order (RETURNING promises none). */
@@ -117,40 +166,45 @@ export function claimedJobs(
   cursor: ClaimCursor,
   lines: Lines,
 ): ClaimedJob[] {
-  const direction = scope.order === "highest-first" ? 1 : -1;
+  const direction = directionOf(scope);
+  const grouped = isLimits(scope.queues);
+  const edges = (cursor.edges ??= new Map<string, number>());
   let last: ClaimLevel | undefined;
   const jobs = rows.map((row) => {
     const line = row["line"] as number;
+    const rank = row["rank"] as number;
     const name = lines.name(line);
     if (name === undefined) throw new TypeError(`line ${line} is not known`);
     const job = claimedJob(row, session, name);
-    last = reached(cursor, last, line, row["rank"] as number, job);
+    // Most jobs of a claim are of the level of the one before.
+    if (last === undefined || last.line !== line || last.rank !== rank) {
+      last = levelOf(cursor, line, rank, job);
+      const group = grouped ? job.queue : "";
+      edges.set(group, Math.max(edges.get(group) ?? FIRST_RANK, rank * direction));
+    }
+    if (job.runAt > last.runAt || (job.runAt === last.runAt && job.place > last.place)) {
+      last.runAt = job.runAt;
+      last.place = job.place;
+    }
     return job;
   });
+  keepLatest(cursor, MOST_KNOWN);
   return jobs.sort(
     (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.place < b.place ? -1 : 1),
   );
 }
 
-/** The job's level, moved past the job. Most jobs of a claim are of the level of the one before. */
-function reached(
+/** The job's level, which is now the latest. */
+function levelOf(
   cursor: ClaimCursor,
-  last: ClaimLevel | undefined,
   line: number,
   rank: number,
-  { queue, runAt, place }: ClaimedJob,
+  { queue, name, runAt, place }: ClaimedJob,
 ): ClaimLevel {
-  const same = last !== undefined && last.line === line && last.rank === rank;
-  const level = same ? last : cursor.levels.get(`${line}:${rank}`);
-  if (level === undefined) {
-    const first: ClaimLevel = { line, rank, queue, runAt, place };
-    cursor.levels.set(`${line}:${rank}`, first);
-    return first;
-  }
-  if (runAt > level.runAt || (runAt === level.runAt && place > level.place)) {
-    level.runAt = runAt;
-    level.place = place;
-  }
+  const key = levelKey(line, rank);
+  const level = cursor.levels.get(key) ?? { line, rank, queue, name, runAt, place };
+  cursor.levels.delete(key);
+  cursor.levels.set(key, level);
   return level;
 }
 

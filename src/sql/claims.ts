@@ -1,7 +1,7 @@
 /**
  * Claiming: jobs without limits by one statement, jobs with a lane, a limited queue or a budget by a script under locks.
  *
- *   claim ─┬─ plain: where the last claim got to (cursor) ─ nothing there ─▶ sweep: every level in scope
+ *   claim ─┬─ plain: where the last claim got to (cursor) ─ nothing there ─▶ look back: every level in scope
  *          └─ gated: one transaction (gates.ts)            by turns, so that neither keeps the other waiting
  *   claimBudgeted: one transaction that takes a budget's tokens too (budget-claim.ts)
  *   peek: when a claim would find something
@@ -17,9 +17,13 @@ import { budgetClaim } from "./budget-claim.ts";
 import type { Call, Row, RowList } from "./catalogue.ts";
 import {
   claimedJobs,
-  cursorLevels,
+  aMomentBefore,
+  completeInMs,
+  edgeRows,
   isBarren,
+  knownLevels,
   lookedBack,
+  mustLookBack,
   scopeParams,
   unknownLines,
   without,
@@ -72,8 +76,9 @@ export class Claims {
     try {
       return this.#answered(byTurns(jobs, await second(rest)), askedAt);
     } catch (error) {
-      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
+      // What the first part brought is held: it must be handed over. The caller learns that the second may have taken more.
       if (jobs.length === 0) throw error;
+      cursor.failed = error;
       return this.#answered(jobs, askedAt);
     }
   }
@@ -108,7 +113,11 @@ export class Claims {
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
     };
-    return this.#limitedJobs(await this.#driver.transaction(() => gatedClaim(ask), "claim"), session, sentAt);
+    return this.#limitedJobs(
+      await this.#driver.transaction("claimLimited", () => gatedClaim(ask), "claim"),
+      session,
+      sentAt,
+    );
   }
 
   claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
@@ -125,7 +134,7 @@ export class Claims {
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       turn: this.#budgetTurn,
     };
-    const claim = await this.#driver.transaction(() => budgetClaim(ask), "claim");
+    const claim = await this.#driver.transaction("claimBudgeted", () => budgetClaim(ask), "claim");
     const { name, tokens } = budget;
     const startBy = claim.takenAt + claim.beginsMs;
     const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
@@ -169,23 +178,22 @@ export class Claims {
   async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     const { queues, names, direction } = scopeParams(scope);
     if (queues.length === 0) return [];
-    const levels = cursorLevels(scope, cursor, this.#clock.monotonic());
     const now = this.#driver.now();
-    if (levels !== null) {
-      const [level] = levels;
-      const call: Call =
-        level !== undefined && levels.length === 1
-          ? { name: "claimLevel", params: { now, session, ...level } }
-          : { name: "claim", params: { now, session, levels, direction } };
-      const rows = await this.#driver.write(call, "claim");
+    const claim = (params: { queues: RowList; levels: RowList }): Promise<Row[]> =>
+      this.#driver.write({ name: "claim", params: { now, session, names, direction, ...params } }, "claim");
+    const levels = knownLevels(scope, cursor);
+    const [level] = levels;
+    if (level !== undefined && !mustLookBack(cursor, this.#clock.monotonic())) {
+      const rows =
+        levels.length === 1
+          ? await this.#driver.write({ name: "claimLevel", params: { now, session, ...level } }, "claim")
+          : await claim({ queues: edgeRows(scope, cursor, levels), levels });
       if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
     }
-    const started = this.#clock.monotonic();
-    const rows = await this.#driver.write(
-      { name: "sweep", params: { now, session, queues, names, direction } },
-      "claim",
-    );
-    lookedBack(cursor, rows.length, started, this.#clock.monotonic());
+    const startedMs = this.#clock.monotonic();
+    const all = completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, startedMs) === 0;
+    const rows = await claim({ queues, levels: all ? [] : aMomentBefore(levels) });
+    lookedBack(cursor, rows, all ? { startedMs, endedMs: this.#clock.monotonic() } : null);
     return this.#handOver(rows, session, scope, cursor);
   }
 
@@ -201,12 +209,19 @@ export class Claims {
     return claimedJobs(rows, session, scope, cursor, this.#lines);
   }
 
-  async peek(scope: ClaimScope): Promise<Peek> {
-    const { queues, names } = scopeParams(scope);
+  async peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek> {
+    const { queues, names, direction } = scopeParams(scope);
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
     const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
-    const call: Call = { name: "peek", params: { now: this.#driver.now(), queues, names, channel, message } };
+    const startedMs = this.#clock.monotonic();
+    const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
+    const levels = cursor === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, cursor));
+    const params = { now: this.#driver.now(), queues, names, direction, levels, channel, message };
+    const call: Call = { name: "peek", params };
     const [row] = await this.#driver.read(call, "claim");
+    const endedMs = this.#clock.monotonic();
+    if (cursor !== undefined && leftMs === 0)
+      Object.assign(cursor, { peekedAt: endedMs, peekMs: endedMs - startedMs });
     const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
     this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
     const dueAt = earliest(
@@ -217,6 +232,7 @@ export class Claims {
       now: number(row as Row, "now"),
       dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
       expiresAt: maybeNumber(row as Row, "expires_at"),
+      completeInMs: leftMs === 0 ? null : leftMs,
       draining: maybeText(row as Row, "draining") === null ? [] : queuesOf("draining"),
     };
   }

@@ -15,7 +15,7 @@ import type {
 import type { Row } from "./catalogue.ts";
 import type { Driver } from "./driver.ts";
 import { limitColumns } from "./lanes.ts";
-import { tallyLines } from "./tallies.ts";
+import { TallyCursor, tallyLines } from "./tallies.ts";
 import { NO_SETTINGS } from "../policy/no-settings.ts";
 import { flag, hold, maybeNumber, maybeText, number, queueSettings, text, worker } from "./rows.ts";
 
@@ -37,6 +37,7 @@ interface Line {
 
 export class Cluster {
   readonly #driver: Driver;
+  readonly #cursor = new TallyCursor();
 
   constructor(driver: Driver) {
     this.#driver = driver;
@@ -88,7 +89,7 @@ export class Cluster {
   }
 
   async #tallied(most: number): Promise<Line[]> {
-    const { now, lines } = await tallyLines(this.#driver, { most, budget: BUDGET });
+    const { now, lines } = await tallyLines(this.#driver, this.#cursor, { most, budget: BUDGET });
     return lines.map(({ queue, name, ready, scheduled, waiting, running, oldestAt }) => ({
       queue,
       name,
@@ -103,7 +104,7 @@ export class Cluster {
     const changed = Object.keys(settings).length > 0;
     const driver = this.#driver;
     const now = driver.now();
-    await driver.transaction(function* () {
+    await driver.transaction("setQueue", function* () {
       const [row] = changed ? yield { name: "queueRows", params: { names: [name] } } : [];
       const { cooldown, ...rest } = {
         ...(row === undefined ? NO_SETTINGS : queueSettings(row)),
@@ -127,7 +128,7 @@ export class Cluster {
 
   async endDrains(): Promise<string[]> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* () {
+    return this.#driver.transaction("endDrains", function* () {
       const ended = (yield { name: "endDrains", params: { now } }).map((row) => text(row, "name"));
       // Nobody pressed anything at this moment: the trail says what the pause came of.
       for (const target of ended) {

@@ -4,7 +4,8 @@
  * A driver runs calls of the catalogue, alone or as a script in one transaction, with a deadline on each, and turns
  * the database's errors into ours. It knows nothing of jobs.
  */
-import type { Call, Row, Script } from "./catalogue.ts";
+import type { Clock } from "../clock.ts";
+import type { Call, Row, Script, TransactionName, WriteName } from "./catalogue.ts";
 import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 
 /**
@@ -23,20 +24,24 @@ export interface Driver {
   readonly dialect: "sqlite" | "postgres";
   readonly counters: StoreCounters;
   readonly renewalTarget: RenewalTarget | null;
+  /** The clock that all clients of this database share. */
+  readonly clock: Clock;
   /** What to bind as `:now`: null lets the database take its own clock. */
   now(): number | null;
   read(call: Call, lane?: Lane): Promise<Row[]>;
   /** One call in a transaction of its own; committed durably when it resolves. */
-  write(call: Call, lane?: Lane): Promise<Row[]>;
+  write(call: Call<WriteName>, lane?: Lane): Promise<Row[]>;
   /** All that the script yields, in one transaction. The script is made anew for each try. */
-  transaction<T>(script: () => Script<T>, lane?: Lane): Promise<T>;
+  transaction<T>(name: TransactionName, script: () => Script<T>, lane?: Lane): Promise<T>;
   /** Runs a script inside the user's own transaction. At once, when `tx.sync`. */
   inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T>;
   /** Whether an insert failed because its row is already there. */
   isDuplicate(error: unknown): boolean;
+  /** Called when the database lacks a job type or a lane that a statement named; the statement wrote nothing. */
+  onStaleType: () => void;
   userTx(handle: unknown): UserTx | Promise<UserTx>;
-  /** Upkeep that is the dialect's own. */
-  tidy(): Promise<void>;
+  /** Upkeep that is the dialect's own. `keepMs`: how long ended jobs are kept at most (Infinity: for ever); null: unknown. */
+  tidy(keepMs?: number | null): Promise<void>;
   /** Of this process's pools; null: there are none. */
   readonly poolUse: PoolUse | null;
   /** The database as its own catalogue describes it. */

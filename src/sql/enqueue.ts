@@ -11,6 +11,7 @@ import { StoreError } from "../errors.ts";
 import type { Enqueued, NewJob } from "../job.ts";
 import type { Call, RowList, Script } from "./catalogue.ts";
 import type { Rider } from "./driver.ts";
+import { maybeText, text } from "./rows.ts";
 
 /** A job to insert or to rewrite, with its line. */
 export interface PlacedJob {
@@ -34,7 +35,11 @@ export function isPlain(job: NewJob): boolean {
 }
 
 /** The one statement that plain jobs with new ids need. */
-export function insertNew(placed: readonly PlacedJob[], now: number | null, rider: Rider | null): Call {
+export function insertNew(
+  placed: readonly PlacedJob[],
+  now: number | null,
+  rider: Rider | null,
+): Call<"insertNew" | "insertAlike"> {
   const [first] = placed;
   const { channel, message } = rider ?? { channel: null, message: null };
   if (first === undefined || !placed.every((item) => isLike(item, first)))
@@ -70,6 +75,17 @@ function isLike({ job, line }: PlacedJob, first: PlacedJob): boolean {
   );
 }
 
+/** An id that one batch has twice is one job, the first, as it is when it comes in two batches. */
+export function* eachIdOnce(
+  placed: readonly PlacedJob[],
+  write: (once: readonly PlacedJob[]) => Script<Enqueued[]>,
+): Script<Enqueued[]> {
+  const first = new Map<string, number>();
+  const once = placed.filter(({ job }) => !first.has(job.id) && first.set(job.id, first.size));
+  const outcomes = yield* write(once);
+  return placed.map(({ job }) => outcomes[first.get(job.id) as number] as Enqueued);
+}
+
 export function* enqueueScript(placed: readonly PlacedJob[], now: number | null): Script<Enqueued[]> {
   const outcomes: Enqueued[] = placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
   const keyed = placed.filter(({ job }) => job.unique !== null);
@@ -78,25 +94,34 @@ export function* enqueueScript(placed: readonly PlacedJob[], now: number | null)
     return outcomes;
   }
   const standing = standIns(placed, outcomes);
-  const losers = yield* takeKeys(yield* keysToTake(standing), now);
+  const keys = keysOf(standing);
+  const used = yield* findUsed(keys);
+  const losers = yield* takeKeys(
+    keys.filter(({ id }) => !used.has(id)),
+    now,
+  );
   const replaced: { place: number; holder: string; item: PlacedJob }[] = [];
   placed.forEach(({ job }, place) => {
     const item = standing.get((outcomes[place] as Enqueued).id);
-    const holder = item === undefined ? undefined : losers.get(item.job.id);
-    if (item === undefined || holder === undefined) return;
+    if (item === undefined) return;
+    const lostTo = losers.get(item.job.id);
+    const holder = lostTo ?? used.get(item.job.id) ?? null;
+    if (holder === null) return;
     const mode = job.unique?.onConflict ?? "keep";
     outcomes[place] = {
       status: mode === "replace" ? "replaced" : mode === "debounce" ? "debounced" : "duplicate",
       id: holder,
     };
-    if (mode !== "keep") replaced.push({ place, holder, item });
+    if (mode !== "keep" && lostTo !== undefined) replaced.push({ place, holder, item });
   });
   const rewritten = yield* rewrite(replaced, now);
   for (const { place, holder } of replaced) {
     // A holder that has started is past changing: the key is taken, and that is all there is to say.
     if (!rewritten.has(holder)) outcomes[place] = { status: "duplicate", id: holder };
   }
-  const rows = [...standing.values()].filter(({ job }) => !losers.has(job.id)).map(jobRow);
+  const rows = [...standing.values()]
+    .filter(({ job: { id } }) => !losers.has(id) && !used.has(id))
+    .map(jobRow);
   if (rows.length > 0) yield { name: "insertJobs", params: { now, rows } };
   return outcomes;
 }
@@ -131,16 +156,20 @@ function standIns(placed: readonly PlacedJob[], outcomes: Enqueued[]): Map<strin
   return standing;
 }
 
-/**
- * The keys that this batch must take. A job that is there already (sent again, or an id given twice) takes none: its
- * key was taken with it, and one taken now would never be freed.
- */
-function* keysToTake(standing: ReadonlyMap<string, PlacedJob>): Script<KeyRow[]> {
-  const keyed = [...standing.values()].flatMap(({ job: { id, unique } }) =>
+function keysOf(standing: ReadonlyMap<string, PlacedJob>): KeyRow[] {
+  return [...standing.values()].flatMap(({ job: { id, unique } }) =>
     unique === null ? [] : [{ scope: unique.scope, key: unique.key, id, forMs: unique.forMs }],
   );
-  const there = yield* idsOf({ name: "findJobs", params: { ids: keyed.map(({ id }) => id) } });
-  return keyed.filter(({ id }) => !there.has(id));
+}
+
+/**
+ * Those that were sent before (or an id given twice), each with the job that it rewrote then; null: it is a job of its own, or was one
+ * and is deleted. They take no key: theirs was taken with the job, and one taken now would never be freed. An enqueue that was
+ * itself overwritten is not found: its input has not run to an end, so it counts as one that comes now.
+ */
+function* findUsed(keys: readonly KeyRow[]): Script<Map<string, string | null>> {
+  const rows = yield { name: "findUsed", params: { ids: keys.map(({ id }) => id) } };
+  return new Map(rows.map((row) => [text(row, "id"), maybeText(row, "job")]));
 }
 
 type KeyRow = { scope: string; key: string; id: string; forMs: number | null };
@@ -196,7 +225,9 @@ function* rewrite(
   now: number | null,
 ): Script<Set<string>> {
   if (replaced.length === 0) return new Set();
-  const byHolder = new Map(replaced.map(({ holder, item }) => [holder, { ...jobRow(item), id: holder }]));
+  const byHolder = new Map(
+    replaced.map(({ holder, item }) => [holder, { ...jobRow(item), id: holder, sent: item.job.id }]),
+  );
   const rows = yield { name: "replaceQueued", params: { now, rows: [...byHolder.values()] } };
   const ids = rows.map((row) => String(row["id"]));
   if (replaced.some(({ item }) => item.laneId !== undefined)) yield { name: "ringJobs", params: { ids } };
@@ -210,6 +241,8 @@ function jobRow({ job, line, laneId }: PlacedJob): RowList[number] {
     rank: -job.priority || 0,
     delay: job.delayMs,
     runAt: job.runAt,
+    // An instant in the past is now; a schedule's job is due at its slot, however late that is made up for.
+    slotted: job.extras?.schedule !== undefined,
     input: job.input,
     maxAttempts: job.maxAttempts,
     timeout: job.timeoutMs,

@@ -7,6 +7,7 @@
  * Not here: who waits for which job (dependencies.ts).
  */
 import type { Clock } from "../clock.ts";
+import { isHoldfastError } from "../errors.ts";
 import type { EndState, JobExtras } from "../job.ts";
 import type {
   AdvancedRun,
@@ -56,7 +57,7 @@ export class Flows {
     steps: readonly StepWrite[],
     tx?: UserTx,
   ): Promise<Map<string, { readonly wakeAt: number | null }>> {
-    const call: Call = {
+    const call: Call<"recordSteps"> = {
       name: "recordSteps",
       params: { now: this.#driver.now(), session, rows: steps.map(stepRow) },
     };
@@ -101,10 +102,18 @@ export class Flows {
     return row === undefined ? null : stepRecord(row);
   }
 
+  async machineSteps(ids: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.#driver.read({ name: "machineSteps", params: { ids } });
+    return new Map(rows.map((row) => [text(row, "id"), text(row, "label")]));
+  }
+
   async takeSignal(session: number, wait: SignalWait): Promise<SignalTaken | null> {
     const { timeoutMs: wakeIn, ...rest } = wait;
     const params = { now: this.#driver.now(), session, ...rest, wakeIn };
-    const [row] = await this.#driver.write({ name: "takeSignal", params }, "settle");
+    const take = (): Promise<Row[]> => this.#driver.write({ name: "takeSignal", params }, "settle");
+    const [first] = await take();
+    // Nothing: the lease is lost, or this is a repeat and the step of the first was not to be seen yet. Now it is.
+    const [row] = first === undefined ? await take() : [first];
     if (row === undefined) return null;
     return {
       over: text(row, "state") === "done",
@@ -123,6 +132,10 @@ export class Flows {
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
       const held = yield { name: "holdRow", params: { now, session, id, token } };
       if (held.length === 0) return null;
+      // A repeat after a lost answer: its unique key may be free again, and must not start another job.
+      const [before] = yield { name: "findStep", params: { id, name } };
+      if (before !== undefined && number(before, "attempt") === attempt && before["child"] !== null)
+        return { child: text(before, "child"), ended: text(before, "state") !== "open" };
       const [outcome] = yield* enqueueScript([placed], now);
       const child = outcome?.id ?? call.child.id;
       if (child === id) return { child, ended: false };
@@ -155,19 +168,20 @@ export class Flows {
       yield { name: "nameChild", params: { id, name, child } };
       return { child, ended: state !== null };
     };
-    return this.#driver.transaction(script, "settle");
+    return this.#driver.transaction("startCall", script, "settle");
   }
 
   async signal(signal: {
+    readonly id: string;
     readonly topic: string;
     readonly data: string;
     readonly expiresMs: number;
   }): Promise<number> {
-    const { topic, data, expiresMs: expires } = signal;
+    const { id, topic, data, expiresMs: expires } = signal;
     const now = this.#driver.now();
-    const woken = await this.#driver.transaction(function* (): Script<Row[]> {
+    const woken = await this.#driver.transaction("signal", function* (): Script<Row[]> {
       yield { name: "lockTopics", params: { topics: [topic] } };
-      yield { name: "sendSignal", params: { now, topic, data, expires } };
+      yield { name: "sendSignal", params: { now, id, topic, data, expires } };
       return yield* wakeScript(topic, now);
     });
     if (woken.length > 0) this.#woke();
@@ -179,13 +193,17 @@ export class Flows {
     return rows.map((row) => text(row, "job"));
   }
 
-  async stillHeld(id: string, token: number): Promise<boolean> {
-    return (await this.#driver.read({ name: "stillHeld", params: { id, token } })).length > 0;
+  async stillHeld(session: number, id: string, token: number): Promise<boolean> {
+    return (await this.#driver.read({ name: "stillHeld", params: { session, id, token } })).length > 0;
   }
 
   async saveMachine(session: number, move: MachineMove): Promise<boolean> {
     const { id, token, attempt } = move;
-    const rows = move.steps.map(({ tookMs: took, ...step }) => ({ ...step, kind: "machine", took }));
+    const rows = move.steps.map(({ tookMs, ...step }) => ({
+      ...step,
+      kind: "machine",
+      took: wholeMs(tookMs),
+    }));
     const params = { now: this.#driver.now(), session, id, token, attempt, rows };
     return (await this.#driver.write({ name: "saveMachine", params }, "settle")).length > 0;
   }
@@ -193,7 +211,10 @@ export class Flows {
   async advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean> {
     const { id, token } = run;
     const extras = JSON.stringify(run.extras);
-    const call: Call = { name: "advance", params: { now: this.#driver.now(), session, id, token, extras } };
+    const call: Call<"advance"> = {
+      name: "advance",
+      params: { now: this.#driver.now(), session, id, token, extras },
+    };
     const rows =
       tx === undefined
         ? await this.#driver.write(call, "settle")
@@ -203,8 +224,19 @@ export class Flows {
     return rows.length > 0;
   }
 
-  async watch(ids: readonly string[]): Promise<void> {
-    await this.#driver.write({ name: "watch", params: { ids: [...ids].sort() } });
+  /** In a transaction, which waits for a lock for a second only. */
+  watch(ids: readonly string[]): Promise<void> {
+    const script = function* (): Script<void> {
+      yield { name: "watch", params: { ids: [...ids].sort() } };
+    };
+    return this.#driver.transaction("watch", script);
+  }
+
+  /** The same for a transaction of a user's. It may itself have locked one of them (it has replaced the job): that one is passed over. */
+  async watchBeside(ids: readonly string[]): Promise<void> {
+    await this.watch(ids).catch((error: unknown) => {
+      if (!isHoldfastError(error) || error.code !== "LOCK_TIMEOUT") throw error;
+    });
   }
 
   async dependencies(job: string): Promise<Dependency[]> {
@@ -261,7 +293,7 @@ export class Flows {
     if (ended.length === 0) return;
     const now = this.#driver.now();
     const at = this.#clock.now();
-    const freed = await this.#driver.transaction(() => resolveScript(ended, now, at));
+    const freed = await this.#driver.transaction("resolve", () => resolveScript(ended, now, at));
     if (freed > 0) this.#woke();
   }
 
@@ -284,7 +316,7 @@ export class Flows {
 
   async #wakeTopic(topic: string): Promise<void> {
     const now = this.#driver.now();
-    const woken = await this.#driver.transaction(function* (): Script<Row[]> {
+    const woken = await this.#driver.transaction("wakeTopic", function* (): Script<Row[]> {
       yield { name: "lockTopics", params: { topics: [topic] } };
       return yield* wakeScript(topic, now);
     });
@@ -358,7 +390,7 @@ function stepRow(step: StepWrite): RowList[number] {
     state,
     attempt,
     tries,
-    took: Math.max(0, Math.round(step.tookMs)),
+    took: wholeMs(step.tookMs),
     wakeIn: step.wakeInMs,
     undo,
     fails,
@@ -367,6 +399,11 @@ function stepRow(step: StepWrite): RowList[number] {
     error,
     label,
   };
+}
+
+/** Times are kept in whole milliseconds. SQLite would keep a fraction in a column of integers. */
+function wholeMs(ms: number): number {
+  return Math.max(0, Math.round(ms));
 }
 
 export function stepRecord(row: Row): StepRecord {

@@ -31,7 +31,7 @@ export class Forks {
     await this.#placing.learn(place);
     const placing = this.#placing;
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<ForkOutcome | null> {
+    return this.#driver.transaction("fork", function* (): Script<ForkOutcome | null> {
       const [row] = yield { name: "forkable", params: { id } };
       if (row === undefined) return null;
       const steps = (yield { name: "findSteps", params: { id } }).map(stepRecord);

@@ -299,7 +299,7 @@ class Claiming implements GatedClaim {
       ];
       const taken = yield {
         name: "takeLaned",
-        params: { now, session, turns: asked.map(turnRow), direction, counted, most },
+        params: { now, session, turns: asked.map(turnRow), names, direction, counted, most },
       };
       this.#takenFrom(turns, taken, number(picked[0] as Row, "now"));
     }

@@ -58,7 +58,7 @@ import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./jobs.ts";
 import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "./triage.ts";
 import { type ErrorGroupChange, triageState } from "../policy/triage.ts";
-import { cappedAt, tallyLines, tallyRunning } from "./tallies.ts";
+import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "./tallies.ts";
 import { extras, flag, maybeNumber, maybeText, number, queueSettings, text, unquoted } from "./rows.ts";
 
 /** A count goes no further than this. */
@@ -142,6 +142,7 @@ export class SqlInsight implements Insight {
   readonly #driver: Driver;
   readonly #causes: Causes;
   readonly #batches: Batches;
+  readonly #cursor = new TallyCursor();
 
   constructor(driver: Driver, causes: Causes) {
     this.#driver = driver;
@@ -514,7 +515,7 @@ export class SqlInsight implements Insight {
     const steps = new Map(
       (await this.#driver.read({ name: "runSteps", params })).map((row) => [text(row, "id"), row]),
     );
-    const now = this.#driver.now() ?? Date.now();
+    const now = this.#driver.clock.now();
     return jobs
       .map((job) => runSummary(job, steps.get(job.id)))
       .filter(
@@ -535,7 +536,7 @@ export class SqlInsight implements Insight {
   }
 
   lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }> {
-    return tallyLines(this.#driver, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
+    return tallyLines(this.#driver, this.#cursor, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
   }
 
   running(): Promise<{ now: number; lines: readonly RunningLine[] }> {
@@ -686,7 +687,7 @@ export class SqlInsight implements Insight {
 
   async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<boolean> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<boolean> {
+    return this.#driver.transaction("addAudit", function* (): Script<boolean> {
       const added = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
       yield { name: "dropAudit", params: { now } };
       return added.length > 0;

@@ -115,7 +115,7 @@ export class Jobs {
     const now = this.#driver.now();
     const at = this.#clock.now();
     return this.#driver
-      .transaction(() => cancelScript(ids, reason, now, at, undo))
+      .transaction("cancel", () => cancelScript(ids, reason, now, at, undo))
       .then(({ outcomes, asked, watched, undoing }) => {
         for (const session of asked) tell.ask(session);
         for (const id of watched) tell.ended(id);
@@ -138,12 +138,12 @@ export class Jobs {
       if (those === "stop") yield* askHolders(running, { reason: "deleted by user", pause: false }, now);
       if (those === "stop") for (const row of running) asked.add(maybeNumber(row, "session") as number);
       const held = new Set(running.map((row) => text(row, "id")));
-      const gone = yield { name: "forget", params: { ids: wanted.filter((id) => !held.has(id)) } };
+      const gone = yield { name: "forget", params: { now, ids: wanted.filter((id) => !held.has(id)) } };
       const deleted = new Set(gone.map((row) => text(row, "id")));
       const left = those === "stop" ? "cancel_requested" : "running";
       return new Map(ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? left : "not_found"]));
     };
-    return this.#driver.transaction(script).then((outcomes) => {
+    return this.#driver.transaction("delete", script).then((outcomes) => {
       for (const session of asked) ask(session);
       return outcomes;
     });
@@ -161,6 +161,12 @@ export class Jobs {
       const live = yield { name: "lockQueued", params: { ids: wanted } };
       for (const row of live) outcomes.set(text(row, "id"), "not_ended");
       const found = yield { name: "findEnded", params: { ids: wanted } }; // newest first
+      // Neither live nor ended: another caller may have retried it between the two statements.
+      const missing = wanted.filter(
+        (id) => outcomes.get(id) === "not_found" && !found.some((row) => row["id"] === id),
+      );
+      const revivedNow = missing.length === 0 ? [] : yield { name: "lockQueued", params: { ids: missing } };
+      for (const row of revivedNow) outcomes.set(text(row, "id"), "not_ended");
       const inputs = patch === null ? null : yield* patchInputs(found, patch);
       const ended = inputs === null ? found : found.filter((row) => inputs.has(text(row, "id")));
       for (const row of found) if (!ended.includes(row)) outcomes.set(text(row, "id"), "patch_failed");
@@ -197,14 +203,13 @@ export class Jobs {
         return input === undefined ? [] : [{ id, input }];
       });
       if (changed.length > 0) yield { name: "setInputs", params: { rows: changed } };
-      // A step that failed for good is tried again; what is done stays done.
-      if (revivable.length > 0) yield { name: "forgetFailed", params: { ids: revivable } };
+      if (revivable.length > 0) yield { name: "retrySteps", params: { ids: revivable } };
       // What was wished of it while it ran is over with that life of it.
       if (revivable.length > 0) yield { name: "withdraw", params: { ids: revivable, pauses: false } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
       return outcomes;
     };
-    return this.#driver.transaction(script);
+    return this.#driver.transaction("retry", script);
   }
 
   async runNow(ids: readonly string[]): Promise<Set<string>> {
@@ -214,7 +219,7 @@ export class Jobs {
       if (rows.length > 0) yield { name: "ringJobs", params: { ids: rows.map((row) => text(row, "id")) } };
       return rows;
     };
-    const rows = await this.#driver.transaction(script);
+    const rows = await this.#driver.transaction("runNow", script);
     return new Set(rows.map((row) => text(row, "id")));
   }
 }

@@ -31,6 +31,10 @@ export class LaneNumbers {
     for (const row of rows) this.#ids.set(`${text(row, "queue")}\n${text(row, "key")}`, number(row, "id"));
   }
 
+  forget(): void {
+    this.#ids.clear();
+  }
+
   /** Those that are not known, each once, as `addLanes` takes them. */
   unknown(jobs: readonly LaneOf[], monotonicMs: number): LaneRow[] {
     if (monotonicMs - this.#since > REMEMBER_MS || this.#ids.size > MOST_REMEMBERED) {
@@ -87,7 +91,7 @@ export class LaneSettings {
     const now = driver.now();
     const { paused, ...limits } = change;
     const tuned = Object.keys(limits).length > 0;
-    return driver.transaction(function* (): Script<void> {
+    return driver.transaction("setLane", function* (): Script<void> {
       const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
       const merged = { ...(row === undefined ? null : limitsOfLane(row)), ...limits } as LaneLimits;
       // What the code gave it, to go back to where no worker has told of its kind.
@@ -108,7 +112,7 @@ export class LaneSettings {
   reset(queue: string, key: string, drop: boolean): Promise<boolean> {
     const driver = this.#driver;
     const now = driver.now();
-    return driver.transaction(function* (): Script<boolean> {
+    return driver.transaction("resetLane", function* (): Script<boolean> {
       const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
       if (row === undefined) return false;
       const limits = limitColumns(flag(row, "tuned") ? yield* codeLimits(row) : limitsOfLane(row));

@@ -1,7 +1,8 @@
 /**
  * Lines: the small number that stands for a (queue, name) pair in the hot tables and their index.
  *
- * A line is never changed or removed, so a process may remember those that it knows. One that was made inside a user's
+ * A line is never changed or removed, so a process may remember those that it knows. Only a failover to a replica that lagged loses
+ * some: the insert refuses a number that the database lacks, and all are forgotten. One that was made inside a user's
  * transaction is not remembered before it is seen outside: the transaction may roll back.
  */
 import type { Call, Row, Script } from "./catalogue.ts";
@@ -37,6 +38,12 @@ export class Lines {
       queues.set(line.queue, names.set(line.name, Number(row["id"])));
       this.#names.set(Number(row["id"]), line);
     }
+  }
+
+  forget(): void {
+    this.#ids.plain.clear();
+    this.#ids.laned.clear();
+    this.#names.clear();
   }
 
   /** Those of the list that are not known yet, each once. */

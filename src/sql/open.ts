@@ -29,7 +29,7 @@ export interface StoreOptions {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly onConnectionLost?: (error: unknown) => void;
-  readonly onConnectionBack?: () => void;
+  readonly onConnectionBack?: (afterMs: number) => void;
   readonly onWarning?: (message: string, details: Record<string, unknown>) => void;
 }
 
@@ -37,6 +37,10 @@ export interface StoreOptions {
 export type StoreHandle = object;
 
 export async function openStore(target: string | StoreHandle, options: StoreOptions = {}): Promise<Store> {
+  return new SqlStore(await openDriver(target, options), options.onWarning);
+}
+
+export async function openDriver(target: string | StoreHandle, options: StoreOptions = {}): Promise<Driver> {
   const clock = options.clock ?? systemClock;
   const common = {
     schema: checkSchema(options.schema ?? DEFAULT_SCHEMA),
@@ -63,20 +67,17 @@ export async function openStore(target: string | StoreHandle, options: StoreOpti
       onConnectionBack: options.onConnectionBack ?? (() => {}),
     });
   };
-  const driver = await (typeof target === "string"
-    ? byUrl(target, sqlite, postgres)
-    : byHandle(target, sqlite, postgres));
-  return new SqlStore(driver, clock, common.onWarning);
+  return typeof target === "string" ? byUrl(target, sqlite, postgres) : byHandle(target, sqlite, postgres);
 }
 
 /** A connection of its own for the thread that renews a session. */
 export async function openRenewal(target: RenewalTarget): Promise<RenewalConnection> {
   if (target.dialect === "sqlite") {
     const { openSqliteRenewal } = await import("../sqlite/renewal.ts");
-    return openSqliteRenewal(target.path, target.schema);
+    return openSqliteRenewal(target);
   }
   const { openPostgresRenewal } = await import("../postgres/renewal.ts");
-  return openPostgresRenewal(target.config, target.schema);
+  return openPostgresRenewal(target.url, target.schema);
 }
 
 /** An operator's hands on the database of a URL. The file of a SQLite URL must exist, or is made. */
@@ -144,11 +145,14 @@ async function byHandle<T>(
 
 /**
  * A URL as it may be shown: without user, password and query. A password may hold signs that should have been escaped, and no
- * part of it may stay: on Postgres everything before the last @ goes, and all of it where only what looks like a query has one.
+ * part of it may stay: but for a file, everything before the last @ goes, and all of it where only what looks like a query has one.
  */
 export function withoutSecrets(url: string): string {
   const [head = "", ...query] = url.split("?");
-  if (!/^postgres(ql)?:/.test(url)) return head.replace(/\/\/[^@/]*@/, "//");
-  const hidden = !head.includes("@") && query.some((part) => part.includes("@"));
-  return hidden ? head.replace(/\/\/.*$/, "//…") : head.replace(/\/\/.*@/, "//");
+  if (/^(?:sqlite|file):/.test(url)) return head.replace(/\/\/[^@/]*@/, "//");
+  const slashes = head.indexOf("//");
+  const start = slashes === -1 ? head.indexOf(":") + 1 : slashes + 2;
+  if (!head.includes("@"))
+    return query.some((part) => part.includes("@")) ? `${head.slice(0, start)}…` : head;
+  return head.slice(0, start) + head.slice(head.lastIndexOf("@") + 1);
 }

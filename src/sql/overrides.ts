@@ -32,7 +32,7 @@ export class SqlOverrides {
     until: { at: number | null; delayMs: number | null },
   ): Promise<void> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<void> {
+    return this.#driver.transaction("beginOverride", function* (): Script<void> {
       const [row] = yield { name: "lockOverride", params: { ...target } };
       const merged = row === undefined ? back : merge(back, backOf(row));
       yield {
@@ -51,7 +51,7 @@ export class SqlOverrides {
   /** Takes these out of it (null: all); with `untilAt` only if nobody has changed it since. */
   forget(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<void> {
+    return this.#driver.transaction("forgetOverride", function* (): Script<void> {
       const [row] = yield { name: "lockOverride", params: { ...target } };
       if (row === undefined || (untilAt !== undefined && number(row, "until_at") !== untilAt)) return;
       const left = Object.entries(backOf(row) ?? {}).filter(

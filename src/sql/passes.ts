@@ -5,7 +5,8 @@
  *                      │                       └─ error, limit, abort ──▶ stays false
  *                      └── its process dies: the hold passes, the next one takes over and is told to recover
  *
- * The holder's name is new for each run, so one that was taken over changes nothing any more.
+ * The holder's name is new for each run, so one that was taken over changes nothing any more. It stays in the row when the run has
+ * ended, so that a begin or an end that is sent again, or comes late, finds its own run and makes no other.
  */
 import type { PassRow, PassStart } from "../store.ts";
 import type { Row, Script } from "./catalogue.ts";
@@ -25,7 +26,7 @@ export class Passes {
 
   begin(name: string, holder: string, leaseMs: number): Promise<PassStart> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<PassStart> {
+    return this.#driver.transaction("beginPass", function* (): Script<PassStart> {
       const find = { name: "lockPass", params: { now, name } } as const;
       let [row] = yield find;
       if (row === undefined) {
@@ -33,10 +34,15 @@ export class Passes {
         [row] = yield find;
       }
       const before = passRow(row as Row);
-      const mine = maybeText(row as Row, "holder") === holder; // sent again, because the answer was lost
-      if (!mine && before.heldUntil !== null && before.heldUntil > before.now)
+      // Sent again, because the answer was lost.
+      if (maybeText(row as Row, "holder") === holder) {
+        if (before.endedAt === null)
+          yield set(name, { ...columns(row as Row), heldUntil: before.now + leaseMs });
+        return { held: false, recovery: before.reason !== null || before.runs === 1, run: before.runs };
+      }
+      if (before.heldUntil !== null && before.heldUntil > before.now)
         return { held: true, heldUntil: before.heldUntil };
-      const run = mine ? before.runs : before.runs + 1;
+      const run = before.runs + 1;
       yield set(name, {
         clean: false,
         holder,
@@ -47,36 +53,34 @@ export class Passes {
         // A run that never ended leaves no reason; the next one still is a recovery, also when its begin is sent twice.
         reason: before.clean || before.runs === 0 ? null : (before.reason ?? "it did not come to its end"),
       });
-      const recovery = mine ? before.reason !== null : !before.clean;
-      return { held: false, recovery, run, before };
+      return { held: false, recovery: !before.clean || run === 1, run };
     });
   }
 
   renew(name: string, holder: string, leaseMs: number): Promise<boolean> {
-    return this.#asHolder(name, holder, (row) => ({
-      ...columns(row),
-      heldUntil: number(row, "now") + leaseMs,
-    }));
+    return this.#asHolder(name, holder, (row) =>
+      row["ended_at"] === null ? { ...columns(row), heldUntil: number(row, "now") + leaseMs } : null,
+    );
   }
 
   end(name: string, holder: string, clean: boolean, reason: string | null): Promise<boolean> {
     return this.#asHolder(name, holder, (row) => ({
       ...columns(row),
       clean,
-      holder: null,
       heldUntil: null,
-      endedAt: number(row, "now"),
+      endedAt: maybeNumber(row, "ended_at") ?? number(row, "now"),
       reason: clean ? null : (reason ?? "it did not come to its end"),
     }));
   }
 
-  #asHolder(name: string, holder: string, change: (row: Row) => Columns): Promise<boolean> {
+  #asHolder(name: string, holder: string, change: (row: Row) => Columns | null): Promise<boolean> {
     const now = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<boolean> {
+    return this.#driver.transaction("changePass", function* (): Script<boolean> {
       const [row] = yield { name: "lockPass", params: { now, name } };
       if (row === undefined || maybeText(row, "holder") !== holder) return false;
-      yield set(name, change(row));
-      return true;
+      const changed = change(row);
+      if (changed !== null) yield set(name, changed);
+      return changed !== null;
     });
   }
 }

@@ -12,18 +12,18 @@ export interface RenewalConnection {
   close(): Promise<void>;
 }
 
-export function renewCall(session: number, now: number | null): Call {
+export function renewCall(session: number, now: number | null): Call<"renew"> {
   return { name: "renew", params: { now, session } };
 }
 
 export function readRenewal(rows: readonly Row[]): Renewal {
   const [row] = rows;
-  if (row === undefined) return { alive: false, wishes: [], gone: [], stop: false, quietAt: null };
+  if (row === undefined) return { alive: false, wishes: [], claims: [], stop: false, quietAt: null };
   return {
     alive: true,
     stop: flag(row, "stop"),
     quietAt: maybeNumber(row, "quiet_at"),
     wishes: JSON.parse(text(row, "wishes")) as Renewal["wishes"],
-    gone: JSON.parse(text(row, "gone")) as Renewal["gone"],
+    claims: JSON.parse(text(row, "claims")) as Renewal["claims"],
   };
 }

@@ -5,9 +5,8 @@
  * with a turn of the event loop in between, so that neither claims nor this process wait for it.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Clock } from "../clock.ts";
 import { StoreError } from "../errors.ts";
-import { idAt } from "../policy/id.ts";
+import { HIGHEST_ID, idAt } from "../policy/id.ts";
 import type { DutyState, PruneReport, SchemaState } from "../store.ts";
 import { MOVED_AT, MOVED_TO } from "./admin.ts";
 import { placeIn } from "./cursor.ts";
@@ -27,11 +26,9 @@ interface Rule {
 
 export class Retention {
   readonly #driver: Driver;
-  readonly #clock: Clock;
 
-  constructor(driver: Driver, clock: Clock) {
+  constructor(driver: Driver) {
     this.#driver = driver;
-    this.#clock = clock;
   }
 
   async duty(name: string, everyMs: number, by: string | null): Promise<boolean> {
@@ -64,12 +61,26 @@ export class Retention {
     };
   }
 
-  async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {
+  /** How long an ended job is kept at most, whatever its queue; Infinity: for ever. */
+  async longestMs(defaults: { doneMs: number; deadMs: number }): Promise<number> {
+    const kept = [defaults, ...(await this.#ownRetentions())].flatMap(({ doneMs, deadMs }) => [
+      doneMs,
+      deadMs,
+    ]);
+    return Math.max(...kept.map((ms) => (ms === 0 ? Infinity : ms)));
+  }
+
+  /** Queues with a retention of their own. */
+  async #ownRetentions(): Promise<{ queue: string; doneMs: number; deadMs: number }[]> {
     const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
-    const own = rows.flatMap((row) => {
+    return rows.flatMap((row) => {
       const { retention } = queueSettings(row);
       return retention === null ? [] : [{ queue: text(row, "name"), ...retention }];
     });
+  }
+
+  async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {
+    const own = await this.#ownRetentions();
     const except = own.map(({ queue }) => queue);
     const partitions = await this.#driver.dropOld({ ...defaults, exceptQueues: except });
     const rules: Rule[] = [
@@ -83,7 +94,18 @@ export class Retention {
     const report = { done: 0, dead: 0, cancelled: 0, partitions };
     for (const rule of rules) await this.#apply(rule, batch, report);
     await this.#forgetBatches(rules, batch);
+    await this.#forgetUsed(batch);
     return report;
+  }
+
+  /** Ids that nobody sends again any more. */
+  async #forgetUsed(batch: number): Promise<void> {
+    for (;;) {
+      const params = { now: this.#driver.now(), limit: batch };
+      const gone = await this.#driver.write({ name: "forgetUsed", params });
+      if (gone.length < batch) return;
+      await turn();
+    }
   }
 
   /**
@@ -92,7 +114,9 @@ export class Retention {
    */
   async #forgetBatches(rules: readonly Rule[], batch: number): Promise<void> {
     const kept = rules.map(({ keepMs }) => keepMs).filter((ms) => ms > 0);
-    const before = idAt(Math.max(0, this.#clock.now() - (kept.length === 0 ? DAY_MS : Math.min(...kept))));
+    const before = idAt(
+      Math.max(0, this.#driver.clock.now() - (kept.length === 0 ? DAY_MS : Math.min(...kept))),
+    );
     for (;;) {
       const gone = await this.#driver.write({ name: "forgetBatches", params: { before, limit: batch } });
       if (gone.length < batch) return;
@@ -107,8 +131,25 @@ export class Retention {
   ): Promise<void> {
     if (rule.keepMs === 0) return;
     // A job's id is from before its end, so nothing with a younger id can have been kept long enough.
-    const before = idAt(Math.max(0, this.#clock.now() - rule.keepMs + 1));
-    let after: string | null = null;
+    const now = this.#driver.clock.now();
+    await this.#applyTo(
+      rule,
+      { after: null, before: idAt(Math.max(0, now - rule.keepMs + 1)) },
+      batch,
+      report,
+    );
+    // A client whose clock was ahead, or a hand, made ids of the future: their jobs have ended all the same.
+    if (this.#driver.dialect === "postgres")
+      await this.#applyTo(rule, { after: idAt(now + DAY_MS), before: HIGHEST_ID }, batch, report);
+  }
+
+  async #applyTo(
+    rule: Rule,
+    { after: from, before }: { after: string | null; before: string },
+    batch: number,
+    report: { done: number; dead: number; cancelled: number },
+  ): Promise<void> {
+    let after = from;
     for (;;) {
       const params = {
         now: this.#driver.now(),
@@ -125,7 +166,7 @@ export class Retention {
       if (last === undefined) return;
       const gone = await this.#driver.write({
         name: "forget",
-        params: { ids: rows.map((row) => text(row, "id")) },
+        params: { now: this.#driver.now(), ids: rows.map((row) => text(row, "id")) },
       });
       for (const row of gone) {
         const state = row["state"];

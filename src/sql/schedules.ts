@@ -12,6 +12,7 @@
  */
 import { StoreError } from "../errors.ts";
 import type { Enqueued, JobState, NewJob } from "../job.ts";
+import { passedCron } from "../policy/cron-pattern.ts";
 import { clampInstant } from "../policy/duration.ts";
 import { decodeFailures, describeFailure } from "../policy/failure.ts";
 import {
@@ -28,6 +29,7 @@ import { type KeptRun, lateMsOf, ranMsOf } from "../policy/schedule-run.ts";
 import type {
   Backfilled,
   BackfillRange,
+  DueCursor,
   DueSchedules,
   FiredSlot,
   ScheduleRow,
@@ -80,14 +82,18 @@ export class Schedules {
   /** Adds it, or gives it this code's definition; what an operator changed stays. */
   put(name: string, spec: ScheduleSpec, firstRun: "seed" | "fire"): Promise<ScheduleRow> {
     const written = JSON.stringify(spec);
-    return this.#changing(name, function* (row, now) {
+    return this.#changing(name, function* (found, now) {
+      let row = found;
       if (row === undefined) {
-        const nextAt = firstRun === "fire" ? now : timingOf(spec, now).next(now);
-        yield { name: "addSchedule", params: { now, name, spec: written, nextAt, anchorAt: now } };
-        return;
+        const first = slotToCome(spec, now, now);
+        const nextAt = firstRun === "fire" ? now : first;
+        const params = { now, name, spec: written, nextAt, anchorAt: now };
+        if ((yield { name: "addSchedule", params }).length > 0) return;
+        // Another process has just added it: these words come after.
+        [row] = (yield { name: "lockSchedule", params: { now, name } }) as [Row];
       }
-      const edits = maybeText(row, "edits");
       if (text(row, "spec") === written && row["fault"] === null) return;
+      const edits = inTheirZone(row, spec);
       const fault = faultOf(written, edits);
       if (fault === null) return yield* change(row, now, { spec: written, edits });
       // Somebody has spoilt the edits by hand: that is no reason for the code that puts to fail.
@@ -132,7 +138,7 @@ export class Schedules {
     const driver = this.#driver;
     const placing = this.#placing;
     const at = driver.now();
-    return driver.transaction(function* (): Script<Triggered | null> {
+    return driver.transaction("triggerSchedule", function* (): Script<Triggered | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
       if (row === undefined) return null;
       const now = number(row, "now");
@@ -168,16 +174,18 @@ export class Schedules {
     if ((await this.#prepared(name)) === null) return null;
     const placing = this.#placing;
     const at = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<Backfilled | null> {
+    return this.#driver.transaction("backfillSchedule", function* (): Script<Backfilled | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
       if (row === undefined) return null;
       const now = number(row, "now");
       const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
-      // What it has not come to yet is the schedule's own, unless it is paused: then nothing of it will be made.
-      const own = row["paused_at"] === null ? maybeNumber(row, "next_at") : null;
+      // What it has not come to yet, and what waits, is the schedule's own, unless it is paused: then nothing of it will be made.
+      const paused = row["paused_at"] !== null;
+      const own = paused ? null : maybeNumber(row, "next_at");
       const to = Math.min(range.to, now, own ?? now);
       const rows = yield { name: "slotsMade", params: { name, from: range.from, to } };
-      const made = new Set(rows.map((slot) => number(slot, "at")));
+      const waiting = paused ? null : maybeNumber(row, "waiting_at");
+      const made = new Set([...rows.map((slot) => number(slot, "at")), waiting]);
       const timing = timingOf(spec, number(row, "anchor_at"));
       const found = slotsWithout(timing, { ...range, to }, made);
       if (range.dryRun || found.slots.length === 0)
@@ -222,32 +230,41 @@ export class Schedules {
     return new Map(rows.map((row) => [text(row, "id"), row]));
   }
 
-  async due(): Promise<DueSchedules> {
-    const params = { now: this.#driver.now(), limit: dueAtOnce };
+  async due(after: DueCursor | null): Promise<DueSchedules> {
+    const from = after ?? { at: 0, name: "" };
+    const params = { now: this.#driver.now(), ...from, limit: dueAtOnce };
     const rows = await this.#driver.read({ name: "dueSchedules", params });
-    const due: string[] = [];
-    const blocked: { name: string; jobs: readonly string[] }[] = [];
-    let nextAt: number | null = null;
-    let now = 0;
-    let more = false;
-    for (const row of rows) {
-      now = number(row, "now");
-      const next = maybeNumber(row, "next_at");
-      const isDue = next !== null && next <= now;
-      if (isDue) due.push(text(row, "name"));
-      else if (row["waiting_at"] !== null) blocked.push({ name: text(row, "name"), jobs: idsOf(row) });
-      if (next !== null && next > now) nextAt = Math.min(nextAt ?? next, next);
-      // They come in order: behind one that is neither, nothing else is due.
-      more = rows.length === dueAtOnce && (isDue || row["waiting_at"] !== null);
-    }
-    return { now, due, blocked, nextAt, more };
+    const now = rows[0] === undefined ? 0 : number(rows[0], "now");
+    const page = rows.filter((row) => row["jobs"] === null);
+    const waiting = rows.filter((row) => row["jobs"] !== null);
+    const due = page.filter((row) => number(row, "next_at") <= now);
+    const live = await this.#live(waiting.flatMap(idsOf));
+    const free = waiting.filter((row) => !idsOf(row).some((id) => live.has(id)));
+    const last = due.at(-1);
+    const next = page[due.length];
+    return {
+      now,
+      due: [...due, ...free].map((row) => text(row, "name")),
+      awaited: [...live],
+      nextAt: next === undefined ? null : number(next, "next_at"),
+      after:
+        last !== undefined && due.length === dueAtOnce
+          ? { at: number(last, "next_at"), name: text(last, "name") }
+          : null,
+    };
+  }
+
+  /** Those of these jobs that have not ended. */
+  async #live(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const rows = await this.#driver.read({ name: "liveJobs", params: { ids } });
+    return new Set(rows.map((row) => text(row, "id")));
   }
 
   /** Does what is due for one schedule. Null: nothing, or another process is at it. */
   async fire(name: string, newId: () => string): Promise<SlotReport | null> {
     try {
-      const row = await this.#prepared(name);
-      if (row === null || (await this.#stillBlocked(row))) return null;
+      if ((await this.#prepared(name)) === null) return null;
     } catch (error) {
       // It cannot be read: the transaction below finds the same, and says so in the row.
       if (error instanceof StoreError) throw error;
@@ -255,7 +272,7 @@ export class Schedules {
     const driver = this.#driver;
     const placing = this.#placing;
     const at = driver.now();
-    return driver.transaction(function* (): Script<SlotReport | null> {
+    return driver.transaction("fireSchedule", function* (): Script<SlotReport | null> {
       const [row] = yield { name: "claimSchedule", params: { now: at, name } };
       if (row === undefined) return null;
       const now = number(row, "now");
@@ -276,14 +293,6 @@ export class Schedules {
     });
   }
 
-  /** Not due, and what its waiting slot waits for has not ended: spares a transaction, which on SQLite others wait for. */
-  async #stillBlocked(row: Row): Promise<boolean> {
-    const nextAt = maybeNumber(row, "next_at");
-    if (row["waiting_at"] === null || (nextAt !== null && nextAt <= number(row, "now"))) return false;
-    const ids = idsOf(row);
-    return ids.length > 0 && (await this.#driver.read({ name: "liveJobs", params: { ids } })).length > 0;
-  }
-
   /** The schedule's row, with the line that its jobs need made known. */
   async #prepared(name: string): Promise<Row | null> {
     const params = { now: this.#driver.now(), name };
@@ -296,7 +305,7 @@ export class Schedules {
 
   #changingKnown(name: string, body: (row: Row, now: number) => Script<void>): Promise<ScheduleRow | null> {
     const at = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<ScheduleRow | null> {
+    return this.#driver.transaction("changeSchedule", function* (): Script<ScheduleRow | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
       if (row === undefined) return null;
       yield* body(row, number(row, "now"));
@@ -306,7 +315,7 @@ export class Schedules {
 
   #changing(name: string, body: (row: Row | undefined, now: number) => Script<void>): Promise<ScheduleRow> {
     const at = this.#driver.now();
-    return this.#driver.transaction(function* (): Script<ScheduleRow> {
+    return this.#driver.transaction("putSchedule", function* (): Script<ScheduleRow> {
       const [clock] = yield { name: "now", params: { now: at } };
       const now = number(clock as Row, "now");
       const find = { name: "lockSchedule", params: { now: at, name } } as const;
@@ -334,7 +343,8 @@ function* act(
   plan: ReturnType<typeof planSlots>,
   env: Env,
 ): Script<SlotReport | null> {
-  const live = spec.overlap === "allow" ? [] : yield* liveOf(row);
+  // Also where they do not matter: they do once an operator or the code changes `overlap`.
+  const live = yield* liveOf(row);
   const waitingAt = maybeNumber(row, "waiting_at");
   const queued = waitingAt === null ? plan.fire : [waitingAt, ...plan.fire];
   const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
@@ -420,10 +430,12 @@ function* change(
 ): Script<void> {
   const spec = readSpec(to.spec, to.edits);
   const before = readable(row);
-  const afresh = to.afresh === true || before === null || !sameTiming(before, spec);
+  const retimed = before === null || !sameTiming(before, spec);
+  const afresh = to.afresh === true || retimed;
   const anchorAt = before === null || before.everyMs !== spec.everyMs ? now : number(row, "anchor_at");
   // A last run in the future (somebody's clock was wrong) is waited for.
   const from = Math.max(now, maybeNumber(row, "last_run_at") ?? 0);
+  if (retimed && to.afresh !== true) slotToCome(spec, anchorAt, now);
   const call = rewritten(row, now, to);
   const { params } = call;
   yield {
@@ -436,6 +448,26 @@ function* change(
       paused: to.paused ?? params.paused,
     },
   };
+}
+
+/**
+ * The next slot of a timing that somebody gives.
+ *
+ * @throws UsageError BAD_CRON: there is none, its years have passed
+ */
+function slotToCome(spec: ScheduleSpec, anchorAt: number, now: number): number {
+  const at = timingOf(spec, anchorAt).next(now);
+  if (at === null) throw passedCron(spec.cron);
+  return at;
+}
+
+/** An operator's edits, beside new words of the code: a pattern stays in its zone where the code has no zone any more. */
+function inTheirZone(row: Row, spec: ScheduleSpec): string | null {
+  const written = maybeText(row, "edits");
+  const before = readable(row);
+  if (written === null || before === null || spec.timezone !== null) return written;
+  const edits = JSON.parse(written) as ScheduleEdits;
+  return typeof edits.cron === "string" ? JSON.stringify({ timezone: before.timezone, ...edits }) : written;
 }
 
 /** The row with another definition, and all else as it is; a fault is gone. */

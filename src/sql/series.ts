@@ -79,7 +79,7 @@ export class Series {
 
   /** In one transaction: what is read, written and dropped is one state. Answers how many rows went into others. */
   async compact(since: number, until: number): Promise<number> {
-    return this.#driver.transaction(function* (): Script<number> {
+    return this.#driver.transaction("compactMetrics", function* (): Script<number> {
       const range = { since, until };
       const found = yield { name: "metrics", params: { ...range, queues: null, names: null } };
       const rows = found.map(metricRow);
@@ -136,7 +136,7 @@ export class Series {
   async putLogLines(rows: readonly LogLineRow[], most: number): Promise<void> {
     if (rows.length === 0) return;
     const jobs = [...new Set(rows.map(({ job }) => job))].sort();
-    await this.#driver.transaction(function* (): Script<void> {
+    await this.#driver.transaction("putLogLines", function* (): Script<void> {
       yield { name: "putLogLines", params: { rows: rows.map((row) => ({ ...row })) } };
       yield { name: "trimLogLines", params: { rows: jobs.map((job) => ({ job })), skip: most - 1 } };
     });

@@ -20,6 +20,10 @@ import { uncount } from "./gates.ts";
 import { flag, text } from "./rows.ts";
 import { type Granted, type GivenBack, grantScript } from "./wishes.ts";
 
+type SettleName = "end" | "endOrphans" | "again" | "againOrphans";
+const RESOLVE_TRIES = 5;
+const RESOLVE_AGAIN_MS = 500;
+
 export interface SettlesDeps {
   readonly driver: Driver;
   readonly clock: Clock;
@@ -114,7 +118,7 @@ export class Settles {
         const rows = yield call;
         return { rows, freed: yield* uncount(counted, endedOf(rows)) };
       };
-      const settled = await this.#driver.transaction(all, "settle");
+      const settled = await this.#driver.transaction("settle", all, "settle");
       this.#wakeFreed(settled.freed);
       rows = settled.rows;
     }
@@ -149,8 +153,10 @@ export class Settles {
       ...sorted.filter((transition) => transition.move === "again"),
       ...undone.map(onceMore),
     ].sort(byId);
+    // Before the settle: a repeat after a lost answer moves nothing any more, and could not tell whether this was done.
+    await this.#coolDown(again);
     const now = this.#driver.now();
-    const calls: Call[] = [];
+    const calls: Call<SettleName>[] = [];
     if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
       calls.push(this.#endCall(names.end, fence, ended, spent));
     }
@@ -182,14 +188,25 @@ export class Settles {
         const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
         return { rows, granted, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
       };
-      const settled = await this.#driver.transaction(all, "settle");
+      const settled = await this.#driver.transaction("settle", all, "settle");
       rows = settled.rows;
       this.#wakeFreed(settled.freed);
       await this.#tellGranted(settled.granted);
     }
     const moved = await this.#tellWatchers(ended, rows);
+    this.#wakeKept(again, moved);
     for (const id of committed) moved.add(id);
-    return this.#coolDown(again, moved);
+    return moved;
+  }
+
+  /** They stand before where claims have got to, here and in other processes. */
+  #wakeKept(again: readonly (Transition & { move: "again" })[], moved: ReadonlySet<string>): void {
+    const first = new Map<string, number>();
+    for (const { id, keeps } of again) {
+      if (keeps === undefined || !moved.has(id)) continue;
+      first.set(keeps.queue, Math.min(keeps.runAt, first.get(keeps.queue) ?? Infinity));
+    }
+    for (const [queue, from] of first) this.#wake({ kind: "work", queue, priority: 0, from });
   }
 
   /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
@@ -216,7 +233,9 @@ export class Settles {
     if (given.length === 0) return;
     const now = this.#driver.now();
     const at = this.#clock.now();
-    await this.#tellGranted(await this.#driver.transaction(() => grantScript(given, now, at), "settle"));
+    await this.#tellGranted(
+      await this.#driver.transaction("grantWishes", () => grantScript(given, now, at), "settle"),
+    );
   }
 
   async #tellGranted({ watched, woken, asked }: Granted): Promise<void> {
@@ -228,25 +247,30 @@ export class Settles {
   /** Lets go what waits for these, wherever they ended. */
   async tellEnds(ended: readonly Ended[]): Promise<void> {
     if (ended.length === 0) return;
-    try {
-      await this.#flows.resolve(ended);
-    } catch {
-      // The ends are written, and that is what the caller asked for; the sweep finds who waits for them.
-    }
+    await this.#resolve(ended, 1);
     this.#wake({ kind: "ended" });
   }
 
+  /** Never rejects: the ends are written, and that is what the caller asked for. After the last try the sweep finds who waits. */
+  async #resolve(ended: readonly Ended[], tries: number): Promise<void> {
+    try {
+      await this.#flows.resolve(ended);
+    } catch {
+      if (tries < RESOLVE_TRIES)
+        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolve(ended, tries + 1), {
+          unref: true,
+        });
+    }
+  }
+
   /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
-  async #coolDown(again: readonly Transition[], moved: Set<string>): Promise<Set<string>> {
-    const throttled = again
-      .filter((transition) => transition.move === "again" && transition.throttled && moved.has(transition.id))
-      .map(({ id }) => id);
+  async #coolDown(again: readonly (Transition & { move: "again" })[]): Promise<void> {
+    const throttled = again.filter((transition) => transition.throttled).map(({ id }) => id);
     if (throttled.length > 0)
       await this.#driver.write(
         { name: "coolDown", params: { now: this.#driver.now(), ids: throttled } },
         "settle",
       );
-    return moved;
   }
 
   #endCall(
@@ -254,7 +278,7 @@ export class Settles {
     fence: Params,
     ended: readonly (Transition & { move: "end" })[],
     spent: readonly number[],
-  ): Call {
+  ): Call<"end" | "endOrphans"> {
     const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
     const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
     const now = this.#driver.now();
@@ -266,7 +290,7 @@ export class Settles {
 function doneCall(
   ended: readonly (Transition & { move: "end" })[],
   params: Params,
-): { call: Call; endedOf: (rows: readonly Row[]) => Set<string> } {
+): { call: Call<"done" | "doneAlike">; endedOf: (rows: readonly Row[]) => Set<string> } {
   const token = ended[0]?.token ?? null;
   if (!ended.every((transition) => transition.token === token && transition.output === null)) {
     const rows = ended.map(({ place, token, output }) => ({ place, token, output }));
@@ -371,6 +395,7 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     id,
     token,
     delay: Math.round(delayMs),
+    keeps: transition.keeps !== undefined,
     errors,
     errorGroup: transition.errorGroup ?? null,
     attempt,

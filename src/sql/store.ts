@@ -6,9 +6,9 @@
  * cluster.ts, retention in retention.ts.
  * No rule of a job's life is here or in SQL: `transition.ts` decides, these statements apply.
  */
-import { systemClock, type Clock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../job.ts";
-import { isId } from "../policy/id.ts";
+import { isId, newSessionId } from "../policy/id.ts";
 import type {
   EditOutcome,
   JobChange,
@@ -22,13 +22,13 @@ import type {
   UserTx,
   Wake,
 } from "../store.ts";
-import type { Row, Script } from "./catalogue.ts";
+import type { Call, Row, Script } from "./catalogue.ts";
 import { Budgets } from "./budgets.ts";
 import { Breakers } from "./breakers.ts";
 import { Claims } from "./claims.ts";
 import { Cluster } from "./cluster.ts";
 import type { Driver, Rider } from "./driver.ts";
-import { enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
+import { eachIdOnce, enqueueScript, insertNew, isPlain, type PlacedJob } from "./enqueue.ts";
 import { Gates } from "./gates.ts";
 import { enqueueGroup } from "./batches.ts";
 import type { Ended } from "./dependencies.ts";
@@ -84,14 +84,19 @@ export class SqlStore implements Store {
   readonly #settles: Settles;
   readonly insight: SqlInsight;
 
-  constructor(driver: Driver, clock: Clock = systemClock, warn: StoreEvents["onWarning"] = () => {}) {
+  constructor(driver: Driver, warn: StoreEvents["onWarning"] = () => {}) {
+    const { clock } = driver;
     this.dialect = driver.dialect;
     this.#driver = driver;
+    driver.onStaleType = () => {
+      this.#lines.forget();
+      this.#laneNumbers.forget();
+    };
     this.#clock = clock;
     this.#jobs = new Jobs(driver, clock);
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
     this.#cluster = new Cluster(driver);
-    this.#retention = new Retention(driver, clock);
+    this.#retention = new Retention(driver);
     const placing: Placing = {
       known: (of) =>
         this.#lines.id(of) !== undefined &&
@@ -118,6 +123,10 @@ export class SqlStore implements Store {
     this.insight = new SqlInsight(driver, this.#causes);
   }
 
+  get clock(): Clock {
+    return this.#clock;
+  }
+
   get counters(): StoreCounters {
     return this.#driver.counters;
   }
@@ -128,22 +137,27 @@ export class SqlStore implements Store {
 
   // Enqueue
 
-  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void): Promise<Enqueued[]> {
+  enqueue(
+    jobs: readonly NewJob[],
+    tx?: UserTx,
+    onTold?: () => void,
+    resent: boolean = false,
+  ): Promise<Enqueued[]> {
     if (tx !== undefined) return this.#enqueueInTx(jobs, tx);
     const unknown = this.#lines.unknown(jobs);
     if (unknown.length > 0)
-      return this.#learnLines(unknown).then(() => this.enqueue(jobs, undefined, onTold));
+      return this.#learnLines(unknown).then(() => this.enqueue(jobs, undefined, onTold, resent));
     const now = this.#driver.now();
     if (!jobs.every(isPlain)) return this.#enqueueRest(jobs, now);
     const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
-    return this.#enqueueNew(placed, now, onTold);
+    return resent ? this.#enqueueAgain(placed, now) : this.#enqueueNew(placed, now, onTold);
   }
 
   async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
     await this.#learnLanes(jobs);
     const placed = jobs.map((job) => this.#placed(job, this.#lines, this.#laneNumbers));
     const at = this.#clock.now();
-    return this.#driver.transaction(() => enqueueGroup(placed, now, at, true));
+    return this.#driver.transaction("enqueue", () => enqueueGroup(placed, now, at, true));
   }
 
   #placed(job: NewJob, lines: Lines, lanes: LaneNumbers): PlacedJob {
@@ -159,7 +173,7 @@ export class SqlStore implements Store {
     const rows = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
     if (rows.length === 0) return;
     const now = this.#driver.now();
-    this.#laneNumbers.learn(await this.#driver.transaction(() => resolveLanes(rows, now)));
+    this.#laneNumbers.learn(await this.#driver.transaction("addLanes", () => resolveLanes(rows, now)));
   }
 
   /** For a job that no definition comes with: its lane begins with the limits of whoever serves the kind. */
@@ -184,10 +198,15 @@ export class SqlStore implements Store {
       await this.#driver.write(insertNew(placed, now, rider));
     } catch (error) {
       if (!this.#driver.isDuplicate(error)) throw error;
-      return this.#driver.transaction(() => enqueueScript(placed, now));
+      return this.#enqueueAgain(placed, now);
     }
     if (rider !== null) onTold?.();
     return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
+  }
+
+  /** Some may be there, and some may have been there, have run and be gone (`keep: false`). */
+  #enqueueAgain(placed: readonly PlacedJob[], now: number | null): Promise<Enqueued[]> {
+    return this.#driver.transaction("enqueue", () => eachIdOnce(placed, (once) => enqueueScript(once, now)));
   }
 
   /** The wake-up of a job that comes alone and is due. */
@@ -207,14 +226,53 @@ export class SqlStore implements Store {
    * kind until it ends. On SQLite they are made in it, because no other connection can write while it is open.
    */
   #enqueueInTx(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
-    const lines = this.#lines;
-    const missing = tx.sync ? [] : lines.unknown(jobs);
-    if (missing.length > 0) return this.#learnLines(missing).then(() => this.#enqueueInTx(jobs, tx));
-    if (!tx.sync && this.#laneNumbers.unknown(jobs, this.#clock.monotonic()).length > 0)
-      return this.#learnLanes(jobs).then(() => this.#enqueueInTx(jobs, tx));
+    if (!tx.sync && this.#isNew(jobs)) return this.#learnBeside(jobs, tx).then(() => this.#follow(jobs, tx));
+    return this.#follow(jobs, tx);
+  }
+
+  #isNew(jobs: readonly NewJob[]): boolean {
+    return (
+      this.#lines.unknown(jobs).length > 0 ||
+      this.#laneNumbers.unknown(jobs, this.#clock.monotonic()).length > 0
+    );
+  }
+
+  /**
+   * Makes the lines and lanes that nobody has. A raw insert makes its own in the user's transaction: to make those here, too,
+   * would be to wait for the end of that transaction.
+   */
+  async #learnBeside(jobs: readonly NewJob[], tx: UserTx): Promise<void> {
+    const lines = this.#lines.unknown(jobs);
+    if (lines.length > 0) {
+      const held = new Lines();
+      held.learn(await this.#onlyIn(tx, { name: "findLines", params: { rows: lineRows(lines) } }));
+      const free = held.unknown(lines);
+      if (free.length > 0) await this.#learnLines(free);
+    }
+    const lanes = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
+    if (lanes.length > 0) {
+      const held = new LaneNumbers();
+      const params = { now: this.#driver.now(), rows: lanes };
+      held.learn(await this.#onlyIn(tx, { name: "findLanes", params }));
+      const isFree = ({ queue, lane }: NewJob): boolean =>
+        lane !== null && held.id(queue, lane) === undefined;
+      await this.#learnLanes(jobs.filter(isFree));
+    }
+  }
+
+  /** What a transaction sees and nobody else does. */
+  async #onlyIn(tx: UserTx, call: Call): Promise<Row[]> {
+    const ours = new Set((await this.#driver.read(call)).map((row) => number(row, "id")));
+    const theirs = await this.#driver.inUserTx(tx, function* (): Script<Row[]> {
+      return yield call;
+    });
+    return theirs.filter((row) => !ours.has(number(row, "id")));
+  }
+
+  #follow(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
     const upstream = tx.sync ? [] : jobs.flatMap((job) => job.after?.ids ?? []);
-    // Marked on a connection of our own, for the same reason; what ends before the commit is found by the sweep.
-    if (upstream.length > 0) return this.#flows.watch(upstream).then(() => this.#writeInTx(jobs, tx));
+    // Marked on a connection of our own, for the same reason; what ends before the commit, or unmarked, is found by the sweep.
+    if (upstream.length > 0) return this.#flows.watchBeside(upstream).then(() => this.#writeInTx(jobs, tx));
     return this.#writeInTx(jobs, tx);
   }
 
@@ -259,7 +317,7 @@ export class SqlStore implements Store {
   claim: Store["claim"] = (session, scope, cursor) => this.#claims.claim(session, scope, cursor);
   claimBudgeted: Store["claimBudgeted"] = (session, scope, budget) =>
     this.#claims.claimBudgeted(session, scope, budget);
-  peek: Store["peek"] = (scope) => this.#claims.peek(scope);
+  peek: Store["peek"] = (scope, cursor) => this.#claims.peek(scope, cursor);
 
   // Sessions
 
@@ -281,8 +339,10 @@ export class SqlStore implements Store {
       versions: info.versions === undefined ? null : JSON.stringify(info.versions),
       quietAt: info.quietAt ?? null,
     };
-    const [row] = await this.#driver.write({ name: "openSession", params }, "settle");
-    return number(row as Row, "id");
+    // A repeat after a lost answer makes another session. The first one holds nothing and expires.
+    const id = newSessionId();
+    await this.#driver.write({ name: "openSession", params: { ...params, id } }, "settle");
+    return id;
   }
 
   async renew(session: number): Promise<Renewal> {
@@ -308,6 +368,13 @@ export class SqlStore implements Store {
     const rows = await this.#driver.read({ name: "heldJobs", params: { ids: wanted.filter(isId) } });
     return rows.map((row) =>
       claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
+    );
+  }
+
+  async heldUnder(session: number, tokens: readonly number[]): Promise<ClaimedJob[]> {
+    const rows = await this.#driver.read({ name: "heldUnder", params: { session, tokens } }, "settle");
+    return rows.map((row) =>
+      claimedJob(row, session, { queue: text(row, "queue"), name: text(row, "name") }),
     );
   }
 
@@ -358,13 +425,15 @@ export class SqlStore implements Store {
   };
   async pause(wanted: readonly string[], reason: string): Promise<Map<string, PauseOutcome>> {
     const now = this.#driver.now();
-    const { outcomes, asked } = await this.#driver.transaction(() => pauseScript(wanted, reason, now));
+    const { outcomes, asked } = await this.#driver.transaction("pause", () =>
+      pauseScript(wanted, reason, now),
+    );
     for (const session of asked) this.wake({ kind: "cancel", session });
     return outcomes;
   }
   resume: Store["resume"] = (wanted) => {
     const now = this.#driver.now();
-    return this.#driver.transaction(() => resumeScript(wanted, now));
+    return this.#driver.transaction("resume", () => resumeScript(wanted, now));
   };
   delete: Store["delete"] = (wanted, running = "stop") =>
     this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
@@ -382,7 +451,7 @@ export class SqlStore implements Store {
         limits.set(place.name, (await this.#cluster.kinds()).get(place.name)?.lanes ?? null);
       }
     }
-    return this.#driver.transaction(() => editScript(wanted, change, limits, now));
+    return this.#driver.transaction("edit", () => editScript(wanted, change, limits, now));
   }
   async judgeEdits(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
     const script = judgeScript(wanted, change, this.#driver.now());
@@ -400,6 +469,7 @@ export class SqlStore implements Store {
   openSteps: Store["openSteps"] = (job) => this.#flows.openSteps(job);
   countSteps: Store["countSteps"] = (job) => this.#flows.countSteps(job);
   step: Store["step"] = (job, name) => this.#flows.step(job, name);
+  machineSteps: Store["machineSteps"] = (ids) => this.#flows.machineSteps(ids);
   takeSignal: Store["takeSignal"] = (session, wait) => this.#flows.takeSignal(session, wait);
   startCall: Store["startCall"] = async (session, call) => {
     if (this.#lines.id(call.child) === undefined) await this.#learnLines([call.child]);
@@ -409,7 +479,7 @@ export class SqlStore implements Store {
   signal: Store["signal"] = (signal) => this.#flows.signal(signal);
   commit: Store["commit"] = (tx, session, transition) => this.#settles.commit(tx, session, transition);
   waitersFor: Store["waitersFor"] = (topic, limit) => this.#flows.waitersFor(topic, limit);
-  stillHeld: Store["stillHeld"] = (id, token) => this.#flows.stillHeld(id, token);
+  stillHeld: Store["stillHeld"] = (session, id, token) => this.#flows.stillHeld(session, id, token);
   saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
   undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
   advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
@@ -463,7 +533,8 @@ export class SqlStore implements Store {
     return row === undefined ? null : placeOf(row);
   };
   breakers: Store["breakers"] = (keys) => this.#breakers.list(keys);
-  countBreakers: Store["countBreakers"] = (session, counts) => this.#breakers.count(session, counts);
+  countBreakers: Store["countBreakers"] = (session, batch, counts) =>
+    this.#breakers.count(session, batch, counts);
   probeBreaker: Store["probeBreaker"] = (session, key) => this.#breakers.probe(session, key);
   unprobeBreaker: Store["unprobeBreaker"] = (session, key) => this.#breakers.unprobe(session, key);
   resetBreaker: Store["resetBreaker"] = (key) =>
@@ -513,7 +584,7 @@ export class SqlStore implements Store {
   backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
     this.#schedules.backfill(name, range, newId);
   scheduleRuns: Store["scheduleRuns"] = (name, limit) => this.#schedules.runs(name, limit);
-  dueSchedules: Store["dueSchedules"] = () => this.#schedules.due();
+  dueSchedules: Store["dueSchedules"] = (after = null) => this.#schedules.due(after);
   fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
   setBudget: Store["setBudget"] = (name, rate, standard) =>
@@ -569,8 +640,8 @@ export class SqlStore implements Store {
   schemaState: Store["schemaState"] = () => this.#retention.schemaState();
   prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
 
-  async tidy(): Promise<void> {
-    await this.#driver.tidy();
+  async tidy(retention?: { doneMs: number; deadMs: number }): Promise<void> {
+    await this.#driver.tidy(retention === undefined ? null : await this.#retention.longestMs(retention));
     // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
     // backup), this files it again, and the job is found like any other orphan.
     await this.#driver.write({ name: "refile", params: {} });

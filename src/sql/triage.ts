@@ -60,7 +60,7 @@ export class Causes {
     const rowsInOrder = [...rows].sort(
       (a, b) => compare(a.group, b.group) || a.at - b.at || compare(a.queue, b.queue),
     );
-    await this.#driver.transaction(function* (): Script<void> {
+    await this.#driver.transaction("putFailures", function* (): Script<void> {
       yield { name: "putErrorGroups", params: { rows: groupsInOrder.map((row) => ({ ...row })) } };
       yield { name: "putFailures", params: { rows: rowsInOrder.map((row) => ({ ...row })) } };
     });
@@ -160,7 +160,7 @@ export class Causes {
   async set(group: string, name: string | null, change: ErrorGroupChange): Promise<void> {
     const driver = this.#driver;
     const now = driver.now();
-    await driver.transaction(function* (): Script<void> {
+    await driver.transaction("setErrorGroup", function* (): Script<void> {
       const decision = change.decision ?? null;
       let fromCount: number | null = null;
       if (decision?.state === "ignored" && decision.untilCount !== null) {
@@ -193,7 +193,7 @@ export class Causes {
 
   /** An hour that is over becomes one row for each cause, queue and version. Nobody writes to it any more. */
   async compact(since: number, until: number): Promise<number> {
-    return this.#driver.transaction(function* (): Script<number> {
+    return this.#driver.transaction("compactFailures", function* (): Script<number> {
       const range = { since, until };
       const rows = yield { name: "failuresOf", params: range };
       const sums = new Map<string, RowList[number]>();

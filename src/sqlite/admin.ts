@@ -118,10 +118,19 @@ class SqliteAdmin implements Admin {
       after === null || key === "" ? "" : ` where (${key}) > (${after.map(() => "?").join(", ")})`;
     const order = key === "" ? "" : ` order by ${key} limit ${limit}`;
     const more = this.#outward(table.name);
-    return this.#all(
-      `select *${more} from ${this.#quoted(table.name)}${where}${order}`,
-      after ?? [],
-    ) as PlainRow[];
+    const rows = this.#all(`select *${more} from ${this.#quoted(table.name)}${where}${order}`, after ?? []);
+    const whole = this.#integerColumns(table.name);
+    for (const row of rows)
+      for (const column of whole) if (typeof row[column] === "number") row[column] = Math.round(row[column]);
+    return rows as PlainRow[];
+  }
+
+  /** SQLite keeps a fraction in a column of integers, which Postgres refuses: a fraction leaves this file rounded. */
+  #integerColumns(table: string): string[] {
+    const columns = this.#all(
+      `select name from pragma_table_info('${this.schema}_${table}') where upper(type) = 'INTEGER' and pk = 0`,
+    );
+    return columns.map((column) => String(column["name"]));
   }
 
   async write(
@@ -138,7 +147,7 @@ class SqliteAdmin implements Admin {
 
   async bells(): Promise<Bell[]> {
     return this.#all(
-      `select line, lane, at, back from ${this.#quoted(BELLS)} order by line, lane`,
+      `select line, lane, cast(round(at) as integer) as at, back from ${this.#quoted(BELLS)} order by line, lane`,
     ) as unknown as Bell[];
   }
 

@@ -19,21 +19,38 @@ import {
   type Script,
   type Statements,
   type Tables,
+  type TransactionName,
+  type WriteName,
 } from "../sql/catalogue.ts";
+import { duration } from "../policy/amounts.ts";
 import { count, newCounters, runSync, type Driver } from "../sql/driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../sql/migrate.ts";
 import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
 import { Changes, watchWal } from "./changes.ts";
 import { BUSY_DEADLINE_MS, checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isBusy, isDuplicate, toStoreError } from "./errors.ts";
-import { databasePath, FileWatch, prepareFile } from "./file.ts";
-import { type Handle, inTransaction, isForeign, isHandle, openLike, SqliteSession } from "./handle.ts";
+import { moveRows } from "./clock-step.ts";
+import { FileClock } from "./file-clock.ts";
+import { databasePath, FileWatch, openedFiles, prepareFile } from "./file.ts";
+import {
+  fileOf,
+  type Handle,
+  inTransaction,
+  isForeign,
+  isHandle,
+  openLike,
+  rollBack,
+  SqliteSession,
+} from "./handle.ts";
 import { inspect } from "./inspect.ts";
 import { migrations } from "./migrations.ts";
 import { statements } from "./statements.ts";
 
-/** How often the file is compared with the one that was opened. */
+/** How often reads compare the file with the one that was opened. Commits always do. */
 const FILE_CHECK_EVERY_MS = 1_000;
+
+/** Writes of new jobs alone, in which no lease is judged. */
+const PLAIN: ReadonlySet<string> = new Set<Call["name"]>(["insertAlike", "insertNew"]);
 
 export interface SqliteOptions {
   readonly schema: string;
@@ -49,6 +66,8 @@ interface Write {
   readonly name: string;
   readonly script: () => Script<unknown>;
   readonly since: number;
+  /** The origin of the time by which its instants were made. */
+  readonly origin: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -66,36 +85,44 @@ export class SqliteDriver implements Driver {
   readonly dialect = "sqlite";
   readonly counters: StoreCounters = newCounters();
   readonly isDuplicate: (error: unknown) => boolean = isDuplicate;
+  /** Never called: a file loses no row that was committed. */
+  onStaleType: () => void = () => {};
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
   readonly poolUse = null;
   readonly proof = (): null => null;
   readonly rider = (): null => null;
   #session: SqliteSession;
-  #renewalTarget: RenewalTarget | null;
+  #renewalTarget: RenewalTarget | null = null;
   readonly #catalogue: Statements;
   readonly #options: SqliteOptions;
   readonly #path: string;
-  readonly #watch: FileWatch | null;
+  readonly #tables: Tables;
+  /** The file's, unless the client's is a fake one. */
+  readonly clock: Clock;
+  readonly #fileClock: FileClock | null;
+  #watch: FileWatch | null = null;
   readonly #owned: boolean;
   readonly #sessions = new WeakMap<object, SqliteSession>();
   readonly #listeners = new Set<(wake: Wake) => void>();
   #writes: Write[] = [];
   #flushing = false;
   #fileCheckedAt = -Infinity;
-  #lastNow = 0;
   #versionPragma: ReturnType<Handle["prepare"]> | null = null;
   #changes: Changes | null = null;
   #closed = false;
 
   private constructor(handle: Handle, path: string | null, owned: boolean, options: SqliteOptions) {
-    this.#catalogue = statements(sqliteTables(options.schema));
+    this.#tables = sqliteTables(options.schema);
+    this.#catalogue = statements(this.#tables);
     this.#session = new SqliteSession(handle, this.#catalogue);
     this.#options = options;
     this.#path = path ?? "the SQLite database";
     this.#owned = owned;
-    this.#watch = path === null ? null : new FileWatch(path);
-    this.#renewalTarget = owned && path !== null ? { dialect: "sqlite", path, schema: options.schema } : null;
+    this.#fileClock = options.clock.system
+      ? new FileClock(options.clock, this.#tables, () => void this.#setClock().catch(() => {}))
+      : null;
+    this.clock = this.#fileClock ?? options.clock;
   }
 
   static async open(target: string | Handle, options: SqliteOptions): Promise<SqliteDriver> {
@@ -107,6 +134,7 @@ export class SqliteDriver implements Driver {
       checkVersion(handle, options.unsafeSqlite);
       const driver = new SqliteDriver(handle, path, owned, options);
       await driver.#migrate();
+      await driver.#begin(path ?? fileOf(handle));
       return driver;
     } catch (error) {
       if (owned) handle.close();
@@ -118,12 +146,9 @@ export class SqliteDriver implements Driver {
     return this.#renewalTarget;
   }
 
-  /** The wall clock, held so that it never goes back within a process. */
   now(): number {
-    const now = Math.floor(this.#options.clock.now());
-    if (!this.#options.clock.system) return now;
-    this.#lastNow = Math.max(this.#lastNow, now);
-    return this.#lastNow;
+    this.#fileClock?.look();
+    return Math.floor(this.clock.now());
   }
 
   async read(call: Call): Promise<Row[]> {
@@ -134,14 +159,14 @@ export class SqliteDriver implements Driver {
     });
   }
 
-  write(call: Call): Promise<Row[]> {
+  write(call: Call<WriteName>): Promise<Row[]> {
     return this.#enqueueWrite(call.name, function* (): Script<Row[]> {
       return yield call;
     });
   }
 
-  transaction<T>(script: () => Script<T>): Promise<T> {
-    return this.#enqueueWrite("transaction", script);
+  transaction<T>(name: TransactionName, script: () => Script<T>): Promise<T> {
+    return this.#enqueueWrite(name, script);
   }
 
   #enqueueWrite<T>(name: string, script: () => Script<T>): Promise<T> {
@@ -151,6 +176,7 @@ export class SqliteDriver implements Driver {
         name,
         script,
         since: performance.now(),
+        origin: this.#origin,
         resolve,
         reject,
       });
@@ -182,25 +208,98 @@ export class SqliteDriver implements Driver {
     const { handle } = this.#session;
     const results: unknown[] = [];
     try {
-      this.#checkFile();
       if (inTransaction(handle)) return "busy"; // the user's own handle, in the user's own transaction
+      if (this.#fileClock?.wasSet === true) this.#tellStep(this.#step(this.#fileClock));
       handle.exec("begin immediate");
-      for (const write of batch) {
-        results.push(
-          runSync(write.script(), (call) => {
-            count(this.counters, call.name);
-            return this.#session.run(call);
-          }),
-        );
-      }
+      if (this.#fileClock?.isFresh !== true || !batch.every(({ name }) => PLAIN.has(name)))
+        this.#follow(handle);
+      this.#fileClock?.note(handle);
+      for (const write of batch) results.push(this.#run(this.#session, write.script, write.origin));
       handle.exec("commit");
       this.counters.commits += 1;
+      this.#watch?.check();
     } catch (error) {
       if (inTransaction(handle)) rollBack(handle);
-      return isBusy(error) ? "busy" : { error: toStoreError(error, this.#path) };
+      return isBusy(error) ? "busy" : { error: this.#toStoreError(error) };
     }
     batch.forEach((write, index) => write.resolve(results[index]));
     return "done";
+  }
+
+  /** Runs a script whose instants were made by another origin as if they had been made by this one. */
+  #run<T>(session: SqliteSession, script: () => Script<T>, origin: number): T {
+    const by = Math.round(this.#origin - origin);
+    return runSync(script(), (call) => {
+      count(this.counters, call.name);
+      const { now } = call.params;
+      const late = by !== 0 && typeof now === "number";
+      return session.run(late ? { ...call, params: { ...call.params, now: now + by } } : call);
+    });
+  }
+
+  get #origin(): number {
+    return this.#fileClock?.origin ?? 0;
+  }
+
+  /** Takes over the file's time: in a transaction, so that it stays what it is. */
+  #follow(handle: Handle): void {
+    this.#tellStep(this.#fileClock?.follow(handle) ?? 0);
+  }
+
+  #followQuietly(): void {
+    try {
+      this.#follow(this.#session.handle);
+    } catch {
+      // Busy or gone: the next statement that matters will say so.
+    }
+  }
+
+  /** The wall clock was set: the file's time follows it, and what is in the file with it. Gives how far this client's clock moved. */
+  #step(clock: FileClock): number {
+    const { handle } = this.#session;
+    let by = 0;
+    handle.exec("begin immediate");
+    try {
+      by += clock.follow(handle);
+      const step = clock.step(handle);
+      if (step !== null) moveRows(handle, this.#tables, step);
+      handle.exec("commit");
+    } catch (error) {
+      rollBack(handle);
+      throw error;
+    }
+    return by + clock.settled(handle);
+  }
+
+  /** In a turn of its own: whoever asked for the time has work to do. */
+  #setClock(): Promise<void> {
+    return this.#enqueueWrite("setClock", function* (): Script<void> {});
+  }
+
+  /** The first look at the file's time, and at which files this client has. What cannot be written now is tried again with the first write. */
+  async #begin(path: string | null): Promise<void> {
+    const { handle } = this.#session;
+    const clock = this.#fileClock;
+    if (clock !== null) {
+      await this.#patiently(() => clock.begin(handle)).catch(() => {});
+      const moved = clock.wasSet ? await this.#patiently(() => this.#step(clock)).catch(() => 0) : 0;
+      // Forward is what a restart of the machine and a night's sleep look like.
+      if (moved < 0) this.#tellStep(moved);
+    }
+    if (path === null) return;
+    const files = openedFiles(path);
+    this.#watch = new FileWatch(files);
+    if (this.#owned) this.#renewalTarget = { dialect: "sqlite", path, schema: this.#options.schema, files };
+  }
+
+  #tellStep(byMs: number): void {
+    if (byMs === 0) return;
+    this.#options.onWarning(
+      `The machine's clock was set ${duration(Math.abs(byMs))} ${byMs < 0 ? "back" : "forward"}, or the machine slept. The time of ${this.#path} follows it: ` +
+        `what was due stays due, and sessions that were alive get a whole lease.`,
+      { path: this.#path, byMs: Math.round(byMs) },
+    );
+    for (const listener of this.#listeners) listener({ kind: "any" });
   }
 
   #retryLater(batch: readonly Write[]): void {
@@ -229,11 +328,14 @@ export class SqliteDriver implements Driver {
       try {
         return read();
       } catch (error) {
-        if (!isBusy(error) || performance.now() - since > BUSY_DEADLINE_MS)
-          throw toStoreError(error, this.#path);
+        if (!isBusy(error) || performance.now() - since > BUSY_DEADLINE_MS) throw this.#toStoreError(error);
         await new Promise<void>((resolve) => void systemClock.after(1 + this.#options.random() * 4, resolve));
       }
     }
+  }
+
+  #toStoreError(error: unknown): unknown {
+    return toStoreError(this.#watch?.explain(error) ?? error, this.#path);
   }
 
   userTx(handle: unknown): SqliteTx {
@@ -249,6 +351,7 @@ export class SqliteDriver implements Driver {
         "`tx` has no open transaction. Run `begin immediate` on it first, or leave `tx` out.",
       );
     }
+    this.#watch?.check(); // The user's commit is the acknowledgement: this is the last look before it.
     if (this.#owned && isForeign(handle) && !isForeign(this.#session.handle)) this.#changeLibrary(handle);
     const known = this.#sessions.get(handle);
     const session = known ?? new SqliteSession(handle, this.#catalogue);
@@ -298,13 +401,10 @@ export class SqliteDriver implements Driver {
 
   inUserTx<T>(tx: UserTx, script: () => Script<T>): Promise<T> {
     const { session } = tx as SqliteTx;
+    const origin = this.#origin;
     return new Promise<T>((resolve) => {
-      resolve(
-        runSync(script(), (call) => {
-          count(this.counters, call.name);
-          return session.run(call);
-        }),
-      );
+      this.#follow(session.handle);
+      resolve(this.#run(session, script, origin));
     });
   }
 
@@ -325,7 +425,7 @@ export class SqliteDriver implements Driver {
   }
 
   inspect(): Promise<Inspection> {
-    const path = this.#watch === null ? null : this.#path;
+    const path = this.#owned && this.#watch !== null ? this.#path : null;
     return this.#patiently(() => inspect(this.#session.handle, path));
   }
 
@@ -341,6 +441,7 @@ export class SqliteDriver implements Driver {
         clock: systemClock,
         version: () => this.#readDataVersion(),
         onChange: () => {
+          this.#followQuietly();
           for (const listener of this.#listeners) listener({ kind: "any" });
         },
         watchWal: watchWal(this.#path),
@@ -431,14 +532,6 @@ export class SqliteDriver implements Driver {
 
 /** Connections that must outlive their use, see `#changeLibrary`. */
 const leftOpen: Handle[] = [];
-
-function rollBack(handle: Handle): void {
-  try {
-    handle.exec("rollback");
-  } catch {
-    // SQLite has already rolled back by itself (a full disk does that).
-  }
-}
 
 function closed(): StateError {
   return new StateError("CLOSED", "This Holdfast client is closed.");

@@ -5,21 +5,25 @@ import { HoldfastError, StoreError } from "../errors.ts";
 const PRIMARY = {
   busy: 5,
   locked: 6,
+  noMemory: 7,
   readOnly: 8,
   ioError: 10,
   corrupt: 11,
   full: 13,
   cantOpen: 14,
+  protocol: 15,
   notADatabase: 26,
 } as const;
 const NAMES: Readonly<Record<string, number>> = {
   SQLITE_BUSY: PRIMARY.busy,
   SQLITE_LOCKED: PRIMARY.locked,
+  SQLITE_NOMEM: PRIMARY.noMemory,
   SQLITE_READONLY: PRIMARY.readOnly,
   SQLITE_IOERR: PRIMARY.ioError,
   SQLITE_CORRUPT: PRIMARY.corrupt,
   SQLITE_FULL: PRIMARY.full,
   SQLITE_CANTOPEN: PRIMARY.cantOpen,
+  SQLITE_PROTOCOL: PRIMARY.protocol,
   SQLITE_NOTADB: PRIMARY.notADatabase,
 };
 
@@ -81,7 +85,9 @@ export function toStoreError(error: unknown, path: string): unknown {
         options,
       );
     case PRIMARY.ioError:
-      return new StoreError("STORE_FAILED", `The disk of ${path} reported an error: ${message}.`, options);
+    case PRIMARY.noMemory:
+    case PRIMARY.protocol:
+      return new StoreError("DATABASE_FAILING", `SQLite failed on ${path}: ${message}.`, options);
     case PRIMARY.corrupt:
     case PRIMARY.notADatabase:
       return new StoreError(

@@ -6,6 +6,8 @@
  */
 import type { Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { retrySteps, undoingAmong } from "../sql/retry-steps.ts";
+import { stepUpsert } from "../sql/step-upsert.ts";
 import { seqOf } from "./seq.ts";
 
 /**
@@ -16,18 +18,15 @@ export const unheard = (t: Tables): string => `
         d.state is null and not exists (select 1 from ${t.ready} k where k.seq = ${seqOf(t).of("d.on_job")})
           and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.seq = ${seqOf(t).of("d.on_job")}), 'gone') in ('done', 'gone'))`;
 
-export function flowStatements(t: Tables, alive: string) {
+export function flowStatements(t: Tables, own: (row: string) => string) {
   const seq = seqOf(t);
   const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
-  /** An open sleep or wait keeps the instant that it was given first. */
-  const upsert = `
-      on conflict (job, name) do update set place = excluded.place, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
-        ended_at = excluded.ended_at, undo = excluded.undo, output = excluded.output, error = excluded.error, label = excluded.label,
-        wake_at = case when excluded.kind in ('sleep', 'signal') then coalesce(wake_at, excluded.wake_at) else excluded.wake_at end`;
   const held = (id: string, token: string) =>
-    `exists (select 1 from ${t.ready} r where r.seq = ${seq.of(id)} and r.token = ${token}) and ${alive}`;
+    `exists (select 1 from ${t.ready} r where r.seq = ${seq.of(id)} and r.token = ${token} and ${own("r")})`;
+  const among = (column: string) => `${column} in (select value from json_each(:ids))`;
   const nextSignal = `(select id from ${t.signal} where topic = :topic and expires_at > :now order by id limit 1)`;
   const wakeAt = `coalesce((select w.wake_at from ${t.step} w where w.job = :id and w.name = :name), :now + :wakeIn)`;
+  const over = `job = :id and name = :name and state <> 'open'`;
   const unmet = `(select count(*) from ${t.dependency} d where d.job = :rows.id and d.step is not null and d.state is null)`;
   /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
   const strays = `
@@ -44,11 +43,11 @@ export function flowStatements(t: Tables, alive: string) {
       select 'expired', '', null where exists (select 1 from ${t.signal} where expires_at <= :now)`;
   return {
     recordSteps: `
-      insert into ${t.step} (${columns})
+      insert into ${t.step} as s (${columns})
       select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
         case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.given, :rows.output, :rows.error, :rows.label
       where ${held(":rows.job", ":rows.token")}
-      ${upsert}
+      ${stepUpsert}
       returning job, name, wake_at`,
     findSteps: `select * from ${t.step} where job = :id order by seq, name`,
     stepsBefore: `select * from ${t.step} where job = :id and seq < :before order by seq desc limit :limit`,
@@ -65,10 +64,11 @@ export function flowStatements(t: Tables, alive: string) {
       select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output, error, label from ${t.step} where job = :id and seq < :before`,
     markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
     findStep: `select * from ${t.step} where job = :id and name = :name`,
-    holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${alive}`,
+    machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
+    holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${own("r")}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
-      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
       `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, wish = null, waits = :rows.waits,
           pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
           run_at = case
@@ -77,22 +77,29 @@ export function flowStatements(t: Tables, alive: string) {
               where w.job = :rows.id and w.state = 'open' and w.topic is not null) then :now
             when :rows.open > 0 and case when :rows.every then ${unmet} = 0 else ${unmet} < :rows.open end then :now
             else max(coalesce(:rows.at, ${WAITING_AT}), :now) end
-        where seq = ${seq.of(":rows.id")} and token = :rows.token and ${alive} returning :rows.id as id`,
+        where seq = ${seq.of(":rows.id")} and token = :rows.token and ${own(t.ready)} returning :rows.id as id`,
     ],
     lockTopics: `select value from json_each(:topics) where false`,
+    // A wait that is over is given as it is, and takes no other signal.
     takeSignal: [
-      `insert into ${t.step} (${columns})
+      `select state, output, wake_at from ${t.step} where ${over} and ${held(":id", ":token")}`,
+      `insert into ${t.step} as s (${columns})
         select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
           case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails, :given,
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
         from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
-        where ${held(":id", ":token")}
-        ${upsert}
+        where ${held(":id", ":token")} and not exists (select 1 from ${t.step} where ${over})
+        ${stepUpsert}
         returning state, output, wake_at`,
-      `delete from ${t.signal} where id = ${nextSignal} and ${held(":id", ":token")}`,
+      // Only with the step that has its data.
+      `delete from ${t.signal} where id = ${nextSignal} and changes() > 0`,
     ],
-    sendSignal: `insert into ${t.signal} (topic, data, sent_at, expires_at) values (:topic, :data, :now, :now + :expires) returning id`,
+    // The id is noted with the signal, so that a repeat after a lost answer adds no second one.
+    sendSignal: [
+      `insert into ${t.used_id} (id, at) values (:id, :now) on conflict do nothing`,
+      `insert into ${t.signal} (topic, data, sent_at, expires_at) select :topic, :data, :now, :now + :expires where changes() > 0 returning id`,
+    ],
     waitersFor: `select job from ${t.step} where topic = :topic and state = 'open' order by started_at, job limit :limit`,
     wakeWaiters: `
       update ${t.ready} set run_at = :now, waits = null
@@ -157,22 +164,23 @@ export function flowStatements(t: Tables, alive: string) {
       select :rows.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, :now, null, null, null, null, 0, 0, 2147483647, :rows.output, null, :rows.state where true
       on conflict (job, name) do nothing returning job as id`,
     ],
-    // What was undone is not there any more, so a job that was compensated starts from the beginning.
-    forgetFailed: `
-      delete from ${t.step} where job in (select value from json_each(:ids)) and (state = 'failed' or (state = 'open' and kind = 'step')
-        or job in (select u.job from ${t.step} u where u.name = '$undo' and u.job in (select value from json_each(:ids))))`,
+    retrySteps: [
+      ...retrySteps(t.step, among),
+      `update ${t.ready} set undoing = 1 where seq in (select j.seq from ${t.job} j where j.id in (${undoingAmong(t.step, among)}))`,
+    ],
     saveMachine: [
-      `update ${t.ready} set attempt = :attempt, crashes = 0 where seq = ${seq.of(":id")} and token = :token and ${alive} and :attempt is not null`,
-      `insert into ${t.step} (${columns})
+      `update ${t.ready} set attempt = :attempt, crashes = 0 where seq = ${seq.of(":id")} and token = :token and ${own(t.ready)} and :attempt is not null`,
+      `insert into ${t.step} as s (${columns})
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
           case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.seq, :rows.output, null, :rows.label
         where ${held(":id", ":token")}
         on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
+          where excluded.seq >= s.seq
         returning job as id`,
     ],
     advance: `update ${t.job} set extras = :extras where id = :id and ${held(":id", ":token")} returning id`,
-    stillHeld: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token`,
+    stillHeld: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and r.session = :session`,
     liveFlows: `
       select j.id, r.seq as place, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
       from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.seq = r.seq

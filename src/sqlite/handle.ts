@@ -17,7 +17,8 @@ import {
 } from "../sql/catalogue.ts";
 
 /** What both drivers' statements can do. */
-interface Statement {
+export interface Statement {
+  get(...values: unknown[]): unknown;
   all(...values: unknown[]): unknown[];
   run(...values: unknown[]): unknown;
   /** better-sqlite3 only: false for statements that return no rows. */
@@ -60,8 +61,22 @@ export function openLike(handle: Handle, path: string): Handle {
   return new Database(path, { timeout: 0 });
 }
 
+/** The database's file; null: it is in memory. */
+export function fileOf(handle: Handle): string | null {
+  const rows = handle.prepare("pragma database_list").all() as { name: string; file: string | null }[];
+  return rows.find(({ name }) => name === "main")?.file || null;
+}
+
 export function inTransaction(handle: Handle): boolean {
   return handle.isTransaction ?? handle.inTransaction ?? false;
+}
+
+export function rollBack(handle: Handle): void {
+  try {
+    handle.exec("rollback");
+  } catch {
+    // SQLite has already rolled back by itself (a full disk does that).
+  }
 }
 
 interface Prepared {

@@ -43,5 +43,6 @@ export function inspect(handle: Handle, path: string | null): Inspection {
     networkFileSystem: disk === null ? null : networkFileSystem(disk.type),
     diskFreeBytes: disk === null ? null : disk.bavail * disk.bsize,
     invalidIndexes: [],
+    partitions: null,
   };
 }

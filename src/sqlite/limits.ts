@@ -5,7 +5,9 @@
  */
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
+import { plainUnlessNamed } from "../sql/plain-jobs.ts";
 import { seqOf } from "./seq.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
@@ -43,11 +45,17 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
+  const plain = plainUnlessNamed(t, "c", "seq", ":names");
   const due = (level: string) => `
-              c.lane = ${level}.lane and c.line = ${level}.line and c.rank = ${level}.rank and c.token is null and c.run_at <= :now
+              c.lane = ${level}.lane and c.line = ${level}.line and c.rank = ${level}.rank and c.token is null and c.run_at <= :now and ${plain}
               order by c.run_at, c.seq`;
+  /** A lane whose due jobs are all left alone by a claim without names must not keep others from it. */
+  const dueOf = (turn: string) =>
+    `select 1 from ${t.ready} c where c.lane = ${turn}.lane and c.line = ${turn}.line and c.token is null and c.run_at <= :now`;
+  const gives = (turn: string) =>
+    `(:names is not null or not exists (${dueOf(turn)}) or exists (${dueOf(turn)} and ${plain}))`;
   const take = (counted: string, more = "") => [
-    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now, counted = ${counted}
+    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = min(attempt + 1, ${MOST_COUNTED}), started_at = :now, counted = ${counted}
       where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${piece.filed})`,
     `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted, j.input, j.max_attempts, ${piece.rest}${more}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
@@ -131,7 +139,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and (l.queue in (select value from json_each(:gates)) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
       select s.queue, s.grp, w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts, :now as now
       from scope s cross join ${t.turn} w on w.line = s.line
-        and w.lane in (select f.lane from ${t.turn} f where f.line = s.line and f.active order by f.vtime, f.lane limit :most)
+        and w.lane in (select f.lane from ${t.turn} f where f.line = s.line and f.active and ${gives("f")} order by f.vtime, f.lane limit :most)
       join ${t.lane} a on a.id = w.lane`,
     takeLaned: [
       `insert into ${t.claim} (session, ids)
@@ -182,7 +190,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             from level l cross join ${t.ready} r
             where r.seq in (
               select c.seq from ${t.ready} c
-              where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now
+              where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plain}
               order by c.run_at, c.seq limit :most)
           ) where place <= n order by place
         ) having count(*) > 0`,
@@ -332,12 +340,13 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     addBreakers: `insert into ${t.breaker} (key) select value from json_each(:keys) where true on conflict (key) do nothing`,
     lockBreakers: `select b.*, :now as now from ${t.breaker} b where b.key in (select value from json_each(:keys)) order by b.key`,
     writeBreakers: `
-      update ${t.breaker} set failures = :rows.failures, opened_at = :rows.openedAt, open_until = :rows.openUntil, probe_session = :rows.probe, error = :rows.error
+      update ${t.breaker} set failures = :rows.failures, opened_at = :rows.openedAt, open_until = :rows.openUntil, probe_session = :rows.probe, error = :rows.error,
+        counted = :rows.counted
       where key = :rows.key`,
     probeBreaker: `
       update ${t.breaker} set probe_session = :session
       where key = :key and open_until <= :now
-        and not exists (select 1 from ${t.session} s where s.id = ${t.breaker}.probe_session and s.lease_until > :now)
+        and (probe_session = :session or not exists (select 1 from ${t.session} s where s.id = ${t.breaker}.probe_session and s.lease_until > :now))
       returning key`,
     unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session returning key`,
     resetBreaker: `delete from ${t.breaker} where key = :key returning key`,

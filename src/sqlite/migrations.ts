@@ -3,12 +3,32 @@
  *
  * What is SQLite's own: jobs are numbered (seq.ts), and only `job` has the id; no partitions (retention deletes in batches), tokens from an AUTOINCREMENT key (SQLite keeps
  * the counter, so a token never comes twice), and a partial index for the claim, because a row that leaves the index
- * costs little here while Postgres would lose its HOT update.
+ * costs little here while Postgres would lose its HOT update. `job` and `ready` are strict: a text in the place of a number would
+ * be a job that no claim finds and no list can show.
  */
 import { WAITING_AT } from "../job.ts";
+import { MAX_CONTEXT_CHARS } from "../policy/job-bounds.ts";
+import { MAX_KEY_BYTES } from "../policy/name.ts";
 import type { Migration } from "../sql/migrate.ts";
+import { RAW_NUMBERS, REFUSALS } from "../sql/raw-rows.ts";
+import { retrySteps, undoingAmong } from "../sql/retry-steps.ts";
 
 const NOW = `cast(unixepoch('subsec') * 1000 as integer)`;
+/** The job that a row of the retry view names. */
+const retried = (column: string): string => `${column} = new.id`;
+
+/** A row of which this holds is refused; what is left out (null) is not. */
+const refuse = (condition: string, says: string): string =>
+  `select raise(abort, '${says}') where ${condition};`;
+/** The columns of a view have no type: a driver may bind 5 as 5.0 or as text. */
+const whole = (column: string): string => `cast(new.${column} as integer)`;
+/** SQLite's own functions read a text up to its first NUL. */
+const notText = (column: string): string =>
+  `typeof(new.${column}) not in ('text', 'null') or instr(new.${column}, char(0))`;
+/** An instant in the past is now. */
+const due = `max(${NOW}, coalesce(${whole("run_at")}, ${NOW} + coalesce(${whole("delay_ms")}, 0)))`;
+const HEX = "[0-9a-f]";
+const UUID_7 = [HEX.repeat(8), HEX.repeat(4), `7${HEX.repeat(3)}`, HEX.repeat(4), HEX.repeat(12)].join("-");
 
 export const migrations: readonly Migration[] = [
   {
@@ -22,13 +42,13 @@ export const migrations: readonly Migration[] = [
       // Counted up, so that no number comes twice: a row that was left behind must not become another job's.
       `create table ${t.job} (
         seq integer primary key autoincrement, id text not null unique, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
-        deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null)`,
+        deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null) strict`,
       `create table ${t.ready} (
         seq integer primary key, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
         lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, error_group text, errors text, progress text, note text,
         pending integer, due_at integer, waits text, wish integer, undoing integer,
-        constraint lease_is_whole check ((token is null) = (session is null)))`,
+        constraint lease_is_whole check ((token is null) = (session is null))) strict`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
       // Every index of a table with a rowid ends in it: within one instant these are in the order of the numbers. The token,
@@ -48,8 +68,9 @@ export const migrations: readonly Migration[] = [
         ended_at integer not null, session integer, error_group text, output text, errors text, progress text)`,
       // What failures are counted by is in it; jobs that are done write no entry.
       `create index "${schema}_history_unhappy" on ${t.history} (seq, state, line, error_group, ended_at) where state <> 'done'`,
+      // The id is made by the client, at random.
       `create table ${t.session} (
-        id integer primary key autoincrement, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
+        id integer primary key, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
         started_at integer not null, stop_requested_at integer, quiet_at integer, closed_at integer, pid integer not null,
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
         queues text not null, names text not null, runtime text, release text, versions text)`,
@@ -59,6 +80,11 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id text not null, expires_at integer, primary key (scope, key)) without rowid`,
       `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
+      // Ids that may be sent again within the hour and must not be written again: of deleted jobs, of signals, and of the latest enqueue
+      // that rewrote a queued job (`job`; one row for each such job). Plain jobs leave none.
+      `create table ${t.used_id} (id text primary key not null, at integer not null, job text) without rowid`,
+      `create index "${schema}_used_id_at" on ${t.used_id} (at)`,
+      `create unique index "${schema}_used_id_job" on ${t.used_id} (job) where job is not null`,
       // Flows: what a run remembers, signals that nobody has taken yet, and which job waits for which.
       `create index "${schema}_job_parent" on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
@@ -109,7 +135,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.override} (
         kind text not null, name text not null, set_at integer not null, until_at integer not null, back text, primary key (kind, name)) without rowid`,
       `create table ${t.breaker} (
-        key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text) without rowid`,
+        key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text, counted text) without rowid`,
       `create table ${t.duty} (name text primary key not null, next_at integer not null, done_at integer not null, by text) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
@@ -165,22 +191,24 @@ export const migrations: readonly Migration[] = [
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,
           null as max_attempts, null as context, null as lane where false`,
       `create trigger "${schema}_enqueue_row" instead of insert on "${schema}_enqueue" begin
-        select raise(abort, 'holdfast: name must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$')
-          where new.name is null or new.name not glob '[A-Za-z0-9]*' or new.name glob '*[^A-Za-z0-9._:-]*' or length(new.name) > 128;
-        select raise(abort, 'holdfast: queue must match ^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$')
-          where new.queue is not null and (new.queue not glob '[A-Za-z0-9]*' or new.queue glob '*[^A-Za-z0-9._:-]*' or length(new.queue) > 128);
-        select raise(abort, 'holdfast: input must be JSON') where new.input is not null and not json_valid(new.input);
+        ${refuse(`new.name is null or ${notText("name")} or new.name not glob '[A-Za-z0-9]*' or new.name glob '*[^A-Za-z0-9._:-]*' or length(new.name) > 128`, REFUSALS.name("name"))}
+        ${refuse(`${notText("queue")} or new.queue not glob '[A-Za-z0-9]*' or new.queue glob '*[^A-Za-z0-9._:-]*' or length(new.queue) > 128`, REFUSALS.name("queue"))}
+        ${refuse("typeof(new.input) = 'blob' or not json_valid(new.input) or instr(new.input, char(0))", REFUSALS.input)}
+        ${RAW_NUMBERS.map((number) => refuse(`not (${whole(number.column)} = new.${number.column} and ${whole(number.column)} between ${number.min} and ${number.max})`, REFUSALS.number(number))).join("\n        ")}
+        ${refuse(`${notText("lane")} or length(cast(new.lane as blob)) not between 1 and ${MAX_KEY_BYTES}`, REFUSALS.lane)}
+        ${refuse(`${notText("context")} or length(new.context) > ${MAX_CONTEXT_CHARS}`, REFUSALS.context)}
+        ${refuse(`${notText("id")} or lower(new.id) not glob '${UUID_7}'`, REFUSALS.id)}
         insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
         insert into ${t.lane} (queue, key, used_at) select coalesce(new.queue, 'default'), new.lane, ${NOW} where new.lane is not null on conflict do nothing;
         insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
-          select coalesce(new.id, ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), new.max_attempts, case when new.context is not null then json_quote(new.context) end, new.lane
+          select coalesce(lower(new.id), ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), ${whole("max_attempts")}, case when new.context is not null then json_quote(new.context) end, new.lane
           from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
         insert into ${t.ready} (seq, line, rank, run_at, lane)
-          select j.seq, j.line, -coalesce(new.priority, 0), coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)),
+          select j.seq, j.line, -coalesce(${whole("priority")}, 0), ${due},
             (select l.id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane)
           from ${t.job} j where j.seq = last_insert_rowid();
         insert into ${t.bell} (line, lane, at)
-          select l.id, a.id, coalesce(new.run_at, ${NOW} + coalesce(new.delay_ms, 0)) from ${t.line} l, ${t.lane} a
+          select l.id, a.id, ${due} from ${t.line} l, ${t.lane} a
           where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane
           on conflict (line, lane) do update set at = min(at, excluded.at);
       end`,
@@ -190,11 +218,10 @@ export const migrations: readonly Migration[] = [
         select raise(abort, 'holdfast: no ended job has this id') where not exists (select 1 from ${t.history} h join ${t.job} j on j.seq = h.seq where j.id = new.id);
         select raise(abort, 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry')
           where exists (select 1 from ${t.job} where id = new.id and (key is not null or lane is not null));
-        insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors)
-          select seq, line, rank, ${NOW}, 1, 1, errors from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
+        insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors, undoing)
+          select seq, line, rank, ${NOW}, 1, 1, errors, case when exists (${undoingAmong(t.step, retried)}) then 1 end from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
         delete from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
-        delete from ${t.step} where job = new.id and (state = 'failed' or (state = 'open' and kind = 'step')
-          or job in (select u.job from ${t.step} u where u.job = new.id and u.name = '$undo'));
+        ${retrySteps(t.step, retried).join(";\n        ")};
       end`,
     ],
   },

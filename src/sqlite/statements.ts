@@ -8,9 +8,11 @@
  *  - `changes()` and `last_insert_rowid()` carry the claim's token from one statement to the next.
  *  - Nobody else writes while we do, so nothing needs to be locked or skipped.
  */
-import type { Statements, Tables } from "../sql/catalogue.ts";
+import { RESENT_MS, type Statements, type Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
+import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import { CANCEL, PAUSE } from "../sql/wishes.ts";
+import { plainUnlessNamed } from "../sql/plain-jobs.ts";
 import { limitStatements } from "./limits.ts";
 import { batchStatements } from "./batches.ts";
 import { flowStatements, unheard } from "./flow-statements.ts";
@@ -35,6 +37,8 @@ export function statements(t: Tables): Statements {
   const open = (queue: string) => stopped(queue, " or stop.limited");
   const unstopped = (queue: string) => stopped(queue, "");
   const alive = `exists (select 1 from ${t.session} s where s.id = :session and s.lease_until > :now)`;
+  /** The other half of the fence beside the token: tokens repeat after a failover to a replica that lagged, sessions never do. */
+  const own = (row: string) => `${row}.session = :session and ${alive}`;
   const orphaned = (row: string) =>
     `not exists (select 1 from ${t.session} s where s.id = ${row}.session and s.lease_until > :now)`;
 
@@ -61,21 +65,39 @@ export function statements(t: Tables): Statements {
       from level_of l where l.rank is not null
     )`;
   /**
-   * Files a claim of the next jobs of all levels; the limit is the largest of any group, `place` keeps each to its own.
-   * Each begins at the instant that the last claim got to: what was claimed of that instant is not in the index any more.
+   * The levels of each line in claim order, as far as they are needed: `n` is how many jobs are still asked for when the claim comes
+   * to the level. What is claimed is not in the index, so that each claim can begin at the first.
    */
+  const nextLevel = (line: string, after: string, order: string) =>
+    `(select r.rank from ${t.ready} r where r.line = ${line} and r.token is null${after} order by r.rank ${order} limit 1)`;
+  const inOrder = (line: string, after?: string) => `case when :direction > 0
+        then ${nextLevel(line, after === undefined ? "" : ` and r.rank > ${after}`, "asc")}
+        else ${nextLevel(line, after === undefined ? "" : ` and r.rank < ${after}`, "desc")} end`;
+  const level = `
+    level (line, rank, grp, n) as (
+      select s.line, ${inOrder("s.line")}, s.grp, s.n from scope s where ${alive}
+      union all
+      select l.line, ${inOrder("l.line", "l.rank")}, l.grp, l.n - (
+        select count(*) from (
+          select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now
+            and ${plainUnlessNamed(t, "r", "seq", ":names")} limit (select max(n) from scope)))
+      from level l where l.rank is not null and l.n > 0
+    )`;
+  /** Files a claim of the next jobs of these levels; `place` keeps each group to its limit. */
   const fileClaim = `, filed (ids) as materialized (
         select json_group_array(seq) from (
-          select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
-          from level l cross join ${t.ready} r
-          where r.seq in (
+          select r.seq, s.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
+          from level l join scope s on s.line = l.line cross join ${t.ready} r
+          where l.rank is not null and l.n > 0 and r.seq in (
             select c.seq from ${t.ready} c
-            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and c.run_at >= l.from_at
-            order by c.run_at, c.seq limit (select max(n) from level))
+            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plainUnlessNamed(t, "c", "seq", ":names")}
+            order by c.run_at, c.seq limit (select max(n) from scope))
         ) where place <= n)
       select :session, ids from filed where ids <> '[]'`;
+  /** When the first job of a level is due. */
+  const head = `(select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)`;
   const take = [
-    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = attempt + 1, started_at = :now
+    `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = min(attempt + 1, ${MOST_COUNTED}), started_at = :now
       where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${FILED})`,
     `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
@@ -84,6 +106,13 @@ export function statements(t: Tables): Statements {
 
   const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
   const failedColumns = `${historyColumns}, error_group`;
+  /** Ids of jobs that are deleted while their enqueue may still be sent again. */
+  const noted = (ids: string) => `
+    insert into ${t.used_id} (id, at)
+    select j.id, j.created_at from json_each(${ids}) o cross join ${t.job} j on j.id = o.value
+    where j.created_at > :now - ${RESENT_MS}
+      and not exists (select 1 from ${t.ready} r where r.seq = j.seq) and not exists (select 1 from ${t.history} h where h.seq = j.seq)
+    on conflict (id) do nothing`;
   // A spent claim is forgotten under the fence too: one whose session has died is what its orphans are found by.
   // What somebody waits for is kept, or a death before they are told would make a success an end that nobody knows.
   const end = (fence: (row: string) => string) => [
@@ -94,6 +123,7 @@ export function statements(t: Tables): Statements {
     `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, watched`,
     `delete from ${t.member} where seq in ${seq.among(":dropped")}
       and not exists (select 1 from ${t.ready} r where r.seq = ${t.member}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.member}.seq)`,
+    noted(":dropped"),
     `delete from ${t.job} where id in (select value from json_each(:dropped))
       and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.job}.seq)`,
     `delete from ${t.step} where job in (select value from json_each(:dropped)) and not exists (select 1 from ${t.job} j where j.id = ${t.step}.job)`,
@@ -103,13 +133,14 @@ export function statements(t: Tables): Statements {
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
   ];
   const asked = `(wish = ${PAUSE} or (wish = ${CANCEL} and :rows.cancellable))`;
+  const dueAgain = "case when :rows.keeps then min(run_at, :now) else :now + :rows.delay end";
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
     // What somebody wishes something of is out of everybody's reach until that is granted (sql/wishes.ts). A job that its
     // holder gave back by choice has left a cancel behind.
     `update ${t.ready} set token = null, session = null, attempt = :rows.attempt, crashes = :rows.crashes,
-        run_at = case when ${asked} then ${WAITING_AT} else :now + :rows.delay end, due_at = case when ${asked} then :now + :rows.delay end,
-        errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = throttles + :rows.throttled, begun = begun or :rows.begun,
+        run_at = case when ${asked} then ${WAITING_AT} else ${dueAgain} end, due_at = case when ${asked} then ${dueAgain} end,
+        errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = min(throttles + :rows.throttled, ${MOST_COUNTED}), begun = begun or :rows.begun,
         note = :rows.note, counted = null, waits = case when ${asked} then 'resume' end, wish = null
       where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, waits is not null as asked`,
   ];
@@ -193,6 +224,11 @@ export function statements(t: Tables): Statements {
     `case when octet_length(${row}.errors) <= 16384 then ${row}.errors end as errors, j.extras, exists (select 1 from ${t.step} p where p.job = j.id) as stepped`;
   const budgetColumns = `name, amount, per_ms, burst, tuned, standard, tokens, filled_at, chunks`;
   const passColumns = `name, clean, holder, held_until, runs, started_at, ended_at, reason`;
+  /** What a worker counts only grows: by this, an older count that comes late is told from a newer one. */
+  const sum = (row: string) =>
+    ["done", "failed", "dead", "cancelled", "throttled", "released", "lost"]
+      .map((of) => `${row}.${of}`)
+      .join(" + ");
 
   return {
     addLines: `insert into ${t.line} (queue, name, laned) values (:rows.queue, :rows.name, :rows.laned) on conflict (queue, name, laned) do nothing`,
@@ -209,18 +245,19 @@ export function statements(t: Tables): Statements {
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
         values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.extras)`,
       `insert into ${t.ready} (seq, line, rank, run_at)
-        values (${seq.of(":rows.id")}, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)))`,
+        values (${seq.of(":rows.id")}, :rows.line, :rows.rank, max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))))`,
     ],
     insertJobs: [
       `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
-        values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
-          :rows.key, :rows.lane, :rows.context, :rows.extras)
+        select :rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
+          :rows.key, :rows.lane, :rows.context, :rows.extras
+        where not exists (select 1 from ${t.used_id} d where d.id = :rows.id)
         on conflict (id) do nothing`,
       `insert into ${t.bell} (line, lane, at)
-        select :rows.line, :rows.laneId, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) where :rows.laneId is not null
+        select :rows.line, :rows.laneId, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) where :rows.laneId is not null
         on conflict (line, lane) do update set at = min(at, excluded.at)`,
       `insert into ${t.ready} (seq, line, rank, run_at, lane)
-        select j.seq, :rows.line, :rows.rank, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)), :rows.laneId
+        select j.seq, :rows.line, :rows.rank, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))), :rows.laneId
         from ${t.job} j where j.id = :rows.id and not exists (select 1 from ${t.history} h where h.seq = j.seq)
         on conflict (seq) do nothing returning :rows.id as id`,
     ],
@@ -237,12 +274,20 @@ export function statements(t: Tables): Statements {
         and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})
       returning id`,
     findJobs: `select id from ${t.job} where id in (select value from json_each(:ids))`,
-    // What waits for others, or to be resumed, goes on waiting: only its time is another.
+    findUsed: `
+      select id, null as job from ${t.job} where id in (select value from json_each(:ids))
+      union all
+      select id, job from ${t.used_id} where id in (select value from json_each(:ids))`,
+    // What waits for others, or to be resumed, goes on waiting: only its time is another. The enqueue that rewrote the job last is noted:
+    // its input is the one that runs, and sent again it would run once more.
     replaceQueued: [
       `update ${t.ready} set line = :rows.line, rank = :rows.rank, lane = :rows.laneId,
-          run_at = case when waits is null then coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) else run_at end,
-          due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0)) end
+          run_at = case when waits is null then max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) else run_at end,
+          due_at = case when waits is null then due_at else max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) end
         where seq = ${seq.of(":rows.id")} and token is null and not begun`,
+      `insert into ${t.used_id} (id, at, job)
+        select :rows.sent, :now, :rows.id from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token is null and not r.begun
+        on conflict (job) where job is not null do update set id = excluded.id, at = excluded.at`,
       `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
         where id = :rows.id and exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq and r.token is null and not r.begun) returning id`,
@@ -258,53 +303,40 @@ export function statements(t: Tables): Statements {
         select :session, ids from filed where ids <> '[]'`,
       ...take,
     ],
-    claim: [
-      `insert into ${t.claim} (session, ids)
-        with level as materialized (
-          select l.value ->> 'line' as line, l.value ->> 'rank' as rank, l.value ->> 'group' as grp, l.value ->> 'limit' as n,
-            l.value ->> 'runAt' as from_at
-          from json_each(:levels) l where ${alive} and ${open("l.value ->> 'queue'")}
-        )${fileClaim}`,
-      ...take,
-    ],
-    sweep: [
-      `insert into ${t.claim} (session, ids)
-        with recursive ${scope},${levels},
-        level as materialized (
-          select l.line, l.rank, s.grp, s.n, -1 as from_at
-          from level_of l join scope s on s.line = l.line where l.rank is not null and ${alive}
-        )${fileClaim}`,
-      ...take,
-    ],
+    claim: [`insert into ${t.claim} (session, ids) with recursive ${scope},${level}${fileClaim}`, ...take],
+    // Where a job is due now, the levels behind it are not looked at: each subquery finds levels for itself, as many as it asks for.
     peek: `
-      with recursive ${scope},${levels}
+      with ${scope}
       select :now as now,
         min(coalesce(
-          (select min((select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1))
-            from level_of l where l.rank is not null), ${WAITING_AT}),
+          (select 0 from (with recursive ${levels} select ${head} as run_at from level_of l where l.rank is not null) where run_at <= :now limit 1),
+          (with recursive ${levels} select min(${head}) from level_of l where l.rank is not null), ${WAITING_AT}),
           coalesce((select min(q.cool_until) from ${t.queue} q where q.cool_until > :now
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
         ) as due_at,
-        (select min(coalesce(s.lease_until, 0)) from ${t.claim} c left join ${t.session} s on s.id = c.session) as expires_at,
+        (select min(s.lease_until) from ${t.session} s where s.closed_at is null) as expires_at,
         (select json_group_array(distinct l.queue) from ${t.line} l where l.laned) as laned,
         (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited,
         (select case when count(*) > 0 then json_group_array(q.name) end from ${t.queue} q where q.drain_at is not null) as draining`,
 
     openSession: `
-      insert into ${t.session} (kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
-      values (:kind, :workerId, :name, :host, :pid, :version, :queues, :names, :runtime, :release, :versions, :quietAt, :leaseMs, :now, :now, :now + :leaseMs)
+      insert into ${t.session} (id, kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
+      values (:id, :kind, :workerId, :name, :host, :pid, :version, :queues, :names, :runtime, :release, :versions, :quietAt, :leaseMs, :now, :now, :now + :leaseMs)
       returning id`,
     renew: `
       update ${t.session} set beat_at = :now, lease_until = :now + lease_ms where id = :session and lease_until > :now
       returning stop_requested_at is not null as stop, quiet_at,
         (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')), 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as wishes,
-        (select json_group_array(json_object('id', ${seq.id("o.value")}, 'token', c.token)) from ${t.claim} c, json_each(c.ids) o
-          where c.session = :session
-            and not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = c.token)) as gone`,
+        (select json_group_array(json_object('token', token, 'held', json(held), 'gone', json(gone))) from (
+          select c.token, json_group_array(o.value) filter (where r.seq is not null) as held, json_group_array(o.value) filter (where r.seq is null) as gone
+          from ${t.claim} c cross join json_each(c.ids) o left join ${t.ready} r on r.seq = o.value and r.token = c.token and r.session = c.session
+          where c.session = :session group by c.token)) as claims`,
     closeSession: [
       `delete from ${t.claim} where session = :session
         and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
-      `update ${t.session} set lease_until = min(lease_until, :now), closed_at = coalesce(closed_at, :now) where id = :session`,
+      `update ${t.session} set lease_until = min(lease_until, :now),
+        closed_at = coalesce(closed_at, case when not exists (select 1 from ${t.claim} c where c.session = :session) then :now end)
+        where id = :session`,
     ],
     orphans: `
       ${held}
@@ -313,6 +345,9 @@ export function statements(t: Tables): Statements {
     heldJobs: `
       ${held}
       where c.token in (select w.token from ${t.ready} w where w.seq in ${seq.among(":ids")}) and r.seq in ${seq.among(":ids")} order by r.seq`,
+    heldUnder: `
+      ${held}
+      where c.session = :session and c.token in (select value from json_each(:tokens)) and r.session = c.session order by r.seq`,
     bury: [
       `delete from ${t.claim}
         where not exists (select 1 from ${t.session} s where s.id = ${t.claim}.session and s.lease_until > :now)
@@ -323,8 +358,11 @@ export function statements(t: Tables): Statements {
       `update ${t.session} set closed_at = lease_until where closed_at is null and lease_until <= :now
         and not exists (select 1 from ${t.claim} c where c.session = ${t.session}.id) returning id`,
     ],
-    refile: `
-      insert into ${t.claim} (token, session, ids)
+    refile: [
+      `update ${t.session} set closed_at = null where closed_at is not null and id in (
+        select r.session from ${t.ready} r where r.token is not null and not exists (
+          select 1 from ${t.claim} c, json_each(c.ids) o where c.token = r.token and o.value = r.seq))`,
+      `insert into ${t.claim} (token, session, ids)
       select r.token, min(r.session), json_group_array(r.seq) from ${t.ready} r
       where r.token is not null and not exists (
         select 1 from ${t.claim} c, json_each(c.ids) o where c.token = r.token and o.value = r.seq)
@@ -333,6 +371,7 @@ export function statements(t: Tables): Statements {
         select json_group_array(o.value) from (
           select value from json_each(${t.claim}.ids) union all select value from json_each(excluded.ids)) o)
       returning token`,
+    ],
 
     // Of one claim and without output, what most jobs come to. It answers with those that were not its to end.
     doneAlike: [
@@ -340,24 +379,24 @@ export function statements(t: Tables): Statements {
       `insert into ${t.history} (${failedColumns})
         select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
         from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
-        where s.id = :session and s.lease_until > :now and r.token = :token`,
+        where s.id = :session and s.lease_until > :now and r.token = :token and r.session = s.id`,
       `select o.value as place, 0 as watched from (select 1 where changes() < :count) cross join json_each(:places) o
-        where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${alive})`,
-      `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${alive}`,
-      `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${alive}`,
-      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+        where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${own("r")})`,
+      `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${own("r")}`,
+      `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${own(t.ready)}`,
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
     ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: [
       `insert into ${t.history} (${historyColumns})
         select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
           :rows.output, r.errors, r.progress
-        from ${t.ready} r where r.seq = :rows.place and r.token = :rows.token and ${alive}`,
-      `delete from ${t.ready} where seq = :rows.place and token = :rows.token and ${alive} returning seq as place, watched`,
-      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${alive}`,
+        from ${t.ready} r where r.seq = :rows.place and r.token = :rows.token and ${own("r")}`,
+      `delete from ${t.ready} where seq = :rows.place and token = :rows.token and ${own(t.ready)} returning seq as place, watched`,
+      `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
     ],
-    end: end(() => alive),
-    again: again(() => alive),
+    end: end(own),
+    again: again(own),
     endOrphans: end(orphaned),
     againOrphans: again(orphaned),
     coolDown: `
@@ -369,7 +408,7 @@ export function statements(t: Tables): Statements {
         and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.seq in ${seq.among(":ids")})
       returning name`,
     progress: `
-      update ${t.ready} set progress = :value where seq = ${seq.of(":id")} and token = :token and ${alive} returning :id as id`,
+      update ${t.ready} set progress = :value where seq = ${seq.of(":id")} and token = :token and ${own(t.ready)} returning :id as id`,
 
     get: `
       select * from (${live} where r.seq = ${seq.of(":id")} union all ${ended} where h.seq = ${seq.of(":id")}) one limit 1`,
@@ -428,6 +467,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id, state`,
       `delete from ${t.ready} where seq in ${seq.among(":ids")} and token is null returning ${seq.id(`${t.ready}.seq`)} as id, null as state`,
       `delete from ${t.member} where seq in ${seq.among(":ids")} and not exists (select 1 from ${t.ready} r where r.seq = ${t.member}.seq)`,
+      noted(":ids"),
       // Its numbers are needed above, so it goes after them; what is held has its row still.
       `delete from ${t.job} where id in (select value from json_each(:ids))
         and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq)`,
@@ -435,6 +475,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
       `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
+    forgetUsed: `delete from ${t.used_id} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit) returning id`,
     findEnded: `
       select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
       where h.seq in ${seq.among(":ids")} order by h.seq desc`,
@@ -451,7 +492,7 @@ export function statements(t: Tables): Statements {
       `update ${t.step} set wake_at = :now where job in (
           select j.id from ${t.ready} r join ${t.job} j on j.seq = r.seq
           where r.seq in ${seq.among(":ids")} and r.token is null and r.run_at > :now and r.waits = 'sleep')
-        and state = 'open' and kind = 'sleep'`,
+        and state = 'open' and kind in ('sleep', 'step', 'undo')`,
       `update ${t.ready} set run_at = :now where seq in ${seq.among(":ids")} and token is null and run_at > :now and run_at < ${WAITING_AT}
         and coalesce(waits, 'sleep') = 'sleep' returning ${seq.id(`${t.ready}.seq`)} as id`,
     ],
@@ -460,8 +501,8 @@ export function statements(t: Tables): Statements {
     // What waits for others keeps its time until they have ended.
     editQueued: [
       `update ${t.ready} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank), lane = coalesce(:rows.laneId, lane),
-          run_at = case when waits is null then coalesce(:rows.runAt, :now + :rows.delay, run_at) else run_at end,
-          due_at = case when waits is null then due_at else coalesce(:rows.runAt, :now + :rows.delay, due_at) end,
+          run_at = case when waits is null then coalesce(max(:now, coalesce(:rows.runAt, :now + :rows.delay)), run_at) else run_at end,
+          due_at = case when waits is null then due_at else coalesce(max(:now, coalesce(:rows.runAt, :now + :rows.delay)), due_at) end,
           note = case when coalesce(:rows.runAt, :rows.delay) is null or waits = 'resume' then note end
         where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id`,
       `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
@@ -523,7 +564,7 @@ export function statements(t: Tables): Statements {
         s.stop_requested_at, s.quiet_at,
         (select json_group_array(${seq.id("r.seq")}) from ${t.claim} c cross join json_each(c.ids) o
           join ${t.ready} r on r.seq = o.value and r.token = c.token where c.session = s.id) as jobs
-      from ${t.session} s where s.lease_until > :now and s.closed_at is null order by s.id`,
+      from ${t.session} s where s.lease_until > :now and s.closed_at is null order by s.started_at, s.id`,
     // One that closes gives its lease up; what ran out whole belonged to a process that died or was cut off.
     lostWorkers: `
       select s.id, s.kind, s.worker_id, s.name, s.host, s.pid, s.version, s.queues, s.names, s.runtime, s.release, s.versions, s.started_at, s.beat_at, s.lease_until,
@@ -532,7 +573,7 @@ export function statements(t: Tables): Statements {
           join ${t.ready} r on r.seq = o.value and r.token = c.token where c.session = s.id) as jobs
       from ${t.session} s
       where s.kind = 'worker' and s.lease_until <= :now and s.lease_until > :now - 3600000 and s.lease_until >= s.beat_at + s.lease_ms
-        and not exists (select 1 from ${t.session} o where o.worker_id = s.worker_id and o.id > s.id)
+        and not exists (select 1 from ${t.session} o where o.worker_id = s.worker_id and o.started_at > s.started_at)
       order by s.lease_until desc limit 20`,
     overdueClaims: `
       select count(*) as n from (
@@ -568,11 +609,17 @@ export function statements(t: Tables): Statements {
 
     scheduleRows: `
       select ${scheduleColumns}, :now as now from ${t.schedule} where :name is null or name = :name order by name`,
-    // What waits for its previous job comes first; then by the next slot, so that the first that is not due says when to look.
+    // A page of slots in their order, so that the first that is not due says when to look; then, beside the first page, all that
+    // wait for a job: they are never in the way of what is due.
     dueSchedules: `
-      select name, next_at, waiting_at, jobs, :now as now from ${t.schedule}
-      where paused_at is null and fault is null and (next_at is not null or waiting_at is not null)
-      order by waiting_at is null, next_at limit :limit`,
+      select * from (
+        select name, next_at, null as jobs, :now as now from ${t.schedule}
+        where paused_at is null and fault is null and (next_at, name) > (:at, :name)
+        order by next_at, name limit :limit
+      ) s
+      union all
+      select name, next_at, coalesce(jobs, '[]'), :now from ${t.schedule}
+      where :at = 0 and waiting_at is not null and paused_at is null and fault is null and (next_at is null or next_at > :now)`,
     lockSchedule: `select ${scheduleColumns}, :now as now from ${t.schedule} where name = :name`,
     claimSchedule: `
       select ${scheduleColumns}, :now as now from ${t.schedule}
@@ -627,10 +674,11 @@ export function statements(t: Tables): Statements {
       where name = :name returning name`,
     // The whole of one worker's minute each time, so that writing it twice is writing it once.
     putMetrics: `
-      insert into ${t.metric} (minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
+      insert into ${t.metric} as m (minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited)
       values (:rows.minute, :rows.queue, :rows.name, :rows.worker, :rows.done, :rows.failed, :rows.dead, :rows.cancelled, :rows.throttled, :rows.released, :rows.lost, :rows.ran, :rows.waited)
       on conflict (minute, queue, name, worker) do update set done = excluded.done, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
-        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited`,
+        throttled = excluded.throttled, released = excluded.released, lost = excluded.lost, ran = excluded.ran, waited = excluded.waited
+      where ${sum("m")} <= ${sum("excluded")}`,
     metrics: `
       select minute, queue, name, worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric}
       where minute >= :since and minute < :until
@@ -707,7 +755,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.event} where id < :eventsBefore`,
       `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
-    ...flowStatements(t, alive),
+    ...flowStatements(t, own),
     ...batchStatements(t),
     ...insightStatements(t, { state, live, ended, levels }),
     ...triageStatements(t),

@@ -7,9 +7,9 @@ import type { Statements, Tables } from "../sql/catalogue.ts";
 export function triageStatements(t: Tables) {
   return {
     putFailures: `
-      insert into ${t.failure} (error_group, at, queue, version, worker, n)
+      insert into ${t.failure} as f (error_group, at, queue, version, worker, n)
       values (:rows.group, :rows.at, :rows.queue, :rows.version, :rows.worker, :rows.n)
-      on conflict (error_group, at, queue, version, worker) do update set n = excluded.n`,
+      on conflict (error_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n`,
     putErrorGroups: `
       insert into ${t.error_group} as g (id, name, first_at, last_at, sample, message)
       values (:rows.group, :rows.name, :rows.firstAt, :rows.lastAt, :rows.sample, :rows.message)

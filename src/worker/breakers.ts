@@ -8,7 +8,8 @@
  * and one that meets an open breaker goes back, unburnt, until the breaker may be tried.
  *
  * Invariants: a worker none of whose kinds and queues has a breaker sends nothing; over all processes one session at a
- * time has the probe of a breaker, for as long as its lease lives; what was read is older than a second at no claim, and
+ * time has the probe of a breaker, for as long as its lease lives, and one that it may have won without being told is given
+ * back until the database has answered; what was read is older than a second at no claim, and
  * cooldowns are at least that, so nobody takes a half-open breaker for a closed one; nothing here rejects.
  * Not here: the rule (policy/breaker.ts), the rows (sql/breakers.ts).
  */
@@ -21,6 +22,7 @@ import { describeFailure } from "../policy/failure.ts";
 import type { BreakerCount, BreakerState, Store } from "../store.ts";
 import type { Outcome } from "../transition.ts";
 import type { Settlement } from "./settler.ts";
+import { troubleOf } from "./trouble.ts";
 
 export interface WorkerBreakersDeps {
   readonly store: Pick<Store, "breakers" | "countBreakers" | "probeBreaker" | "unprobeBreaker" | "wake">;
@@ -46,6 +48,8 @@ export type Passage =
 
 const freshMs = 1_000;
 const retryProbeMs = 1_000;
+const firstCountMs = 100;
+const longestCountMs = 1_000;
 /** A counted error is for operators to see, not to keep. */
 const mostErrorChars = 1_024;
 const passes: Passage = { go: true };
@@ -57,12 +61,18 @@ interface Known {
   probing: boolean;
 }
 
+/** A probe that this session has, may have won or not yet given back, and the job that it is tried with. */
+interface Probe {
+  readonly job: string | null;
+}
+
 /** The breakers of one worker. */
 export class WorkerBreakers {
   readonly #deps: WorkerBreakersDeps;
   readonly #open = new Map<string, Known>();
-  /** Probes that this session has, with the job that each is tried with. */
-  readonly #probes = new Map<string, { job: string | null }>();
+  /** How many batches were counted. */
+  #batches = 0;
+  readonly #probes = new Map<string, Probe>();
   readonly #kinds: readonly AnyJob[];
   /**
    * Failures in a row: those that ended here and may not be counted yet, or (`at`, by the monotonic clock) what the row had
@@ -154,7 +164,7 @@ export class WorkerBreakers {
    * claimed. Null: nothing to try.
    */
   async probe(session: number): Promise<{ key: string; queue: string | null; name: string | null } | null> {
-    const { store, clock, queues } = this.#deps;
+    const { clock, queues } = this.#deps;
     const candidates = [
       ...queues
         .filter((queue) => this.#deps.queueRule(queue) !== null)
@@ -167,13 +177,23 @@ export class WorkerBreakers {
       const known = this.#open.get(candidate.key);
       if (known === undefined || known.openUntil > clock.monotonic() || this.#probes.has(candidate.key))
         continue;
-      if (await store.probeBreaker(session, candidate.key)) {
-        this.#probes.set(candidate.key, { job: null });
-        return candidate;
-      }
+      if (await this.#take(session, candidate.key, null)) return candidate;
       known.openUntil = clock.monotonic() + retryProbeMs;
     }
     return null;
+  }
+
+  /** Asks for a probe, once at a time in this process: the database gives it to the session that has it again. */
+  async #take(session: number, key: string, job: string | null): Promise<boolean> {
+    this.#probes.set(key, { job });
+    try {
+      if (await this.#deps.store.probeBreaker(session, key)) return true;
+    } catch (error) {
+      void this.giveBack(session, key); // it may have been won all the same
+      throw error;
+    }
+    this.#probes.delete(key);
+    return false;
   }
 
   /** This job was claimed to try it with. */
@@ -187,12 +207,26 @@ export class WorkerBreakers {
       for (const [key, probe] of this.#probes) if (probe.job === id) void this.giveBack(session, key);
   }
 
-  /** There was no job to try it with. */
+  /**
+   * There was no job to try it with. Until the database has answered, this worker tries the breaker with nothing else, and
+   * asks again: nobody else may try it for as long as this session has its probe.
+   */
   async giveBack(session: number, key: string): Promise<void> {
-    this.#probes.delete(key);
+    const { store, clock } = this.#deps;
     const known = this.#open.get(key);
-    if (known !== undefined) known.openUntil = this.#deps.clock.monotonic() + retryProbeMs;
-    await this.#deps.store.unprobeBreaker(session, key).catch(() => undefined);
+    if (known !== undefined) known.openUntil = clock.monotonic() + retryProbeMs;
+    const given: Probe = { job: null };
+    this.#probes.set(key, given);
+    try {
+      await store.unprobeBreaker(session, key);
+      if (this.#probes.get(key) === given) this.#probes.delete(key);
+    } catch (error) {
+      if (troubleOf(error) === "permanent") return;
+      const again = (): void => {
+        if (this.#probes.get(key) === given) void this.giveBack(session, key);
+      };
+      clock.after(retryProbeMs, again, { unref: true });
+    }
   }
 
   /** Whether a claimed job may run: at once, or (a key's breaker, half-open) after a question to the database. */
@@ -220,10 +254,7 @@ export class WorkerBreakers {
     const held = this.#probes.get(key);
     if (held !== undefined && held.job !== job.id) return this.#waits(known, key);
     try {
-      if (await this.#deps.store.probeBreaker(job.session, key)) {
-        this.#probes.set(key, { job: job.id });
-        return passes;
-      }
+      if (held !== undefined || (await this.#take(job.session, key, job.id))) return passes;
     } catch {
       // Asked again with its next claim.
     }
@@ -275,15 +306,17 @@ export class WorkerBreakers {
     if (!this.any) return;
     const counts = new Map<string, { -readonly [K in keyof BreakerCount]: BreakerCount[K] }>();
     const ended: { session: number; key: string }[] = [];
+    const probes = new Map<string, Probe>();
     let session: number | null = null;
     for (const { job, outcome } of settlements) {
       session = job.session;
       const good = outcome.kind === "succeeded";
       const bad = outcome.kind === "failed" || outcome.kind === "dead";
       for (const { key, rule } of this.#rulesOf(job, () => input(job))) {
-        if (this.#probes.get(key)?.job === job.id) {
-          this.#probes.delete(key);
-          if (!good && !bad) ended.push({ session: job.session, key });
+        const probe = this.#probes.get(key);
+        if (probe?.job === job.id) {
+          if (good || bad) probes.set(key, probe);
+          else ended.push({ session: job.session, key });
         }
         if (!good && !bad) continue;
         const count = counts.get(key) ?? { key, rule, failures: 0, succeeded: false, error: null };
@@ -295,10 +328,25 @@ export class WorkerBreakers {
         }
       }
     }
-    for (const probe of ended) await this.giveBack(probe.session, probe.key);
-    if (counts.size === 0 || session === null) return;
+    for (const probe of ended) void this.giveBack(probe.session, probe.key);
+    if (counts.size > 0 && session !== null)
+      await this.#count(session, ++this.#batches, [...counts.values()], probes);
+  }
+
+  /**
+   * Until the database has answered: a probe whose outcome is not counted leaves its breaker half-open for everybody, and a
+   * breaker that is open here alone would never be tried. It is counted once however often it is sent.
+   */
+  async #count(
+    session: number,
+    batch: number,
+    counts: readonly BreakerCount[],
+    probes: ReadonlyMap<string, Probe>,
+    tries = 0,
+  ): Promise<void> {
     try {
-      const counted = await this.#deps.store.countBreakers(session, [...counts.values()]);
+      const counted = await this.#deps.store.countBreakers(session, batch, counts);
+      for (const [key, probe] of probes) if (this.#probes.get(key) === probe) this.#probes.delete(key);
       const changed = counted.filter((breaker) => breaker.changed);
       for (const { state } of counted) this.#learn(state);
       for (const { state } of changed) this.#changed(state);
@@ -313,6 +361,10 @@ export class WorkerBreakers {
         "a breaker could not count what was settled",
       );
       this.forget();
+      if (troubleOf(error) === "permanent") return;
+      const again = (): void => void this.#count(session, batch, counts, probes, tries + 1);
+      const waitMs = Math.min(longestCountMs, firstCountMs * 2 ** tries);
+      this.#deps.clock.after(waitMs, again, { unref: true });
     }
   }
 

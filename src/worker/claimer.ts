@@ -11,8 +11,9 @@
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
  * Invariants: one statement is in flight at a time (two claims at once brought nothing, see docs/performance.md), and
- * what happens meanwhile is remembered; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
- * one cheap read per poll and nothing else; a look that promises work which the claim then does not find (a limit,
+ * what happens meanwhile is remembered; a claim that is wanted stays wanted until it is made, whatever a look finds; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
+ * one cheap read per poll and nothing else; after a claim that failed, or a part of one, nothing is claimed before what the
+ * session holds has been compared with what the worker knows; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
  * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).
  */
@@ -22,12 +23,12 @@ import type { Logger } from "../logger.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./pool.ts";
-import { troubleOf } from "./trouble.ts";
+import { isTold, troubleOf } from "./trouble.ts";
 import type { WorkerBreakers } from "./breakers.ts";
 import type { WorkerBudgets } from "./budgets.ts";
 
 export interface ClaimerDeps {
-  readonly store: Pick<Store, "claim" | "claimBudgeted" | "peek" | "listening">;
+  readonly store: Pick<Store, "claim" | "claimBudgeted" | "peek" | "listening" | "dialect">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -40,6 +41,8 @@ export interface ClaimerDeps {
   readonly claimable: () => number | null;
   /** True: the process has too much to do already. */
   readonly overloaded: () => boolean;
+  /** True: others have newer code, and take first what becomes due. */
+  readonly outdated: () => boolean;
   /** How many outcomes wait to be written. */
   readonly unsettled: () => number;
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
@@ -49,6 +52,8 @@ export interface ClaimerDeps {
   readonly budgets?: WorkerBudgets;
   /** Before each look: a chance to read what changes seldom. */
   readonly onLook: () => void;
+  /** Releases what the session holds and this worker does not know; gives how many. */
+  readonly reconcile: (session: number) => Promise<number>;
   /** Takes over what dead sessions held; gives how many. */
   readonly reap: () => Promise<number>;
   /** Pauses the draining queues that have become empty. */
@@ -66,21 +71,27 @@ interface WorkerScope extends ClaimScope {
 }
 
 const listeningPollMs = 5_000;
-const outageMs = 1_000;
+const firstOutageMs = 50;
+const longestOutageMs = 1_000;
 const overloadMs = 250;
+// A worker that has handed a job back for newer code is the first to know when it is due again: it would take it each time.
+const outdatedMs = 100;
 // A worker that gets one job every few milliseconds would otherwise look after each of them.
 const looksApartMs = 100;
-const mostUnclear = 5;
+/** A look that began at the cursor is followed by one at everything, but not sooner. */
+const looksBackMs = 1_000;
 /** Claims for all queues of a worker. */
 export class Claimer {
   readonly #deps: ClaimerDeps;
   #cursor: ClaimCursor = freshCursor();
-  #todo: Todo | null = null;
+  /** When each is wanted next, by the monotonic clock. */
+  readonly #wantedAt: Record<Todo, number> = { claim: Infinity, look: Infinity };
   #busy: Promise<void> | undefined;
   #timer: Timer | undefined;
-  #timerAt = Infinity;
   readonly #stop = new AbortController();
 
+  /** The earliest due time that was given back, for each queue, since the last claim began. */
+  readonly #givenBack = new Map<string, number>();
   #heldBack = false;
   #budgetsFirst = false;
   #lookedAt = -Infinity;
@@ -93,7 +104,10 @@ export class Claimer {
   /** How many such claims in a row found nothing, and when the next one may be made. */
   #fruitless = 0;
   #claimNotBefore = -Infinity;
-  #unclear = 0;
+  /** How many tries in a row have failed. */
+  #failures = 0;
+  /** The session may hold jobs of a claim whose answer was lost. */
+  #unsure = false;
 
   /** Claims are numbered, so that a waiter can tell one that was begun after its own question. */
   #begun = 0;
@@ -111,7 +125,7 @@ export class Claimer {
 
   /** Something may be claimable. */
   claim(): void {
-    this.#ask("claim");
+    this.#want("claim");
   }
 
   /** A job of this queue and priority is due. One that no claim has met yet is not at any cursor: the next looks at all. */
@@ -119,8 +133,23 @@ export class Claimer {
     for (const level of this.#cursor.levels.values()) {
       if (level.queue === queue && level.rank === -priority) return this.claim();
     }
-    this.#cursor.lookedBackAt = -Infinity;
+    this.#cursor.unseen = true;
     this.claim();
+  }
+
+  /**
+   * Jobs of this queue were given back that are due since then: the next claim goes back to them. Kept until it begins, because one
+   * that is in flight moves the cursor on.
+   */
+  claimFrom(queue: string, runAt: number): void {
+    this.#givenBack.set(queue, Math.min(runAt, this.#givenBack.get(queue) ?? Infinity));
+    this.claim();
+  }
+
+  /** The session may hold jobs that this worker does not know: compares before it does anything else. */
+  reconcile(): void {
+    this.#unsure = true;
+    this.look();
   }
 
   /** Outcomes have been written. */
@@ -137,14 +166,12 @@ export class Claimer {
 
   /** Something has changed that may matter. */
   look(): void {
-    this.#ask("look");
+    this.#want("look");
   }
 
   /** Something may be due soon: looks, but not more often than makes sense. */
   lookSoon(): void {
-    const waitMs = this.#lookedAt + looksApartMs - this.#deps.clock.monotonic();
-    if (waitMs <= 0) this.look();
-    else this.#arm(waitMs, "look");
+    this.#want("look", this.#lookedAt + looksApartMs - this.#deps.clock.monotonic());
   }
 
   /** How long the latest look took: what a read costs from here. */
@@ -163,6 +190,7 @@ export class Claimer {
     return new Promise((resolve) => {
       // A claim that is already under way may have looked before the caller's job was there: the next one counts.
       this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, resolve });
+      this.#cursor.lookedBackAt = -Infinity; // the next claim looks at everything
       this.claim();
     });
   }
@@ -176,40 +204,74 @@ export class Claimer {
     this.#waiters = [];
   }
 
-  #ask(todo: Todo): void {
-    if (this.#stop.signal.aborted) return;
-    if (this.#todo !== "claim") this.#todo = todo;
-    this.#busy ??= this.#run().finally(() => {
+  #want(todo: Todo, inMs = 0): void {
+    const at = this.#deps.clock.monotonic() + Math.max(0, inMs);
+    if (at >= this.#wantedAt[todo]) return;
+    this.#wantedAt[todo] = at;
+    this.#goOn();
+  }
+
+  /** The only place that sets the timer: for what is wanted first. While something is in flight, its end leads here. */
+  #goOn(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const at = Math.min(this.#wantedAt.claim, this.#wantedAt.look);
+    if (this.#busy !== undefined || this.#stop.signal.aborted || at === Infinity) return;
+    const inMs = at - this.#deps.clock.monotonic();
+    if (inMs > 0) {
+      this.#timer = this.#deps.clock.after(inMs, () => this.#goOn());
+      return;
+    }
+    this.#busy = this.#run().finally(() => {
       this.#busy = undefined;
       this.#tellWaiters();
-      // Asked between the loop's last look at it and here.
-      if (this.#todo !== null) this.#ask(this.#todo);
+      this.#goOn();
     });
+  }
+
+  #next(): Todo | null {
+    const now = this.#deps.clock.monotonic();
+    return this.#wantedAt.claim <= now ? "claim" : this.#wantedAt.look <= now ? "look" : null;
   }
 
   async #run(): Promise<void> {
     await Promise.resolve(); // so that `#busy` is set before anything here can ask again
-    while (this.#todo !== null && !this.#stop.signal.aborted) {
-      const todo = this.#todo;
-      this.#todo = null;
+    for (let todo = this.#next(); todo !== null && !this.#stop.signal.aborted; todo = this.#next()) {
+      this.#wantedAt[todo] = Infinity;
       try {
+        if (this.#unsure) await this.#reconcile();
         if (todo === "claim") await this.#claim();
         else await this.#look();
-        this.#unclear = 0;
+        this.#failures = 0;
       } catch (error) {
+        // Anything that claims may have committed before it failed.
+        this.#unsure = true;
         await this.#outage(error);
       }
     }
   }
 
+  async #reconcile(): Promise<void> {
+    const session = this.#deps.claimable();
+    if (session === null) return;
+    this.#unsure = false;
+    await this.#deps.reconcile(session);
+  }
+
+  /** A part of a claim failed after another had brought jobs, which must be handed over. The next claim meets the fault again. */
+  #failedPartly(error: unknown): void {
+    this.#unsure = true;
+    this.#deps.log.warn(
+      { worker: this.#deps.workerId, error: describeFailure(error).message },
+      "a part of a claim failed",
+    );
+  }
+
   async #claim(): Promise<void> {
     const { store, pools, order } = this.#deps;
     const session = this.#deps.claimable();
-    if (session === null) return;
-    if (this.#deps.overloaded()) {
-      this.#arm(overloadMs, "claim");
-      return;
-    }
+    if (session === null) return this.#want("claim", this.#pollMs());
+    if (this.#deps.overloaded()) return this.#want("claim", overloadMs);
     if (this.#deps.unsettled() >= MOST_AHEAD) {
       // Jobs end faster than their ends are written; claiming on would only fill the memory. `settled` asks again.
       this.#heldBack = true;
@@ -222,18 +284,21 @@ export class Claimer {
     if (queues.size === 0) {
       this.#finished = number;
       // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
-      if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
-      return;
+      return this.#want("look", this.#pollMs());
     }
     let limit = 0;
     for (const room of queues.values()) limit += room;
     const promised = this.#promised;
     this.#promised = false;
     const scope = { queues, names, limit, order, free: freeSlots(pools) };
+    goBack(this.#cursor, this.#givenBack);
+    this.#givenBack.clear();
     const { budgets } = this.#deps;
     const jobs = await (budgets?.any === true
       ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
       : store.claim(session, scope, this.#cursor));
+    if (this.#cursor.failed !== undefined) this.#failedPartly(this.#cursor.failed);
+    delete this.#cursor.failed;
     this.#finished = number;
     this.#claimed += jobs.length;
     if (jobs.length > 0) {
@@ -245,12 +310,12 @@ export class Claimer {
         this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.#fruitless - 1));
     }
     this.#armBudgets();
-    if (this.#mayHaveMore(queues, jobs)) this.#todo = "claim";
+    if (this.#mayHaveMore(queues, jobs)) this.claim();
     else if (jobs.length === 0) this.lookSoon();
     // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
-    else if (jobs.length < limit) this.#todo ??= "look";
+    else if (jobs.length < limit) this.look();
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
-    else if (this.#timer === undefined) this.#arm(this.#pollMs(), "look");
+    else this.#want("look", this.#pollMs());
   }
 
   /** Kinds with a budget and kinds without take turns in having the first choice of the slots. */
@@ -272,8 +337,8 @@ export class Claimer {
     try {
       return [...jobs, ...(await second(without(scope, jobs)))];
     } catch (error) {
-      // What the first part brought is held: it must be handed over. The next claim meets the fault again.
       if (jobs.length === 0) throw error;
+      this.#failedPartly(error);
       return jobs;
     }
   }
@@ -295,7 +360,8 @@ export class Claimer {
         budgets.learn(budget, claim);
         jobs.push(...claim.jobs);
       } catch (error) {
-        if (jobs.length === 0) throw error; // as above
+        if (jobs.length === 0) throw error;
+        this.#failedPartly(error);
         return jobs;
       }
     }
@@ -305,7 +371,7 @@ export class Claimer {
   /** A claim is due when the first empty budget has a token. */
   #armBudgets(): void {
     const inMs = this.#deps.budgets?.askInMs ?? null;
-    if (inMs !== null) this.#arm(inMs, "claim");
+    if (inMs !== null) this.#want("claim", inMs);
   }
 
   /** The kinds that may be claimed. Tries a breaker that may be tried, with one job, before anything else. */
@@ -363,7 +429,7 @@ export class Claimer {
     const { breakers } = this.#deps;
     if (breakers === undefined || !breakers.any) return;
     const { tryInMs } = breakers.closed();
-    if (tryInMs !== null) this.#arm(Math.max(tryInMs, 50), "claim");
+    if (tryInMs !== null) this.#want("claim", Math.max(tryInMs, 50));
   }
 
   #openNames(): readonly string[] {
@@ -395,7 +461,7 @@ export class Claimer {
   async #look(): Promise<void> {
     const { store, clock, pools, order, random, breakers } = this.#deps;
     this.#deps.onLook();
-    if (this.#deps.claimable() === null) return;
+    if (this.#deps.claimable() === null) return this.#want("look", this.#pollMs());
     // What was open may have been closed by hand, or by another process's probe: else nothing would be looked for.
     if (breakers?.any === true && breakers.closed().tryInMs !== null) await breakers.refresh();
     const queues = new Map<string, number>();
@@ -404,17 +470,19 @@ export class Claimer {
     this.#withoutBroken(queues, open);
     const names = this.#deps.budgets?.any === true ? this.#deps.budgets.open(open) : open;
     const askedAt = clock.monotonic();
-    const peek = await store.peek({ queues, names, limit: queues.size, order });
+    const peek = await store.peek({ queues, names, limit: queues.size, order }, this.#cursor);
     this.#lookedAt = clock.monotonic();
     this.#lookMs = this.#lookedAt - askedAt;
-    this.#disarm();
-    this.#arm(this.#pollMs(), "look");
+    this.#want(
+      "look",
+      peek.completeInMs === null ? this.#pollMs() : Math.max(looksBackMs, peek.completeInMs),
+    );
     this.#armProbe();
     this.#armBudgets();
     if (peek.expiresAt !== null) {
       // A moment later than the lease's end, and not all workers at the same one.
       const inMs = peek.expiresAt - peek.now + 20 + random() * 180;
-      if (peek.expiresAt > peek.now) this.#arm(inMs, "look");
+      if (peek.expiresAt > peek.now) this.#want("look", inMs);
       else await this.#reap();
     }
     this.#draining = peek.draining;
@@ -422,7 +490,7 @@ export class Claimer {
     if (this.#draining.some((queue) => this.#isIdle(queue))) await this.#deps.endDrains();
     if (peek.dueAt !== null) {
       const inMs = peek.dueAt - peek.now;
-      if (inMs > 0) this.#arm(inMs, "claim");
+      if (inMs > 0) this.#want("claim", inMs + this.#standBackMs);
       else this.#workIsDue();
     }
   }
@@ -435,14 +503,11 @@ export class Claimer {
   async #reap(): Promise<void> {
     const { clock, random } = this.#deps;
     const waitMs = this.#reapNotBefore - clock.monotonic();
-    if (waitMs > 0) {
-      this.#arm(waitMs, "look");
-      return;
-    }
+    if (waitMs > 0) return this.#want("look", waitMs);
     const taken = await this.#deps.reap();
-    if (taken > 0) this.#todo = "claim";
+    if (taken > 0) this.claim();
     this.#reapNotBefore = clock.monotonic() + 1_000 * (1 + random());
-    this.#arm(1_000 * (1 + random()), "look");
+    this.#want("look", 1_000 * (1 + random()));
   }
 
   /**
@@ -452,29 +517,33 @@ export class Claimer {
   #workIsDue(): void {
     if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
     const waitMs = this.#fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
-    if (waitMs > 0) {
-      this.#arm(waitMs, "look");
-      return;
-    }
+    if (waitMs > 0) return this.#want("look", waitMs);
     this.#promised = true;
-    this.#todo = "claim";
+    this.#want("claim", this.#standBackMs);
   }
 
+  get #standBackMs(): number {
+    return this.#deps.outdated() ? outdatedMs : 0;
+  }
+
+  /** Waits a moment, and longer each time. One line tells of it, unless the store does. */
   async #outage(fault: unknown): Promise<void> {
-    const { clock, log, random, workerId } = this.#deps;
+    const { clock, log, random, store, workerId } = this.#deps;
     const trouble = troubleOf(fault);
-    if (trouble === "unclear") this.#unclear += 1;
-    if (trouble === "permanent" || this.#unclear > mostUnclear) {
+    if (trouble === "permanent") {
       this.#stop.abort();
       this.#deps.onFatal(fault);
       return;
     }
-    log.warn(
-      { worker: workerId, error: describeFailure(fault).message },
-      "the database does not answer; trying again in a second",
-    );
-    await sleep(clock, outageMs * (0.75 + random() / 2), this.#stop.signal).catch(() => undefined);
-    this.#todo = "claim";
+    const waitMs = Math.min(longestOutageMs, firstOutageMs * 2 ** this.#failures);
+    const { message, code } = describeFailure(fault);
+    const line = { worker: workerId, error: message, code };
+    if (this.#failures > 0 || isTold(fault, store.dialect)) log.debug(line, "claiming failed again");
+    else if (trouble === "unclear") log.error(line, "claiming failed; it is tried again");
+    else log.warn(line, "the database does not answer a claim; it is tried again");
+    this.#failures += 1;
+    await sleep(clock, waitMs * (0.75 + random() / 2), this.#stop.signal).catch(() => undefined);
+    this.claim();
   }
 
   #pollMs(): number {
@@ -483,27 +552,8 @@ export class Claimer {
     return ms * (0.95 + random() / 10);
   }
 
-  /** The earliest of all timers that were asked for since the last look. */
-  #arm(ms: number, todo: Todo): void {
-    const { clock } = this.#deps;
-    const at = clock.monotonic() + ms;
-    if (at >= this.#timerAt || this.#stop.signal.aborted) return;
-    this.#timer?.cancel();
-    this.#timerAt = at;
-    this.#timer = clock.after(ms, () => {
-      this.#disarm();
-      this.#ask(todo);
-    });
-  }
-
-  #disarm(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#timerAt = Infinity;
-  }
-
   #tellWaiters(): void {
-    if (this.#todo !== null) return;
+    if (this.#next() !== null) return;
     const told = this.#waiters.filter(({ asked }) => asked < this.#finished);
     this.#waiters = this.#waiters.filter(({ asked }) => asked >= this.#finished);
     for (const { resolve, claimed } of told) resolve(this.#claimed - claimed);
@@ -517,6 +567,16 @@ function without(scope: WorkerScope, jobs: readonly ClaimedJob[]): WorkerScope {
   for (const { queue } of jobs)
     for (const left of [queues, free]) left.set(queue, Math.max(0, (left.get(queue) ?? 0) - 1));
   return { ...scope, queues, free, limit: Math.max(0, scope.limit - jobs.length) };
+}
+
+/** A job of a level that is not known any more may be among them: hence the look for those. */
+function goBack(cursor: ClaimCursor, givenBack: ReadonlyMap<string, number>): void {
+  if (givenBack.size === 0) return;
+  for (const level of cursor.levels.values()) {
+    const from = givenBack.get(level.queue);
+    if (from !== undefined && level.runAt >= from) level.runAt = from - 1;
+  }
+  cursor.unseen = true;
 }
 
 function freshCursor(): ClaimCursor {

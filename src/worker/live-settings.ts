@@ -6,6 +6,8 @@
  * Not here: enforcing a pause (the store's claim does), what a pool does with it (worker/pool.ts).
  */
 import type { Clock, Timer } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import { describeFailure } from "../policy/failure.ts";
 import type { Store } from "../store.ts";
 import type { Pool } from "./pool.ts";
 import { rebalanceOnce } from "./totals.ts";
@@ -14,6 +16,7 @@ import { troubleOf } from "./trouble.ts";
 export interface LiveSettingsDeps {
   readonly store: Pick<Store, "queueSettings" | "listening" | "holds" | "workers" | "wake">;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly pools: ReadonlyMap<string, Pool>;
   /** Queues that were given no number of slots. */
   readonly even: ReadonlySet<string>;
@@ -129,7 +132,13 @@ export class LiveSettings {
       );
     } catch (error) {
       // Read again with the next look; an outage is the claimer's to report.
-      if (troubleOf(error) === "permanent" && !this.#stopped) this.#deps.onFatal(error);
+      const trouble = troubleOf(error);
+      if (trouble === "permanent" && !this.#stopped) this.#deps.onFatal(error);
+      if (trouble === "unclear")
+        this.#deps.log.error(
+          { error: describeFailure(error).message },
+          "reading the queues' settings failed; it is tried again",
+        );
     }
     this.#reading = false;
     if (this.#first) {

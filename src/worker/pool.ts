@@ -145,11 +145,16 @@ export class Pool {
     return all;
   }
 
+  /** Everything that is buffered. */
+  *waiting(): Iterable<ClaimedJob> {
+    for (let i = this.#head; i < this.#buffer.length; i += 1) yield this.#buffer[i]!.job;
+  }
+
   /** Removes and gives those buffered jobs. */
-  takeSome(wanted: (job: ClaimedJob) => boolean): ClaimedJob[] {
+  takeSome(wanted: (job: ClaimedJob, claimedAt: number) => boolean): ClaimedJob[] {
     const taken: ClaimedJob[] = [];
-    this.#keep(({ job }) => {
-      if (!wanted(job)) return true;
+    this.#keep(({ job, claimedAt }) => {
+      if (!wanted(job, claimedAt)) return true;
       taken.push(job);
       return false;
     });

@@ -139,7 +139,8 @@ export class Recorder {
       const cell = cells.at(job.queue, job.name);
       cell.dirty = true;
       if (outcome.kind === "succeeded" || outcome.kind === "committed") cell.counts.done += 1;
-      else if (transition.move === "end") cell.counts[transition.state] += 1;
+      // A run that undoes its steps first ends later, and is counted then.
+      else if (transition.move === "end" && transition.undo !== true) cell.counts[transition.state] += 1;
       else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
       // What sleeps, waits or goes on to its next step has not failed.
       else if (outcome.kind === "failed" || outcome.kind === "dead") cell.counts.failed += 1;

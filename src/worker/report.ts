@@ -26,6 +26,11 @@ export class Report {
   /** Kinds of which a job needed newer code than this worker has. */
   readonly #outdated = new Set<string>();
 
+  /** A job needed newer code than this worker has. */
+  get outdated(): boolean {
+    return this.#outdated.size > 0;
+  }
+
   constructor(deps: ReportDeps) {
     this.#deps = deps;
   }
@@ -80,9 +85,9 @@ export class Report {
     if (transition.move === "again") {
       const { delayMs } = transition;
       if (outcome.kind === "failed") {
-        const error = outcome.failure.message;
+        const { message: error, stack } = outcome.failure;
         events.emit("job.failed", { ...about, error, delayMs, durationMs });
-        log.warn({ ...details, error, delayMs }, "attempt failed; the job will run again");
+        log.warn({ ...details, error, stack, delayMs }, "attempt failed; the job will run again");
         return;
       }
       const reason = outcome.kind === "throttled" || outcome.kind === "released" ? outcome.reason : null;
@@ -96,7 +101,7 @@ export class Report {
       log.debug({ ...details, reason, delayMs }, `attempt was ${outcome.kind}`);
       return;
     }
-    const error = decodeFailures(transition.errors).at(-1)?.message ?? "";
+    const { message: error = "", stack = null } = decodeFailures(transition.errors).at(-1) ?? {};
     if (transition.undo === true) {
       log.warn({ ...details, error }, `its steps are undone before it is ${transition.state}`);
       return;
@@ -106,7 +111,7 @@ export class Report {
       log.info({ ...details, reason: error }, "job was cancelled");
     } else {
       events.emit("job.dead", { ...about, error, durationMs });
-      log.error({ ...details, error }, "job is dead");
+      log.error({ ...details, error, stack }, "job is dead");
     }
   }
 

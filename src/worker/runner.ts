@@ -32,7 +32,7 @@ export interface RunnerDeps {
   readonly pools: ReadonlyMap<string, Pool>;
   readonly definitions: ReadonlyMap<string, AnyJob>;
   readonly settler: Pick<Settler, "push" | "hold" | "letGo">;
-  readonly attempt: Omit<AttemptDeps, "onEnd" | "onRunawayEnd">;
+  readonly attempt: Omit<AttemptDeps, "onEnd" | "onUnawaited" | "onRunawayEnd">;
   /** Whether the database has steps of a run that are to be undone; asked until it answers, or `given` up. */
   readonly undoable?: (id: string, given: () => boolean) => Promise<"undo" | "undoing" | undefined>;
   /** Whether a breaker lets a job run. */
@@ -62,7 +62,9 @@ export class Runner {
   #draining = false;
   #runaways = 0;
   /** Jobs of which the database is asked whether their breaker may be tried, or whether there is something to undo. */
-  #asking = 0;
+  readonly #asking = new Set<ClaimedJob>();
+  /** Names of definitions that were warned about for a step that nobody awaited. */
+  readonly #forgetful = new Set<string>();
   #suspectAt = -Infinity;
   #suspect: string | undefined;
 
@@ -71,6 +73,7 @@ export class Runner {
     this.#attemptDeps = {
       ...deps.attempt,
       onEnd: (attempt, outcome) => this.#ended(attempt, outcome),
+      onUnawaited: (attempt, steps) => this.#unawaited(attempt, steps),
       onRunawayEnd: (attempt) => this.#runawayEnded(attempt),
     };
     this.#deadlines = new Deadlines(
@@ -91,7 +94,7 @@ export class Runner {
   }
 
   get calm(): boolean {
-    if (this.#running.size > 0 || this.#asking > 0) return false;
+    if (this.#running.size > 0 || this.#asking.size > 0) return false;
     for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) return false;
     return true;
   }
@@ -222,19 +225,23 @@ export class Runner {
     this.#tellIfCalm();
   }
 
+  /** Every job that is here and not yet handed to the settler. */
+  *holding(): Iterable<ClaimedJob> {
+    for (const pool of this.#deps.pools.values()) yield* pool.waiting();
+    for (const { job } of this.#running) yield job;
+    yield* this.#asking;
+  }
+
   /**
-   * Of these attempts, those that are still here were taken away: handlers are told, what waits for a slot never starts, and the
-   * others go on.
+   * Jobs that were taken away: handlers are told, what waits for a slot never starts, and the others go on. `gone` judges a job
+   * by the instant from which it was surely here, by the monotonic clock.
    */
-  loseSome(gone: readonly { readonly id: string; readonly token: number }[]): void {
-    const tokens = new Map(gone.map(({ id, token }) => [id, token]));
+  loseSome(gone: (job: ClaimedJob, hereSince: number) => boolean): void {
     const lost: ClaimedJob[] = [];
-    for (const pool of this.#deps.pools.values())
-      if (pool.buffered > 0) lost.push(...pool.takeSome(({ id, token }) => tokens.get(id) === token));
+    for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) lost.push(...pool.takeSome(gone));
     this.#deps.settler.letGo(lost);
-    for (const { id, token } of gone) {
-      const attempt = this.#running.find(id, token);
-      if (attempt === undefined || attempt.stopCause?.kind === "lost") continue;
+    for (const attempt of this.#running) {
+      if (attempt.stopCause?.kind === "lost" || !gone(attempt.job, attempt.startedAt)) continue;
       lost.push(attempt.job);
       attempt.stop({ kind: "lost" });
     }
@@ -295,10 +302,10 @@ export class Runner {
     if (!(passage instanceof Promise)) return this.#pass(job, definition, pool, passage);
     // The slot is taken while the database is asked.
     pool.running += 1;
-    this.#asking += 1;
+    this.#asking.add(job);
     void passage.then((answer) => {
       pool.running -= 1;
-      this.#asking -= 1;
+      this.#asking.delete(job);
       if (this.#draining) this.#release(job, "shutdown");
       else if (answer.go && this.#isLate(job)) this.#release(job, "it came too late for its rate");
       else this.#pass(job, definition, pool, answer);
@@ -395,6 +402,16 @@ export class Runner {
     this.#deps.events.emit("warning", { message, details });
   }
 
+  #unawaited({ job }: Attempt, steps: readonly string[]): void {
+    if (this.#forgetful.has(job.name)) return;
+    this.#forgetful.add(job.name);
+    const details = { job: job.id, name: job.name, queue: job.queue, steps };
+    const message =
+      "a handler returned while a step of it was still running: its result is not recorded; await every ctx.step";
+    this.#deps.log.warn(details, message);
+    this.#deps.events.emit("warning", { message, details });
+  }
+
   #runawayEnded(attempt: Attempt): void {
     this.#runaways -= 1;
     this.#deps.log.info(
@@ -419,9 +436,14 @@ export class Runner {
     const decided = decide(job, outcome, policy, env);
     const push = (undo: "undo" | "undoing" | undefined): void => {
       let transition = decided;
+      let told = outcome;
       if (decided.move === "end" && undo === "undo") transition = { ...decided, undo: true };
-      if (decided.move === "end" && undo === "undoing") transition = triedToUndo(job, decided, policy, env);
-      settler.push({ job, outcome, transition, heldMs });
+      if (decided.move === "end" && undo === "undoing") {
+        transition = triedToUndo(job, decided, policy, env);
+        // A handler that returned before its first step has not done the job.
+        if (outcome.kind === "succeeded") told = notYetUndone;
+      }
+      settler.push({ job, outcome: told, transition, heldMs });
     };
     const undo = this.#mustUndo(job, decided, attempt);
     if (undo !== "ask") push(undo);
@@ -435,7 +457,7 @@ export class Runner {
     attempt: Attempt | undefined,
   ): "undo" | "undoing" | "ask" | undefined {
     const flow = attempt?.flow ?? null;
-    if (transition.move !== "end") return undefined;
+    if (transition.move !== "end" || transition.undo === false) return undefined;
     if (flow?.loaded === true)
       return transition.state !== "done" && flow.undoable && !flow.undoing ? "undo" : undefined;
     // It ended before it had asked for anything: this run was to undo steps, or an earlier one, in whichever process, may have done some.
@@ -448,14 +470,14 @@ export class Runner {
     attempt: Attempt | undefined,
     push: (undo: "undo" | "undoing" | undefined) => void,
   ): Promise<void> {
-    this.#asking += 1;
+    this.#asking.add(job);
     const lost = (): boolean => attempt?.stopCause?.kind === "lost";
     try {
       push(await this.#deps.undoable?.(job.id, lost));
     } catch {
       push(undefined); // the database says no for good, and will say so of the settle
     } finally {
-      this.#asking -= 1;
+      this.#asking.delete(job);
       this.#tellIfCalm();
     }
   }
@@ -483,6 +505,8 @@ export class Runner {
     if (this.calm) this.#deps.onCalm();
   }
 }
+
+const notYetUndone: Outcome = { kind: "released", delayMs: 0, reason: "its steps are not undone yet" };
 
 function isHeld(job: ClaimedJob, id: string, token: number | undefined): boolean {
   return job.id === id && (token === undefined || job.token === token);

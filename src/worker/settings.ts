@@ -219,9 +219,10 @@ function flag(value: unknown, what: string): boolean {
 }
 
 /**
- * The handlers by name; of two with one name the last wins (F13).
+ * The handlers by name. One definition may be given twice; two with one name are rejected (F13), because one of them
+ * would never run.
  *
- * @throws UsageError NO_QUEUES when there is none, or one without a handler
+ * @throws UsageError NO_QUEUES when there is none, or one without a handler; DUPLICATE_NAME
  * @example
  * const handlers = handlersOf([sendMail, resize]);
  */
@@ -232,6 +233,13 @@ export function handlersOf(definitions: readonly AnyJob[]): ReadonlyMap<string, 
       throw new UsageError(
         "NO_QUEUES",
         `Job ${shown(definition.name)} has no handler: give its definition \`run\`, or give the worker \`definition.handle(fn)\`.`,
+        { details: { job: definition.name } },
+      );
+    }
+    if ((handlers.get(definition.name) ?? definition) !== definition) {
+      throw new UsageError(
+        "DUPLICATE_NAME",
+        `Two definitions of this worker have the name ${shown(definition.name)}: rename one, or give only one of them.`,
         { details: { job: definition.name } },
       );
     }

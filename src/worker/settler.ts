@@ -2,16 +2,20 @@
  * Writes what attempts came to: one settle at a time, and while it is on its way the next gathers.
  *
  *   push ─▶ gathering ─▶ in flight ──answered──▶ settled (ids that moved) | lost (ids that did not)
- *                           └─ the database is away ─▶ again, until it answers or the session is lost
+ *              ▲            ├─ the database is away ─▶ again, until it answers or the session is lost
+ *              │            ├─ it refuses a row for what is in it ─▶ halved until that one stands alone: dead
+ *              └─ 5 s later ┴─ it refuses for any other reason ─▶ again; halved, so that what it would take goes through
  *
- * Invariants: an outcome is dropped only when its lease is known to be lost; at most one settle is in flight; a
- * token is given as spent exactly when nothing claimed under it is held any more; nothing here rejects.
+ * Invariants: an outcome is dropped only when its lease is known to be lost, or for a named cause that lies in the row
+ * itself; at most one settle is in flight; a token is given as spent exactly when nothing claimed under it is held any
+ * more; nothing here rejects.
  *
  * Not here: what an outcome becomes (transition.ts), telling anybody (worker.ts).
  */
 import { type Clock, sleep } from "../clock.ts";
 import type { ClaimedJob, Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
+import { isHoldfastError } from "../errors.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { Store, Transition } from "../store.ts";
 import type { Outcome } from "../transition.ts";
@@ -26,7 +30,7 @@ export interface Settlement {
 }
 
 export interface SettlerDeps {
-  readonly store: Pick<Store, "settle" | "list">;
+  readonly store: Pick<Store, "settle" | "list" | "sweepFlows">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -49,16 +53,27 @@ const largestBatch = 1_000;
 const longRun = 200;
 const firstRetryMs = 100;
 const longestRetryMs = 1_000;
+// A refusal that is true for every batch alike passes by waiting; one that is not shows itself by then.
+const wholeTries = 3;
+const asideMs = 5_000;
 
 /** Gathers and writes settlements. */
 export class Settler {
   readonly #deps: SettlerDeps;
   #gathered: Settlement[] = [];
-  #inFlight = 0;
+  #inFlight: readonly Settlement[] = [];
   #scheduled = false;
   /** How many jobs of each token are claimed and not yet handed to a settle. */
   readonly #outstanding = new Map<number, number>();
   readonly #lostSessions = new Set<number>();
+  /** Refused by themselves, and sent again later. */
+  readonly #aside = new Set<Settlement>();
+  /** Of these a try may have been written before its answer was lost. */
+  readonly #doubtful = new WeakSet<Settlement>();
+  /** Nothing of the job's own is in these rows any more, so that it cannot be what the database refuses. */
+  readonly #bare = new WeakSet<Settlement>();
+  /** Tokens whose claims are to be forgotten, left over from a settle that was refused. */
+  #owed: number[] = [];
   #wakeSleeper: AbortController | undefined;
   #broken = false;
 
@@ -87,13 +102,20 @@ export class Settler {
 
   /** How many outcomes are not yet known to be written. */
   get pending(): number {
-    return this.#gathered.length + this.#inFlight;
+    return this.#gathered.length + this.#inFlight.length + this.#aside.size;
+  }
+
+  /** Every job whose outcome is not yet known to be written. */
+  *holding(): Iterable<ClaimedJob> {
+    for (const { job } of this.#gathered) yield job;
+    for (const { job } of this.#inFlight) yield job;
+    for (const { job } of this.#aside) yield job;
   }
 
   push(settlement: Settlement): void {
     if (this.#broken) return;
     this.#gathered.push(settlement);
-    if (this.#inFlight > 0 || this.#scheduled) return;
+    if (this.#inFlight.length > 0 || this.#scheduled) return;
     // The end of this turn of the event loop: an idle worker loses nothing, and no-op jobs, which end in hundreds
     // within one turn, go in one statement instead of the first one alone.
     this.#scheduled = true;
@@ -107,27 +129,30 @@ export class Settler {
   dropSession(session: number): void {
     this.#lostSessions.add(session);
     this.#wakeSleeper?.abort();
-    const lost = this.#gathered.filter(({ job }) => job.session === session);
+    const lost = [...this.#gathered, ...this.#aside].filter(({ job }) => job.session === session);
+    for (const entry of lost) this.#aside.delete(entry);
     this.#gathered = this.#gathered.filter(({ job }) => job.session !== session);
     // Tokens of a dead session need not be given back: whoever takes its jobs over clears them away.
     this.#outstanding.clear();
+    this.#owed = [];
     if (lost.length > 0) this.#deps.onLost(lost.map(({ job }) => job));
     this.#deps.onFewer();
     this.#tellIfEmpty();
   }
 
   async #flush(): Promise<void> {
-    while (this.#gathered.length > 0 && this.#inFlight === 0 && !this.#broken) {
+    while (this.#gathered.length > 0 && this.#inFlight.length === 0 && !this.#broken) {
       const batch = this.#nextBatch();
-      this.#inFlight = batch.length;
+      this.#inFlight = batch;
       try {
         await this.#write(batch, this.#spentBy(batch));
       } catch (error) {
         this.#broken = true;
         this.#gathered = [];
+        this.#aside.clear();
         this.#deps.onFatal(error);
       }
-      this.#inFlight = 0;
+      this.#inFlight = [];
       this.#deps.onFewer();
     }
     this.#tellIfEmpty();
@@ -154,7 +179,7 @@ export class Settler {
   }
 
   #spentBy(batch: readonly Settlement[]): number[] {
-    const spent: number[] = [];
+    const spent = this.#owed.splice(0);
     for (const { job } of batch) {
       const left = (this.#outstanding.get(job.token) ?? 0) - 1;
       if (left > 0) {
@@ -169,7 +194,7 @@ export class Settler {
   async #write(batch: readonly Settlement[], spent: readonly number[]): Promise<void> {
     const session = batch[0]?.job.session;
     if (session === undefined) return;
-    let unknown = false;
+    let refusals = 0;
     for (let tries = 0; ; tries++) {
       if (this.#lostSessions.has(session)) {
         this.#deps.onLost(batch.map(({ job }) => job));
@@ -181,16 +206,13 @@ export class Settler {
           batch.map(({ transition }) => transition),
           spent,
         );
-        await this.#answered(batch, moved, unknown);
+        await this.#answered(batch, moved);
         return;
       } catch (error) {
-        const trouble = troubleOf(error);
-        if (trouble === "permanent") throw error;
-        if (trouble === "unclear") {
-          await this.#writeApart(batch, spent, error);
-          return;
-        }
-        unknown = true;
+        if (troubleOf(error) === "permanent") throw error;
+        if (isRowsFault(error)) return this.#writeApart(batch, spent, error);
+        for (const entry of batch) this.#doubtful.add(entry);
+        if (!isAway(error) && ++refusals >= wholeTries) return this.#writeRefused(batch, spent, error);
         this.#deps.log.debug(
           {
             worker: this.#deps.workerId,
@@ -205,20 +227,47 @@ export class Settler {
     }
   }
 
+  /** In halves. The claims that are spent by the whole go with the second. */
+  async #writeHalves(batch: readonly Settlement[], spent: readonly number[]): Promise<void> {
+    const half = Math.ceil(batch.length / 2);
+    await this.#write(batch.slice(0, half), []);
+    // What was refused of the first half is held still.
+    await this.#write(
+      batch.slice(half),
+      spent.filter((token) => !this.#outstanding.has(token)),
+    );
+  }
+
   /**
-   * The database refused the batch and did not say that it was away: one row is at fault (or a fault of ours shows
-   * itself in it). The others must not suffer for it, so the batch is halved until it stands alone, and that job
-   * is settled as dead with nothing of its own in the row but the database's answer.
+   * Refused again and again, for a reason that need not lie in any row: nothing is given up. The batch is halved, so that what
+   * the database would take goes through, and what it refuses even alone waits aside, where it keeps nobody else waiting.
+   */
+  async #writeRefused(batch: readonly Settlement[], spent: readonly number[], error: unknown): Promise<void> {
+    const [only] = batch;
+    if (batch.length > 1) return this.#writeHalves(batch, spent);
+    if (only === undefined) return;
+    const { id, token } = only.job;
+    this.#deps.log.warn(
+      { job: id, error: describeFailure(error).message },
+      "the database refuses the outcome of a job; it is tried again",
+    );
+    this.#outstanding.set(token, (this.#outstanding.get(token) ?? 0) + 1);
+    this.#owed.push(...spent.filter((other) => other !== token));
+    this.#aside.add(only);
+    this.#deps.clock.after(asideMs, () => {
+      if (this.#aside.delete(only)) this.push(only);
+    });
+  }
+
+  /**
+   * The database refused a row for what is in it. The others must not suffer for it, so the batch is halved until it stands
+   * alone, and that job is settled as dead with nothing of its own in the row but the database's answer.
    */
   async #writeApart(batch: readonly Settlement[], spent: readonly number[], error: unknown): Promise<void> {
     const [only] = batch;
-    if (batch.length > 1) {
-      const half = Math.ceil(batch.length / 2);
-      await this.#write(batch.slice(0, half), []);
-      await this.#write(batch.slice(half), spent);
-      return;
-    }
-    if (only === undefined || only.outcome.kind === "dead") throw error;
+    if (batch.length > 1) return this.#writeHalves(batch, spent);
+    if (only === undefined) return;
+    if (this.#bare.has(only)) return this.#writeRefused(batch, spent, error);
     const failure = describeFailure(error);
     this.#deps.log.error(
       { job: only.job.id, error: failure.message },
@@ -244,13 +293,17 @@ export class Settler {
       keep: true,
       ...(only.job.counted === undefined ? null : { counted: only.job.counted }),
     };
-    await this.#write(
-      [{ ...only, outcome: { kind: "dead", failure: { message: record.message, stack: null } }, transition }],
-      spent,
-    );
+    const dead: Settlement = {
+      ...only,
+      outcome: { kind: "dead", failure: { message: record.message, stack: null } },
+      transition,
+    };
+    this.#bare.add(dead);
+    if (this.#doubtful.has(only)) this.#doubtful.add(dead);
+    await this.#write([dead], spent);
   }
 
-  async #answered(batch: readonly Settlement[], moved: ReadonlySet<string>, unknown: boolean): Promise<void> {
+  async #answered(batch: readonly Settlement[], moved: ReadonlySet<string>): Promise<void> {
     if (moved.size >= batch.length) {
       this.#deps.onSettled(batch);
       return;
@@ -258,10 +311,13 @@ export class Settler {
     const settled: Settlement[] = [];
     let missing: Settlement[] = [];
     for (const entry of batch) (moved.has(entry.job.id) ? settled : missing).push(entry);
-    if (unknown) {
-      const written = await this.#writtenBefore(missing);
+    const doubtful = missing.filter((entry) => this.#doubtful.has(entry));
+    if (doubtful.length > 0) {
+      const written = await this.#writtenBefore(doubtful);
       settled.push(...missing.filter(({ job }) => written.has(job.id)));
       missing = missing.filter(({ job }) => !written.has(job.id));
+      // The try that wrote them may not have told those who wait for their ends.
+      if (written.size > 0) await this.#deps.store.sweepFlows().catch(() => undefined);
     }
     if (settled.length > 0) this.#deps.onSettled(settled);
     if (missing.length > 0) this.#deps.onLost(missing.map(({ job }) => job));
@@ -300,6 +356,24 @@ export class Settler {
   #tellIfEmpty(): void {
     if (this.pending === 0) this.#deps.onEmpty();
   }
+}
+
+/** The database could not be asked, or not now. One that is failing may fail over one row. */
+function isAway(error: unknown): boolean {
+  return troubleOf(error) === "passing" && !(isHoldfastError(error) && error.code === "DATABASE_FAILING");
+}
+
+/**
+ * The database named a cause that lies in the row. Postgres: data that a column cannot hold (class 22), a constraint (23).
+ * SQLite: too big (18), a constraint (19), another type (20). Every other cause passes, or is true for every row alike.
+ */
+function isRowsFault(error: unknown): boolean {
+  if (!isHoldfastError(error)) return false;
+  const { errcode, code } = (error.cause ?? {}) as { errcode?: unknown; code?: unknown };
+  if (typeof errcode === "number") return [18, 19, 20].includes(errcode & 0xff);
+  return /^(2[23]\w{3}|SQLITE_(TOOBIG|CONSTRAINT|MISMATCH).*)$/.test(
+    String(error.details["sqlState"] ?? code),
+  );
 }
 
 function bears(row: Job | undefined, transition: Transition, workerId: string): boolean {

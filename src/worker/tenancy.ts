@@ -15,12 +15,12 @@ import type { Logger } from "../logger.ts";
 import { describeFailure } from "../policy/failure.ts";
 import { type RenewalHandle, startRenewal } from "../renewal.ts";
 import type { Renewal, SessionInfo, Store } from "../store.ts";
-import { troubleOf } from "./trouble.ts";
+import { isTold, troubleOf } from "./trouble.ts";
 
 export interface TenancyDeps {
   readonly store: Pick<
     Store,
-    "openSession" | "closeSession" | "renew" | "renewalTarget" | "quietWorkers" | "resumeWorkers"
+    "dialect" | "openSession" | "closeSession" | "renew" | "renewalTarget" | "quietWorkers" | "resumeWorkers"
   >;
   readonly clock: Clock;
   readonly random: () => number;
@@ -36,8 +36,8 @@ export interface TenancyDeps {
   /** Everything held under it is lost. */
   readonly onLost: (session: number, why: string) => void;
   readonly onWishes: (wishes: Renewal["wishes"]) => void;
-  /** These are not held any more: settled, or taken away. */
-  readonly onGone: (gone: Renewal["gone"]) => void;
+  /** What the session holds in the database, as of a renewal that was sent at this instant of the monotonic clock. */
+  readonly onClaims: (session: number, claims: Renewal["claims"], sentAt: number) => void;
   readonly onStopAsked: () => void;
   /** It is to claim nothing for now (true), or to go on (false). */
   readonly onQuiet: (quiet: boolean) => void;
@@ -104,6 +104,7 @@ export class Tenancy {
   /** Opens a session, however long the database is away. Never rejects. */
   async open(): Promise<void> {
     const { store, clock, log, info, random } = this.#deps;
+    let failures = 0;
     while (!this.#ending.signal.aborted) {
       const openedAt = clock.monotonic();
       try {
@@ -118,10 +119,13 @@ export class Tenancy {
           this.#deps.onFatal(error, "opening a session");
           return;
         }
-        log.warn(
-          { worker: info.workerId, error: describeFailure(error).message },
-          "no session could be opened; trying again in a second",
+        const { message, code } = describeFailure(error);
+        const quiet = failures > 0 || isTold(error, store.dialect);
+        log[quiet ? "debug" : "warn"](
+          { worker: info.workerId, error: message, code },
+          "opening a session failed; it is tried again every second",
         );
+        failures += 1;
         await sleep(clock, reopenMs * (0.75 + random() / 2), this.#ending.signal).catch(() => undefined);
       }
     }
@@ -169,7 +173,7 @@ export class Tenancy {
       onEstablished: () => this.#secure(session),
       onThreadError: this.#deps.onThreadError,
       listener: {
-        onRenewed: (renewal) => this.#renewed(session, renewal),
+        onRenewed: (renewal, sentAt) => this.#renewed(session, renewal, sentAt),
         onLost: () => this.#lost(session, "its lease had passed"),
         onFailed: (error) => this.#failed(session, error),
       },
@@ -185,14 +189,14 @@ export class Tenancy {
     this.#deps.onSecured();
   }
 
-  #renewed(session: number, renewal: Renewal): void {
+  #renewed(session: number, renewal: Renewal, sentAt: number): void {
     if (session !== this.#session) return;
     if (this.#doubtful) {
       this.#doubtful = false;
       this.#deps.onDoubt(false);
     }
     if (renewal.wishes.length > 0) this.#deps.onWishes(renewal.wishes);
-    if (renewal.gone.length > 0) this.#deps.onGone(renewal.gone);
+    this.#deps.onClaims(session, renewal.claims, sentAt);
     if (renewal.stop) this.#deps.onStopAsked();
     if ((this.#renewal?.renewedAt() ?? -Infinity) > this.#quietSetAt) this.#heardQuiet(renewal.quietAt);
   }
@@ -216,9 +220,11 @@ export class Tenancy {
       this.#deps.onFatal(error, "renewing the lease");
       return;
     }
-    this.#deps.log.warn(
-      { worker: this.#deps.info.workerId, session, error: describeFailure(error).message },
-      "the lease could not be renewed; claiming pauses until it can",
+    const { store, log, info } = this.#deps;
+    const { message, code } = describeFailure(error);
+    log[this.#doubtful || isTold(error, store.dialect) ? "debug" : "warn"](
+      { worker: info.workerId, session, error: message, code },
+      "renewing the lease failed; claiming pauses until it is renewed",
     );
     if (this.#doubtful) return;
     this.#doubtful = true;
@@ -239,6 +245,13 @@ export class Tenancy {
       if (endsAt > clock.monotonic()) this.#watch(session, endsAt);
       else this.#lost(session, "it could not be renewed in time");
     });
+  }
+
+  /** Gives the session up with everything that it holds, and opens another. */
+  abandon(session: number, why: string): void {
+    if (session !== this.#session) return;
+    void this.#deps.store.closeSession(session).catch(() => undefined); // else its lease passes
+    this.#lost(session, why);
   }
 
   #lost(session: number, why: string): void {

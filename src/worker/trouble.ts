@@ -1,16 +1,16 @@
 /**
  * What an error of the store means to a loop that must go on: wait, give up, or look closer.
  *
- * Invariant: an error that we do not know is never taken for a passing one, or a bug would be retried in silence
- * for ever (checklist F12, F14).
+ * Invariant: only a cause that is named here ends a worker. An error that nobody knows is logged, waited for and tried
+ * again: a driver, a socket and a server have more of them than any list (checklist F12, O9).
  * Not here: turning a driver's error into a code (each dialect).
  */
-import { type ErrorCode, isHoldfastError } from "../errors.ts";
+import { type ErrorCode, isHoldfastError, StateError, UsageError } from "../errors.ts";
 
 /**
  * `passing`: the database is away, busy, full or failing over; it comes back.
- * `permanent`: trying again cannot help; the operator must act, or it is our own fault.
- * `unclear`: the database refused this statement for a reason of its own; another may go through.
+ * `permanent`: trying again cannot help; the operator must act, or the call itself is wrong.
+ * `unclear`: nobody knows. A loop logs it and tries again; what was to be written may be at fault, and another may go through.
  */
 export type Trouble = "passing" | "permanent" | "unclear";
 
@@ -19,11 +19,28 @@ const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "DATABASE_UNREACHABLE",
   "STATEMENT_TIMEOUT",
   "DATABASE_BUSY",
+  "DATABASE_FAILING",
   "LOCK_TIMEOUT",
   // A failover makes the old primary read-only for a while, and a full disk is emptied by its operator: a worker
   // that waits is there when that is over (RELIABILITY.md P3, P9, S4).
   "READ_ONLY",
   "DISK_FULL",
+]);
+
+/** The causes that end a worker, besides a call that is wrong or comes too late (UsageError, StateError). */
+const permanent: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "SCHEMA_MISSING",
+  "SCHEMA_TOO_NEW",
+  "SCHEMA_TOO_OLD",
+  "MOVED",
+  "PERMISSION_DENIED",
+  "CORRUPT",
+  "FILE_REPLACED",
+  "DRIVER_MISSING",
+  "POSTGRES_TOO_OLD",
+  "SQLITE_TOO_OLD",
+  "NETWORK_FILE_SYSTEM",
+  "CLOSED",
 ]);
 
 /**
@@ -33,10 +50,18 @@ const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * if (troubleOf(error) === "passing") await sleep(clock, 1_000);
  */
 export function troubleOf(error: unknown): Trouble {
-  if (!isHoldfastError(error)) return "permanent";
+  if (!isHoldfastError(error)) return "unclear";
   if (passing.has(error.code)) return "passing";
   // Let in before and refused now: a password on its way from old to new, or whoever checks it is down.
   if (error.code === "PERMISSION_DENIED" && String(error.details["sqlState"]).startsWith("28"))
     return "passing";
-  return error.code === "STORE_FAILED" ? "unclear" : "permanent";
+  const ours = error instanceof UsageError || error instanceof StateError;
+  return ours || permanent.has(error.code) ? "permanent" : "unclear";
+}
+
+/** Whether the store itself tells when this begins and ends, so that nobody else need to. Not so where only a new connection has no room. */
+export function isTold(error: unknown, dialect: "sqlite" | "postgres"): boolean {
+  if (dialect !== "postgres" || !isHoldfastError(error) || error.details["sqlState"] === "53300")
+    return false;
+  return error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE";
 }

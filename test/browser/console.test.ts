@@ -326,6 +326,7 @@ describe("[K3] windows of time", () => {
     );
     const slots = page.getByRole("region", { name: "Slots" });
     await slots.getByText("View as table").click();
+    await slots.getByRole("columnheader").first().waitFor();
     expect(await slots.getByRole("columnheader").allTextContents()).toEqual(["Time", "Used", "Available"]);
     await slots
       .getByRole("row", { name: /^\d\d:\d\d 14 32$/ })

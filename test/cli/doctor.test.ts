@@ -28,6 +28,7 @@ const inspection: Inspection = {
   networkFileSystem: null,
   diskFreeBytes: 1e12,
   invalidIndexes: [],
+  partitions: { aheadMs: 3 * 86_400_000, count: 11, rest: 0 },
 };
 const well: Facts = {
   node: "v24.21.0",
@@ -89,6 +90,9 @@ const cases: readonly (readonly [string, Partial<Facts>])[] = [
   ["drift", { drift: ["index ready_order is missing"] }],
   ["durability", { inspection: { ...inspection, durable: false, durability: "synchronous_commit = off" } }],
   ["indexes", { inspection: { ...inspection, invalidIndexes: ["ready_order"] } }],
+  ["partitions", { inspection: { ...inspection, partitions: { aheadMs: -1, count: 4, rest: 5 } } }],
+  ["partitions", { inspection: { ...inspection, partitions: { aheadMs: 3_600_000, count: 4, rest: 0 } } }],
+  ["partitions", { inspection: { ...inspection, partitions: { aheadMs: 3e8, count: 365, rest: 0 } } }],
   ["file system", { inspection: { ...inspection, dialect: "sqlite", networkFileSystem: "NFS" } }],
   ["WAL", { inspection: { ...inspection, dialect: "sqlite", walBytes: 1e9 } }],
   ["WAL", { inspection: { ...inspection, walBytes: 1e9 } }],
@@ -168,11 +172,16 @@ test("an unserved queue is wrong, a slow answer is no skew, and what could not b
   expect(wrongs({ ...well, drift: null })).toEqual([]);
 });
 
-/** What is wrong, but for the test servers' durability: they run with fsync off, and the doctor says so. */
+/**
+ * The checks that failed, except those about the test server itself: it runs with fsync off, and the other test files
+ * that share it write its WAL and hold it with a replication slot (doctor-found.test.ts tests the WAL check).
+ */
 function faults(ran: Ran): string[] {
+  const ofServer = ({ name, text }: Check): boolean =>
+    text.startsWith("fsync = off") || (name === "WAL" && !text.includes("a reader keeps it from shrinking"));
   return ran
     .json<{ checks: Check[] }>()
-    .checks.filter(({ verdict, text }) => verdict === "wrong" && !text.startsWith("fsync = off"))
+    .checks.filter((check) => check.verdict === "wrong" && !ofServer(check))
     .map(({ name }) => name);
 }
 

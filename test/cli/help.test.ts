@@ -185,3 +185,25 @@ test("[K4] every option that takes a value says so in our words when it has none
     "has no option -5. An argument that begins with a dash goes behind --",
   );
 });
+
+test("options that every command takes may stand before the command", async () => {
+  for (const line of [
+    "--url sqlite:x.db stats --json",
+    "--url=sqlite:x.db --no-color stats",
+    "-c my.config.ts jobs --url sqlite:x.db list",
+    "--json --schema other jobs --state dead",
+  ]) {
+    const { command, positionals } = understand(words(line));
+    expect([line, command.run !== undefined, positionals]).toEqual([line, true, []]);
+  }
+  expect(understand(words("-c a.ts jobs --url sqlite:x.db list -l 5")).values).toEqual({
+    config: "a.ts",
+    url: "sqlite:x.db",
+    limit: "5",
+  });
+  expect((await cli(["--no-color", "help", "stats"])).out).toBe((await cli(["help", "stats"])).out);
+  expect((await cli(["--json", "--version"])).out).toBe((await cli(["--version", "--json"])).out);
+  expect(() => understand(words("--queue mail jobs list"))).toThrow(/--queue.* goes behind/);
+  expect(() => understand(words("--url sqlite:x.db"))).toThrow(/needs a command/);
+  expect((await cli(["--url"])).code).toBe(2);
+});

@@ -287,6 +287,20 @@ export default defineConfig({ jobs: [hello] });
     expect((await holdfast(["jobs", "list", "--retrying", "--count"])).out).toBe("0\n");
   });
 
+  test("an id whose job is not in a state to be acted on is told, and exits 1", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const { id } = await hf.enqueue("import", null);
+    const early = await holdfast(["jobs", "retry", id]);
+    expect([early.code, early.out]).toEqual([1, "1 has not ended\n"]);
+    await hf.jobs.cancel(id);
+    for (const verb of ["cancel", "pause", "resume", "terminate"]) {
+      const late = await holdfast(["jobs", verb, id, ...(verb === "terminate" ? ["--force"] : [])]);
+      expect([verb, late.code, late.out]).toEqual([verb, 1, "1 had already ended\n"]);
+    }
+    expect((await holdfast(["jobs", "cancel", id, "--json"])).json()).toEqual({ matched: 1, ended: 1 });
+  });
+
   test("[E1] cancelling and deleting say what became of each: cancelled, asked, deleted, not found", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);

@@ -76,6 +76,25 @@ test("[K5] a config folder is looked into, a file in the config is beside it, an
   ).toMatchObject({ place: `sqlite:${join(bare, "env.db")}` });
 });
 
+test("[O18] with --url no config file of a folder above is run", async () => {
+  const root = folder("config-above");
+  const { existsSync, mkdirSync } = await import("node:fs");
+  const below = join(root, "below");
+  mkdirSync(below);
+  const mark = join(root, "was-run");
+  writeFileSync(
+    join(root, "holdfast.config.mjs"),
+    `import { writeFileSync } from "node:fs";\nwriteFileSync(${JSON.stringify(mark)}, "");\nexport default {};\n`,
+  );
+  const url = `sqlite:${join(below, "jobs.db")}`;
+  expect((await cli(["migrate", "--url", url], { cwd: below })).code).toBe(0);
+  expect(existsSync(mark)).toBe(false);
+  expect(
+    (await cli(["migrate", "--url", url, "--config", "../holdfast.config.mjs"], { cwd: below })).code,
+  ).toBe(0);
+  expect(existsSync(mark)).toBe(true);
+});
+
 test.each([
   ["export default 7;", /must export a config/],
   ["export default { jbos: [] };", /Did you mean "jobs"/],
@@ -118,4 +137,5 @@ test("[K5] a password never shows: not in errors, not in JSON, not in the banner
     err: expect.stringContaining("PGPASS") as string,
   });
   expect(secretsOf(`postgres://a:${secret}@h/d`)).toEqual([secret, "s3cr3t-p@ss"]);
+  expect(secretsOf(`postgres://a:${secret}@h:1,i:2/d`)).toEqual([secret, "s3cr3t-p@ss"]);
 });

@@ -54,6 +54,23 @@ describe("trying again", () => {
     expect(second.times).toHaveLength(1);
   });
 
+  test("a server that fails is asked again as after a conflict; what may be repeated is then waited out", async () => {
+    const clock = new FakeClock();
+    const out = new StoreError("DATABASE_FAILING", "out of memory");
+    const once = failing(clock, [out, out, out, out]);
+    const refused = expect(new Retry(clock, 30_000).once(once.call)).rejects.toBe(out);
+    await clock.advance("10s");
+    await refused;
+    expect(once.times).toHaveLength(4);
+    const repeated = failing(
+      clock,
+      Array.from({ length: 10 }, () => out),
+    );
+    const result = new Retry(clock, 30_000).repeatable(repeated.call);
+    await clock.advance("20s");
+    expect(await result).toBe("ok");
+  });
+
   test("a lost connection is waited out until the deadline for what may be repeated", async () => {
     const clock = new FakeClock();
     const { call, times } = failing(

@@ -57,6 +57,25 @@ onEveryStore((target) => {
       expect(await ran.promise).toBe(kept.id);
     });
 
+    test("[A5] a job that comes after one that the same transaction has replaced does not wait for itself", async () => {
+      const { hf, store } = await fresh(target);
+      const keyed = defineJob({
+        name: "keyed",
+        unique: { key: () => "k", onConflict: "replace" },
+        run: async () => {},
+      });
+      const first = await hf.enqueue(keyed, 1, { delay: "1h" });
+      const tx = await transaction(store);
+      await tx.begin();
+      expect(await hf.enqueue(keyed, 2, { delay: "1h", tx: tx.handle })).toEqual({
+        status: "replaced",
+        id: first.id,
+      });
+      const { id } = await hf.enqueue(job, { to: "a" }, { after: [first.id], tx: tx.handle });
+      await tx.commit();
+      expect(await hf.jobs.get(id)).toMatchObject({ state: "waiting", waitsFor: "jobs" });
+    }, 15_000);
+
     test("[A5] a job with a lane too: its lane goes on while the transaction is open, and takes it in after the commit", async () => {
       const { hf, store } = await fresh(target);
       const ran: string[] = [];

@@ -121,11 +121,12 @@ onEveryStore((target) => {
     const now = clock.now();
     const put = async (priority: number, at: number): Promise<string> =>
       (await hf.enqueue(plain, 0, { priority, at: new Date(at) })).id;
-    const late = await put(0, now);
-    const early = await put(0, now - 5_000);
-    const earlyToo = await put(0, now - 5_000);
-    const low = await put(-1, now - 60_000);
-    const high = await put(1, now);
+    const late = await put(0, now + 60_000);
+    const early = await put(0, now + 55_000);
+    const earlyToo = await put(0, now + 55_000);
+    const low = await put(-1, now);
+    const high = await put(1, now + 60_000);
+    await clock.advance("1m");
     expect(ids(await hf.lease({ limit: 10 }))).toEqual([high, early, earlyToo, late, low]);
   });
 
@@ -134,10 +135,11 @@ onEveryStore((target) => {
     const now = clock.now();
     const put = async (priority: number, at: number): Promise<string> =>
       (await hf.enqueue(plain, 0, { priority, at: new Date(at) })).id;
-    const high = await put(1, now - 60_000);
-    const late = await put(0, now);
-    const early = await put(0, now - 5_000);
-    const low = await put(-1, now);
+    const high = await put(1, now);
+    const late = await put(0, now + 60_000);
+    const early = await put(0, now + 55_000);
+    const low = await put(-1, now + 60_000);
+    await clock.advance("1m");
     expect(ids(await hf.lease({ limit: 2 }))).toEqual([low, early]);
     expect(ids(await hf.lease({ limit: 2 }))).toEqual([late, high]);
   });

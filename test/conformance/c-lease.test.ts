@@ -444,6 +444,22 @@ onEveryStore((target) => {
     expect(await hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 2, crashes: 2 });
   });
 
+  test("[C8] counters at the end of their type stay there: the job is taken over and throttled all the same", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    // A crash ends the first; for the second it is an attempt.
+    const { job } = quickJob(world, "counted", { ...presets.crawler.job, retry: { attempts: 2 } });
+    const ids = [(await hf.enqueue("poison", {})).id, (await hf.enqueue(job, { n: 1 })).id];
+    await world.fresh.query(`update ${world.fresh.table("ready")} set crashes = 32767, throttles = 32767`);
+    expect(await hf.lease({ limit: 2, for: "1s" })).toHaveLength(2);
+    await world.advance("2s");
+    const [lease] = await hf.lease({ limit: 2 });
+    expect(await hf.jobs.get(ids[0]!)).toMatchObject({ state: "dead", crashes: 32_767 });
+    expect(lease).toMatchObject({ id: ids[1], attempt: 2 });
+    await lease!.throttle("1s");
+    expect(await world.readyRow(ids[1]!)).toMatchObject({ token: null, crashes: 32_767, throttles: 32_767 });
+  });
+
   test("[C8] jobs that were claimed beside the one that kills its worker are done in the end", async () => {
     const world = await newWorld(target);
     const producer = await world.client();
@@ -489,12 +505,15 @@ onEveryStore((target) => {
     await a.hf.enqueueMany([1, 2].map((n) => ({ job, input: { n } })));
     await world.until("both to run", () => runs.length === 2);
     await world.quiet();
-    const before = [await world.rows("ready"), await world.rows("claim"), (await world.rows("session"))[0]];
+    const [{ id: own } = {}] = await world.rows("session");
+    const seen = async () => {
+      const session = (await world.rows("session")).find(({ id }) => id === own);
+      return [await world.rows("ready"), await world.rows("claim"), session];
+    };
+    const before = await seen();
     await b.work([job], { queues: { default: 2 }, name: "twin" });
     await world.quiet();
-    expect([await world.rows("ready"), await world.rows("claim"), (await world.rows("session"))[0]]).toEqual(
-      before,
-    );
+    expect(await seen()).toEqual(before);
     expect(await world.rows("session")).toHaveLength(2);
     expect(runs).toHaveLength(2);
   });

@@ -11,9 +11,10 @@ onEveryStore((target) => {
     for (let n = 0; n < 3; n++) clients.push(await world.client());
     await clients[0]!.hf.queues.set("default", { total: 10 });
     const held = clients.map((_, n) => heldJob(world, `held-${n}`));
-    for (const [n, client] of clients.entries())
+    for (const [n, client] of clients.entries()) {
       await client.work([held[n]!.job], { queues: { default: 2 } });
-    await world.advance("1s");
+      await world.advance("1s"); // the oldest worker gets the remainder
+    }
     for (const { job } of held) for (let n = 0; n < 12; n++) await clients[0]!.hf.enqueue(job, { n });
     await world.until(
       "all slots to be taken",
@@ -48,7 +49,10 @@ onEveryStore((target) => {
     const share = async (session: number | null) =>
       (await rebalanceOnce({ store, served, session }, await settings())).get("mail");
     expect(await share(null)).toBe(10);
-    const open = (queues: Record<string, number>) => store.openSession(sessionInfo({ queues }));
+    const open = async (queues: Record<string, number>) => {
+      await world.clock.advance("10ms");
+      return store.openSession(sessionInfo({ queues }));
+    };
     const first = await open({ mail: 1 });
     expect(await share(null)).toBe(5);
     await open({ other: 1 });

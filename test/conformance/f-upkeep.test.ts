@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { defineJob } from "../../src/definition.ts";
+import { StoreError } from "../../src/errors.ts";
 import { open } from "../../src/holdfast.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { pruneOnce } from "../../src/maintenance/pruner.ts";
@@ -210,7 +211,7 @@ onEveryStore((target) => {
     ["renew", "renewing the lease"],
   ];
   test.each(loops)(
-    "[F14] a loop that dies on %s is named, and takes its worker down instead of going on without it",
+    "[F14] a loop that can never go on because of %s is named, and takes its worker down instead of going on without it",
     async (verb, during) => {
       const world = await newWorld(target);
       const { hf, log, tap, told } = await world.client();
@@ -218,16 +219,13 @@ onEveryStore((target) => {
       const errors = told("error");
       await hf.enqueue(job, { n: 1 });
       tap.around = (called, call) =>
-        called === verb ? Promise.reject(new TypeError("a fault of ours")) : call();
+        called === verb ? Promise.reject(new StoreError("SCHEMA_TOO_NEW", "newer than us")) : call();
       const worker = hf.work([job], { queues: ["default"] });
       const ended = worker.stopped.then(
         () => "stopped",
         (error: unknown) => error,
       );
-      expect(await world.finish(ended, "10m")).toMatchObject({
-        name: "TypeError",
-        message: "a fault of ours",
-      });
+      expect(await world.finish(ended, "10m")).toMatchObject({ code: "SCHEMA_TOO_NEW" });
       expect(errors[0]).toMatchObject({ during: expect.stringContaining(during) as string });
       expect(log.some(({ level, message }) => level === "error" && message.includes(during))).toBe(true);
       await expect(
@@ -236,6 +234,30 @@ onEveryStore((target) => {
           () => "never ready",
         ),
       ).resolves.toMatch(/ready/);
+    },
+  );
+
+  test.each(loops)(
+    "[O9] a loop that meets a fault nobody knows in %s logs it, waits and goes on when it is over",
+    async (verb) => {
+      const world = await newWorld(target);
+      const { hf, log, tap } = await world.client();
+      const { job } = quickJob(world);
+      let failures = 0;
+      tap.around = (called, call) => {
+        if (called !== verb || (failures += 1) > 3) return call();
+        return Promise.reject(new TypeError("a fault of ours"));
+      };
+      const worker = hf.work([job], { queues: ["default"] });
+      const { id } = await hf.enqueue(job, { n: 1 });
+      await world.until("the job to be done", async () => (await hf.jobs.get(id))?.state === "done", "5m");
+      await world.until("the faults to be over", () => failures > 3, "30m", "5s");
+      expect(
+        log.some(
+          ({ level, details }) => level !== "info" && JSON.stringify(details).includes("a fault of ours"),
+        ),
+      ).toBe(true);
+      await world.finish(worker.stop());
     },
   );
 
@@ -277,6 +299,6 @@ onEveryStore((target) => {
     await world.advance("1s");
     expect(await pruneOnce({ store, log: silentLogger, retention })).toMatchObject({ done: 1 });
     expect(await hf.jobs.get(id)).toBeNull();
-    await tidyOnce({ store });
+    await tidyOnce({ store, retention: { doneMs: 7 * 86_400_000, deadMs: 30 * 86_400_000 } });
   });
 });

@@ -248,16 +248,18 @@ onEveryStore((target) => {
     expect(await admin.hf.jobs.count({ state: "done" })).toBe(2);
   });
 
-  test("[F13] the last registration of a name wins, the kinds are in the boot log, and inputs are typed", async () => {
+  test("[F13] [O13] two definitions of one name are rejected, the kinds are in the boot log, and inputs are typed", async () => {
     const world = await newWorld(target);
     const { hf, log, work } = await world.client();
     const first = quickJob(world, "same");
     const last = quickJob(world, "same");
     const other = defineJob({ name: "other", run: (input: { to: string }) => input.to.length });
-    await work([first.job, last.job, other], { queues: ["default"] });
-    await hf.enqueue(last.job, { n: 1 });
-    await world.until("it to run", () => last.runs.length === 1);
-    expect(first.runs).toEqual([]);
+    expect(() => hf.work([first.job, last.job, other], { queues: ["default"] })).toThrow(
+      expect.objectContaining({ code: "DUPLICATE_NAME", details: { job: "same" } }) as Error,
+    );
+    await work([first.job, first.job, other], { queues: ["default"] });
+    await hf.enqueue(first.job, { n: 1 });
+    await world.until("it to run", () => first.runs.length === 1);
     expect(log.find(({ message }) => message.endsWith("starts"))?.details).toMatchObject({
       kinds: ["same", "other"],
     });

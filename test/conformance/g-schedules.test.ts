@@ -383,6 +383,18 @@ onEveryStore((target) => {
     expect(await tick()).toMatchObject({ fired: 0, left: false });
   });
 
+  test("[G4] after 1,500 slots without anybody, the newest 1,000 and those in time fire, and the rest is missed", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    await client.hf.schedules.put({ name: "s", every: "1s", missed: "all", job: "j", input: null });
+    const from = world.clock.now();
+    await world.clock.advance("1500s");
+    expect(await ticker(world, client)()).toMatchObject({ fired: 1_061, missed: 439, left: false });
+    const state = await get(client.hf, "s");
+    expect(state.counts).toEqual({ fired: 1_061, skipped: 0, missed: 439 });
+    expect(state.lastRunAt?.getTime()).toBe(from + 1_500_000);
+  });
+
   test("[G4] the first time it is put, a schedule waits for its slot (seed) or makes a job at once (fire), once", async () => {
     const world = await newWorld(target);
     const client = await world.client();
@@ -539,6 +551,52 @@ onEveryStore((target) => {
     ] as const)
       await expect(again.hf.schedules.edit("s", change as never), code).rejects.toMatchObject({ code });
     expect(await get(hf, "s")).toMatchObject({ every: 300_000 });
+  });
+
+  test("[G6] an edited pattern keeps its time zone, through an interval and whatever the code says later", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const code = { name: "s", job: "j", input: 1 } as const;
+    const tokyo = { cron: "0 5 * * *", timezone: "Asia/Tokyo", nextAt: new Date("2026-01-01T20:00:00Z") };
+    await hf.schedules.put({ ...code, cron: "0 3 * * *", timezone: "Asia/Tokyo" });
+    expect(await hf.schedules.edit("s", { every: "5m" })).toMatchObject({ every: 300_000, timezone: null });
+    expect(await hf.schedules.edit("s", { cron: "0 5 * * *" })).toMatchObject({ ...tokyo, edited: ["cron"] });
+    expect(await hf.schedules.put({ ...code, every: "1h" })).toMatchObject(tokyo);
+    expect(await hf.schedules.edit("s", { cron: "0 6 * * *" })).toMatchObject({ timezone: "Asia/Tokyo" });
+
+    // A zone that an operator chose outlasts an interval too.
+    await hf.schedules.edit("s", { timezone: "Europe/Berlin" });
+    await hf.schedules.edit("s", { every: "5m" });
+    expect(await hf.schedules.edit("s", { cron: "0 5 * * *" })).toMatchObject({ timezone: "Europe/Berlin" });
+    expect(await hf.schedules.reset("s")).toMatchObject({ every: 3_600_000, timezone: null });
+    expect(await hf.schedules.edit("s", { cron: "0 5 * * *" })).toMatchObject({ timezone: "UTC" });
+  });
+
+  test("[G2] a pattern whose years have passed is refused by put and edit; a stored one has no next slot", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { hf } = client;
+    const passed = { name: "s", cron: "0 0 0 1 1 * 2025", job: "j", input: 1 } as const;
+    const refused = { code: "BAD_CRON", message: expect.stringContaining("its years have passed") as string };
+    await expect(hf.schedules.put(passed)).rejects.toMatchObject(refused);
+    await expect(hf.schedules.put({ ...passed, firstRun: "fire" })).rejects.toMatchObject(refused);
+    expect(await hf.schedules.list()).toEqual([]);
+    const coming = { ...passed, cron: "0 0 0 1 6 * 2026" };
+    await hf.schedules.put(coming);
+    await expect(hf.schedules.put(passed)).rejects.toMatchObject(refused);
+    await expect(hf.schedules.edit("s", { cron: passed.cron })).rejects.toMatchObject(refused);
+    expect(await get(hf, "s")).toMatchObject({ cron: coming.cron, nextAt: new Date("2026-06-01T00:00:00Z") });
+
+    // Its years pass: a worker that has it in its code starts all the same, with another input too.
+    world.clock.set(Date.UTC(2027, 0, 1));
+    await ticker(world, client)();
+    await hf.schedules.put({ ...coming, input: 2 });
+    await hf.schedules.pause("s");
+    await hf.schedules.resume("s");
+    await hf.schedules.reset("s");
+    expect(await get(hf, "s")).toMatchObject({ nextAt: null, fault: null, input: 2 });
+    expect(await hf.schedules.preview("s")).toEqual([]);
+    expect(await ticker(world, client)()).toMatchObject({ fired: 0, left: false });
   });
 
   test("[G6] put keeps the slots that are due: a deploy misses nothing", async () => {

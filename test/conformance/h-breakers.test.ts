@@ -51,6 +51,32 @@ onEveryStore((target) => {
     await world.until("the queue to be open again", () => runs.length === 9, "3s");
   });
 
+  test("[H3] a worker of two kinds claims nothing of the kind whose breaker is open", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { job, broken } = flaky(world, "bad", {
+      breaker: { after: 5, cooldown: "60s" },
+      retry: { attempts: 1 },
+    });
+    broken.is = false;
+    const { job: other } = quickJob(world, "good");
+    await client.work([job, other], { queues: { default: 2 } });
+    await enqueue(client, job, 20);
+    await world.until("all to be done", async () => (await client.hf.jobs.count({ state: "done" })) === 20);
+    broken.is = true;
+    await enqueue(client, job, 200);
+    await world.until(
+      "the breaker to open",
+      async () => (await client.hf.breakers.list())[0]?.state === "open",
+    );
+    await world.advance("5s");
+    let released = 0;
+    client.hf.on("job.released", () => void (released += 1));
+    await world.advance("20s");
+    expect(released).toBe(0);
+    expect(await client.hf.jobs.count({ state: "running" })).toBe(0);
+  });
+
   test("[H2] steps double up to the longest, their exponent ends at 30, and two quiet minutes begin anew", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();

@@ -21,7 +21,7 @@ onEveryStore((target) => {
       expect(value).toBe(i + 1);
     }
     expect(flags).toEqual([false, true, false, true]);
-    expect(seen).toEqual([false, false]);
+    expect(seen, "the first sweeps everything").toEqual([true, false]);
     expect(await hf.state.passes()).toMatchObject([
       { name: "crawl", clean: true, running: false, runs: 2, reason: null },
     ]);
@@ -47,6 +47,44 @@ onEveryStore((target) => {
     });
     expect(await recovers("b")).toBe(true);
     expect(await recovers("b")).toBe(false);
+  });
+
+  test("[O15] a pass is clean if it returned, reached no limit and its signal has not fired", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const fired = AbortSignal.abort(new Error("the worker stops"));
+    const quiet = new AbortController().signal;
+    const table = [
+      { returns: true, limit: false, signal: undefined, clean: true },
+      { returns: true, limit: false, signal: quiet, clean: true },
+      { returns: true, limit: false, signal: fired, clean: false, reason: "stopped: the worker stops" },
+      { returns: true, limit: true, signal: quiet, clean: false, reason: "limit: enough" },
+      { returns: true, limit: true, signal: fired, clean: false, reason: "limit: enough" },
+      { returns: false, limit: false, signal: quiet, clean: false, reason: "broken" },
+      { returns: false, limit: false, signal: fired, clean: false, reason: "broken" },
+    ];
+    for (const [i, { returns, limit, signal, clean, reason = null }] of table.entries()) {
+      const name = `p${i}`;
+      const work = (pass: Pass): boolean => {
+        expect(pass.signal.aborted).toBe(signal?.aborted ?? false);
+        if (limit) pass.limit("enough");
+        if (!returns) throw new Error("broken");
+        return pass.recovery;
+      };
+      const first = hf.state.pass(name, work, { signal });
+      if (returns) expect(await first, "the first of a name recovers").toBe(true);
+      else await expect(first).rejects.toThrow("broken");
+      const state = (await hf.state.passes()).find((one) => one.name === name);
+      expect(state, name).toMatchObject({ clean, reason });
+      expect(await hf.state.pass(name, (pass) => pass.recovery), name).toBe(!clean);
+    }
+    const cut = new AbortController();
+    await hf.state.pass("during", () => cut.abort(new Error("now")), { signal: cut.signal });
+    expect(await hf.state.pass("during", (pass) => pass.recovery)).toBe(true);
+    await expect(
+      hf.state.pass("bad", () => 1, { signal: "stop" as unknown as AbortSignal }),
+    ).rejects.toMatchObject({ code: "BAD_OPTION" });
+    expect((await hf.state.passes()).some(({ name }) => name === "bad")).toBe(false);
   });
 
   test("[H3] so many failures in a row give the pass up, also when its function goes on", async () => {
@@ -157,5 +195,24 @@ onEveryStore((target) => {
         code,
       });
     expect(await hf.state.passes()).toEqual([]);
+  });
+
+  test("[O2] lost answers change nothing about a pass: it is no recovery after a clean one, and it ends clean", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const { hf, tap } = client;
+    await hf.state.pass("crawl", () => {});
+    let left = 0;
+    tap.around = async (verb, call) => {
+      const answer = await call();
+      return ["beginPass", "endPass"].includes(verb) && left-- > 0 ? lost() : answer;
+    };
+    left = 2;
+    const run = hf.state.pass("crawl", (pass) => {
+      left = 2;
+      return [pass.recovery, pass.run];
+    });
+    expect(await world.finish(run)).toEqual([false, 2]);
+    expect(await hf.state.passes()).toMatchObject([{ clean: true, running: false, runs: 2, reason: null }]);
   });
 });

@@ -44,8 +44,8 @@ onEveryStore((target) => {
       // A worker that died, as its process leaves it.
       const same = "kind, name, host, pid, version, queues, names, runtime, release, versions, started_at";
       await store.query(
-        `insert into ${store.table("session")} (${same}, worker_id, beat_at, lease_until, lease_ms)
-         select ${same}, 'gone', started_at, started_at + 1, 1 from ${store.table("session")} where kind = 'worker' limit 1`,
+        `insert into ${store.table("session")} (id, ${same}, worker_id, beat_at, lease_until, lease_ms)
+         select 1, ${same}, 'gone', started_at, started_at + 1, 1 from ${store.table("session")} where kind = 'worker' limit 1`,
       );
       const minute = Math.floor(Date.now() / 60_000 - 2) * 60_000;
       await hf.internals.store.putGauges(

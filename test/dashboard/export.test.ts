@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { quoted } from "../../src/dashboard/routes/export.ts";
+import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, type Api, over, TOKEN } from "./support.ts";
 
@@ -11,6 +12,12 @@ const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 function ask({ handler }: Pick<Api, "handler">, query: string): Promise<Response> {
   const url = `http://localhost/api/v1/jobs/export?${query}`;
   return handler(new Request(url, { headers: { authorization: `Bearer ${TOKEN}` } }));
+}
+
+const byHeader = (request: Request): { name: string } => ({ name: request.headers.get("x-user") ?? "" });
+
+function askAs(handler: Api["handler"], user: string, method = "GET"): Promise<Response> {
+  return handler(new Request("http://localhost/api/v1/jobs/export", { method, headers: { "x-user": user } }));
 }
 
 async function lines(from: Pick<Api, "handler">, query: string): Promise<Record<string, unknown>[]> {
@@ -108,22 +115,35 @@ onEveryStore((target) => {
       expect((await ask(over(hf, { readOnly: true }), "")).status).toBe(200);
     });
 
-    test("bad parameters are refused before anything is sent; four at once, and a reader that goes gives its place back", async () => {
-      const { hf, handler } = await api(target);
-      await hf.enqueueMany(Array.from({ length: 1_600 }, (_, n) => ({ job: plain, input: n })));
+    test("bad parameters are refused before anything is sent", async () => {
+      const { handler } = await api(target);
       expect((await ask({ handler }, "format=xlsx")).status).toBe(400);
       expect((await ask({ handler }, "limit=5")).status).toBe(400);
-      const readers = await Promise.all([1, 2, 3, 4].map(() => ask({ handler }, "")));
-      expect((await ask({ handler }, "")).status).toBe(429);
+    });
+
+    test("[O18] two for each user, four in all; a reader that leaves gives its place back", async () => {
+      const { hf, handler } = await api(target, { auth: byHeader });
+      await hf.enqueueMany(Array.from({ length: 1_600 }, (_, n) => ({ job: plain, input: n })));
+      const readers = [await askAs(handler, "ann"), await askAs(handler, "ann")];
+      expect((await askAs(handler, "ann")).status).toBe(429);
+      readers.push(await askAs(handler, "ben"), await askAs(handler, "ben"));
+      expect((await askAs(handler, "cleo")).status).toBe(429);
       await readers[0]!.body?.cancel();
-      expect(await lines({ handler }, "")).toHaveLength(1_600);
+      expect((await (await askAs(handler, "cleo")).text()).trim().split("\n")).toHaveLength(1_600);
       for (const reader of readers.slice(1)) await reader.text();
-      const head = new Request("http://localhost/api/v1/jobs/export", {
-        method: "HEAD",
-        headers: { authorization: `Bearer ${TOKEN}` },
-      });
-      for (let n = 0; n < 5; n += 1) expect((await handler(head.clone())).status).toBe(200);
-      expect((await ask({ handler }, "")).status).toBe(200);
+      for (let n = 0; n < 5; n += 1) expect((await askAs(handler, "ann", "HEAD")).status).toBe(200);
+      expect((await askAs(handler, "ann")).status).toBe(200);
+    });
+
+    test("[O18] an export that nobody reads for 30 s ends and gives its place back", async () => {
+      const clock = new FakeClock();
+      const { hf, handler } = await api(target, { auth: byHeader }, { clock });
+      await hf.enqueueMany(Array.from({ length: 1_600 }, (_, n) => ({ job: plain, input: n })));
+      const stalled = [await askAs(handler, "ann"), await askAs(handler, "ann")];
+      expect((await askAs(handler, "ann")).status).toBe(429);
+      await clock.advance(30_000);
+      for (const reader of stalled) await expect(reader.text()).rejects.toThrow("30 seconds");
+      expect((await askAs(handler, "ann")).status).toBe(200);
     });
 
     test("a database that goes away breaks the answer off: half a file is never a whole one", async () => {

@@ -77,6 +77,7 @@ onEveryStore((target) => {
       for (const [query, said] of [
         ["cron=0+25+*+*+*", 'got "0 25 * * *"'],
         ["cron=0+9+*+*+*&timezone=Mars/Base", "Mars/Base"],
+        ["cron=0+0+0+1+1+*+2020", "its years have passed"],
         ["every=soon", "every"],
         ["every=1ms", "every must be from 1 second to 10 years"],
         ["every=1h&timezone=UTC", "It has an interval"],

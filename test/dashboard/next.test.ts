@@ -39,7 +39,7 @@ function installApp(): void {
   // The files of the package, no link to the sources.
   cpSync(join(root, "package.json"), join(holdfast, "package.json"));
   cpSync(join(root, "dist"), join(holdfast, "dist"), { recursive: true });
-  for (const name of ["next", "react", "react-dom", "croner"])
+  for (const name of ["next", "react", "react-dom"])
     symlinkSync(join(root, "node_modules", name), join(app, "node_modules", name));
 }
 

@@ -26,6 +26,8 @@ export class Cluster {
   readonly hf: Holdfast;
   readonly log = join(temporaryDirectory("fault"), "events.jsonl");
   readonly killed = new Set<number>();
+  /** What processes that are started from here on have in their environment besides. */
+  env: Readonly<Record<string, string>> = {};
   readonly #children = new Set<NodeProcess>();
 
   private constructor(place: Place, hf: Holdfast) {
@@ -58,7 +60,7 @@ export class Cluster {
 
   start(work: WorkOptions, place: Place = this.place, more: Partial<WorkerSpec> = {}): NodeProcess {
     const spec: WorkerSpec = { url: place.url, options: place.options ?? {}, log: this.log, work, ...more };
-    const child = spawnNode("test/fault/children/worker.ts", [JSON.stringify(spec)]);
+    const child = spawnNode("test/fault/children/worker.ts", [JSON.stringify(spec)], this.env);
     this.#children.add(child);
     return child;
   }

@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { temporaryDirectory } from "../support/guard.ts";
@@ -113,6 +114,71 @@ describe("sqlite", () => {
       expect(refused).toMatchObject({ code: "FILE_REPLACED" });
       await expect(hf.enqueue("other", {})).rejects.toMatchObject({ code: "FILE_REPLACED" });
       expect(await ended).toMatchObject({ code: "FILE_REPLACED" });
+    },
+  );
+
+  const losses: typeof replacements = [
+    ...replacements,
+    ...["-wal", "-shm"].flatMap((end): typeof replacements => [
+      [`left without ${end}`, (path) => unlinkSync(path + end)],
+      [
+        `given another ${end}`,
+        (path) => {
+          copyFileSync(path + end, `${path}.copy`);
+          renameSync(`${path}.copy`, path + end);
+        },
+      ],
+    ]),
+  ];
+  test.each(losses)(
+    "[O7] when the file is %s under us, nothing more is acknowledged, and a worker stops with the cause",
+    async (_how, act) => {
+      const path = join(temporaryDirectory("sqlite"), "jobs.db");
+      const hf = await opened(`sqlite:${path}`);
+      const own = new DatabaseSync(path);
+      onTestFinished(() => own.close());
+      await hf.enqueue("other", {});
+      const worker = hf.work([defineJob({ name: "nap", run: () => 1 })], {
+        queues: ["default"],
+        lease: "6s",
+        poll: "100ms",
+      });
+      await worker.ready;
+      const ended = worker.stopped.then(
+        () => null,
+        (error: unknown) => error,
+      );
+      await hf.enqueue("other", {});
+      act(path);
+      await sleep(2); // the files are compared once a millisecond
+      for (let turn = 0; turn < 3; turn += 1)
+        await expect(hf.enqueue("other", {})).rejects.toMatchObject({ code: "FILE_REPLACED" });
+      own.exec("begin");
+      await expect(hf.enqueue("other", {}, { tx: own })).rejects.toMatchObject({ code: "FILE_REPLACED" });
+      own.exec("rollback");
+      expect(await ended).toMatchObject({ code: "FILE_REPLACED" });
+    },
+  );
+
+  const handles = {
+    "node:sqlite": (path: string) => new DatabaseSync(path),
+    "better-sqlite3": (path: string) => new Database(path),
+  };
+  test.each(Object.entries(handles))(
+    "[O7] the same holds for a handle of %s that the user gave, in WAL mode and not",
+    async (_library, handleOn) => {
+      for (const mode of ["wal", "delete"]) {
+        const path = join(temporaryDirectory("sqlite"), "jobs.db");
+        const handle = handleOn(path);
+        onTestFinished(() => void handle.close());
+        handle.exec(`pragma journal_mode = ${mode}`);
+        const hf = await open(handle, { logger: silentLogger });
+        onTestFinished(() => hf.close());
+        await hf.enqueue("other", {});
+        unlinkSync(mode === "wal" ? `${path}-wal` : path);
+        await sleep(2);
+        await expect(hf.enqueue("other", {})).rejects.toMatchObject({ code: "FILE_REPLACED" });
+      }
     },
   );
 

@@ -100,6 +100,42 @@ onEveryStore((target) => {
     expect(await own.count()).toBe(1);
   });
 
+  test("[O10] ctx.commit ends no run that has recorded steps which its code does not ask for", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const own = await effects(world.fresh);
+    let shorter = false;
+    const job = defineJob({
+      name: "paid",
+      run: async (n: number, ctx) => {
+        await ctx.step("a", () => "a");
+        if (!shorter) await ctx.waitFor("go");
+        await own.begin();
+        try {
+          await own.effect(n);
+          await ctx.commit(own.tx, n);
+          await own.commit();
+        } catch (error) {
+          await own.rollback();
+          throw error;
+        }
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, 7);
+    const state = async () => (await jobOf(one, id)).state;
+    await world.until("waiting", async () => (await state()) === "waiting");
+    shorter = true;
+    await one.hf.signal("go");
+    await world.until("ended", async () => ["done", "dead"].includes(await state()));
+    expect((await jobOf(one, id)).error).toMatch(/^DIVERGED: Step "signal:go"/);
+    expect(await own.count()).toBe(0);
+    shorter = false;
+    await one.hf.jobs.retry(id);
+    await world.until("done", async () => (await state()) === "done");
+    expect(await own.count()).toBe(1);
+  });
+
   test("[N2] a holder whose lease was taken over cannot commit, and its transaction is rolled back", async () => {
     const world = await newWorld(target);
     const [one, two] = [await world.client(), await world.client()];

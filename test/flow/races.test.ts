@@ -1,4 +1,5 @@
 // What comes between: news that arrive while a run goes to sleep, and holders that have lost their lease.
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineJob, silentLogger } from "../../src/index.ts";
 import type { ClaimCursor, StepWrite } from "../../src/store.ts";
@@ -74,7 +75,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client({ logger: silentLogger });
     const store = one.tap.raw;
-    const scope = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
+    const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
     const cursor = (): ClaimCursor => ({ levels: new Map(), lookedBackAt: -Infinity });
     await store.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
     const session = await store.openSession(sessionInfo());
@@ -147,7 +148,7 @@ onEveryStore((target) => {
       expect(await store.saveMachine(holder, move)).toBe(false);
       expect(await store.settle(holder, [sleep], [])).toEqual(new Set());
     };
-    await store.signal({ topic: "go", data: "1", expiresMs: 60_000_000 });
+    await store.signal({ id: randomUUID(), topic: "go", data: "1", expiresMs: 60_000_000 });
     expect((await store.recordSteps(session, [{ ...step, name: "before" }])).size).toBe(1);
     const after = async () => [
       await world.rows("step"),

@@ -83,7 +83,7 @@ onEveryStore((target) => {
     await world.until("asleep", async () => (await jobOf(one, id)).waitsFor === "sleep");
     await world.finish(worker.stop());
     expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
-    const [held] = await one.hf.lease({ queues: ["default"], for: "1m" });
+    const [held] = await one.hf.lease({ names: ["saga"], for: "1m" });
     expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
     await held!.fail(new Error("not by this one"));
     expect(await jobOf(one, id)).toMatchObject({ waitsFor: null });

@@ -175,7 +175,7 @@ onEveryStore((target) => {
       [{ ...of, firstAt: 1, lastAt: 1 }],
       [{ ...old(0, "a", 9), at: at - 40 * 24 * HOUR }],
     );
-    await forgetSeriesOnce({ store, clock: world.clock, eventLog: null });
+    await forgetSeriesOnce({ store, eventLog: null });
     expect((await failureRows(world.fresh)).map(({ n }) => Number(n)).sort((a, b) => a - b)).toEqual([
       2, 4, 8,
     ]);

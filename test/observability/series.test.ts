@@ -83,6 +83,33 @@ onEveryStore((target) => {
     expect(all?.points[0]).toMatchObject({ done: 2, failed: 0, dead: 0, released: 0 });
   });
 
+  test("[O10] a run that undoes its steps is counted dead once, and so is one that diverged", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const saga = (before: string, after: string) =>
+      defineJob({
+        name: "saga",
+        retry: { attempts: 1 },
+        run: async (wait: boolean, ctx) => {
+          await ctx.step(wait ? before : "charge", () => 1, { undo: () => undefined });
+          if (wait) await ctx.sleep("nap", "5s");
+          await ctx.step(after, () => {
+            throw new Error("no");
+          });
+        },
+      });
+    const worker = await work([saga("old", "last")], { queues: ["default"] });
+    await hf.enqueue(saga("old", "last"), true);
+    await hf.enqueue(saga("old", "last"), false);
+    await world.advance("2s");
+    await world.finish(worker.stop());
+    await work([saga("new", "last")], { queues: ["default"] });
+    await world.advance("90s");
+    expect(await hf.jobs.count({ state: "dead" })).toBe(2);
+    const [all] = await hf.metrics.series({ since: world.clock.now() - 600_000, step: "10m" });
+    expect(all?.points[0]).toMatchObject({ dead: 2, failed: 1, done: 0 });
+  });
+
   test("[J3] writing a worker's minute twice gives the same rows", async () => {
     const world = await newWorld(target);
     const { hf, tap, work } = await world.client();

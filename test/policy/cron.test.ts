@@ -22,7 +22,7 @@ function at(text: string): number {
   return Date.parse(text);
 }
 
-// --- the oracle: knows nothing of croner, zone.ts or cron.ts --------------------------------------------------
+// --- the oracle: knows nothing of zone.ts, cron.ts or cron-pattern.ts --------------------------------------------------
 
 interface Shown {
   readonly instant: number;

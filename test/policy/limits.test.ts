@@ -151,7 +151,7 @@ describe("fairness", () => {
         },
       ),
     );
-    expect([7, 8, 9].map((session) => shareOfTotal(10, [9, 8, 7], session))).toEqual([4, 3, 3]);
+    expect([9, 7, 8].map((session) => shareOfTotal(10, [9, 7, 8], session))).toEqual([4, 3, 3]);
   });
 
   test("slots are split by weight, each queue keeps one", () => {

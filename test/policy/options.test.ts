@@ -30,6 +30,25 @@ describe("checkOptions", () => {
     );
   });
 
+  test.each([
+    ["retries", ["name", "retry", "run"], "retry"],
+    ["retrys", ["name", "retry", "run"], "retry"],
+    ["priorities", ["priority", "queue"], "priority"],
+    ["delayMs", ["delay", "at"], "delay"],
+    ["timeoutMs", ["queue", "timeout"], "timeout"],
+    ["maxAttempts", ["attempts", "backoff"], "attempts"],
+    ["max_attempts", ["attempts", "backoff"], "attempts"],
+    ["runAt", ["delay", "at"], "at"],
+    ["time_zone", ["cron", "timezone"], "timezone"],
+  ])("%s of %j: did you mean %s?", (key, of, near) => {
+    expect(() => checkOptions({ [key]: 1 }, of, "it")).toThrow(`Did you mean "${near}"?`);
+  });
+
+  test("a word that has an option's letters by chance suggests none", () => {
+    for (const key of ["format", "category", "colour", "reason", "runner"])
+      expect(() => checkOptions({ [key]: 1 }, ["at", "run", "for", "as"], "it")).toThrow("Its options are");
+  });
+
   test("an option that is near none gets the list", () => {
     expect(() => checkOptions({ colour: 1 }, allowed, "enqueue")).toThrow(
       'enqueue has no option "colour". Its options are: delay, at, priority, queue, concurrency.',

@@ -64,12 +64,27 @@ onEveryStore((target) => {
     await store.close();
   });
 
+  test("a session that closes while it holds jobs is looked at until they are taken over", async () => {
+    const { store, session, jobs } = await start();
+    await store.closeSession(session);
+    const { now, expiresAt } = await store.peek(scope);
+    expect(expiresAt).toBeLessThanOrEqual(now);
+    expect((await store.takeOver(jobs.map(done))).size).toBe(2);
+    await store.burySessions();
+    expect((await store.peek(scope)).expiresAt).toBe(null);
+    await store.close();
+  });
+
   test("a held job whose claim was lost is filed again and taken over", async () => {
     const { clock, fresh, store, jobs } = await start();
     await fresh.query(`delete from ${fresh.table("claim")}`);
     await clock.advance("31s");
     expect(await store.orphans(10)).toEqual([]);
+    await store.burySessions();
+    expect((await store.peek(scope)).expiresAt).toBe(null);
     await store.tidy();
+    const { now, expiresAt } = await store.peek(scope);
+    expect(expiresAt).toBeLessThanOrEqual(now);
     expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
     await store.close();
   });

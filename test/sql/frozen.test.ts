@@ -3,8 +3,8 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { BEGIN } from "../../src/postgres/connections.ts";
-import { isConnectionError } from "../../src/postgres/errors.ts";
+import { begin, DEADLINE_MS } from "../../src/postgres/connections.ts";
+import { isGone, toStoreError } from "../../src/postgres/errors.ts";
 import { fresh } from "../client/support.ts";
 import { onPostgres } from "../support/stores.ts";
 
@@ -15,12 +15,12 @@ onPostgres((target) => {
     const frozen = new pg.Client(store.url);
     const ended = new Promise<unknown>((resolve) => frozen.on("error", resolve));
     await frozen.connect();
-    await frozen.query(BEGIN);
+    await frozen.query(begin(DEADLINE_MS));
     await frozen.query(`select name from ${store.table("queue")} where name = 'limited' for update`);
     const job = defineJob({ name: "job", queue: "limited", run: (n: number) => n * 2 });
     const worker = hf.work([job], { queues: ["limited"] });
     expect(await hf.result(await hf.enqueue(job, 21), { timeout: "60s" })).toBe(42);
-    expect(isConnectionError(await ended), "its own process takes another connection").toBe(true);
+    expect(isGone(toStoreError(await ended)), "its own process takes another connection").toBe(true);
     await worker.stop();
   }, 90_000);
 });

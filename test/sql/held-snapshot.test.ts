@@ -4,9 +4,14 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { expect, test } from "vitest";
+import type { Clock } from "../../src/clock.ts";
+import type { Duration } from "../../src/policy/duration.ts";
 import type { ClaimedJob } from "../../src/job.ts";
 import { Compiler } from "../../src/postgres/driver.ts";
-import { cursorLevels } from "../../src/sql/claim.ts";
+import type { Call, Params, Row, StatementName } from "../../src/sql/catalogue.ts";
+import { aMomentBefore, edgeRows, knownLevels, scopeParams } from "../../src/sql/claim.ts";
+import { Cluster } from "../../src/sql/cluster.ts";
+import type { Driver } from "../../src/sql/driver.ts";
 import { openStore } from "../../src/sql/open.ts";
 import type { ClaimCursor, ClaimScope, Store, Transition } from "../../src/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
@@ -23,7 +28,132 @@ const scope: ClaimScope = {
   order: "highest-first",
 };
 
+/** Only a schedule's job may be due before now. */
+const slotAt = (runAt: number) => ({
+  runAt,
+  context: "schedule s",
+  extras: { schedule: { name: "s", at: runAt } },
+});
+
 onEveryStore((target) => {
+  const onPostgres = test.runIf(target.dialect === "postgres");
+  onPostgres(
+    "[N18][O16] under a held snapshot, the last looks for work read no more than those before",
+    async () => {
+      const clock = new FakeClock();
+      const fresh = await target.fresh();
+      const store = await openStore(fresh.url, { ...fresh.options, clock });
+      const newId = idFactory(() => clock.now());
+      const session = await openSession(store);
+      const release = await holdSnapshot(fresh);
+      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const read: Record<string, number[]> = { peek: [], back: [], claim: [] };
+      for (let n = 0; n < 20; n += 1) {
+        // Two priorities, so that a claim has several levels, and several claims, which leave dead rows too.
+        await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })));
+        for (let left = batch; left > 0;) {
+          const some = { ...scope, queues: new Map([["q", 20]]), limit: 20 };
+          const jobs = await store.claim(session, some, cursor);
+          left -= jobs.length;
+          await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+        }
+        const levels = knownLevels(scope, cursor);
+        const asked = { now: clock.now(), session, ...scopeParams(scope), channel: null, message: null };
+        const back = { ...asked, levels: aMomentBefore(levels) };
+        read["back"]!.push(await blocksOf(fresh, "claim", back));
+        read["peek"]!.push(await blocksOf(fresh, "peek", back));
+        const queues = edgeRows(scope, cursor, levels);
+        read["claim"]!.push(await blocksOf(fresh, "claim", { ...asked, queues, levels }));
+        // So that what is a moment old is one batch.
+        await clock.advance("1s");
+        await clock.advance(1);
+        await store.renew(session);
+      }
+      const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
+      // From the eighth on, when the tables are large enough for their indexes to be used.
+      const grown = Object.entries(read).filter(
+        ([, blocks]) => mean(blocks.slice(-4)) > mean(blocks.slice(7, 11)) * 1.25,
+      );
+      expect(grown).toEqual([]);
+      await release();
+      await store.close();
+    },
+  );
+
+  onPostgres(
+    "[N18][O16] under a held snapshot, a count of queues after a slow one reads few entries of ended jobs",
+    async () => {
+      const { clock, slowly } = slowClock();
+      const fresh = await target.fresh();
+      const store = await openStore(fresh.url, { ...fresh.options, clock });
+      const newId = idFactory(() => clock.now());
+      const session = await openSession(store);
+      const release = await holdSnapshot(fresh);
+      const { driver, calls } = recorded(fresh, clock);
+      const cluster = new Cluster(driver);
+      await store.enqueue(Array.from({ length: 10 }, () => newJob(newId())));
+      await slowly(() => cluster.queues(10_000));
+      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      for (let n = 0; n < batches; n += 1) {
+        // One priority has no jobs then, the other has ten behind the ended ones.
+        await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })));
+        const jobs = await store.claim(session, scope, cursor);
+        await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+        await clock.advance("4s");
+        await store.renew(session);
+      }
+      // The first of them learns how far the ended jobs go.
+      await cluster.queues(10_000);
+      await clock.advance("11s");
+      expect((await cluster.queues(10_000)).map(({ counts }) => counts.ready)).toEqual([10]);
+      const { name, params } = calls.filter((call) => call.name === "tallyLines").at(-1)!;
+      const complete = await blocksOf(fresh, name, { ...params, begins: [] });
+      expect(await blocksOf(fresh, name, params)).toBeLessThan(complete / 5);
+      await release();
+      await store.close();
+    },
+  );
+
+  test("[N18] counts of queues after a slow one see jobs that return, commit late or are of a new priority or type; older ones within twenty times as long", async () => {
+    const { clock, slowly } = slowClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const newId = idFactory(() => clock.now());
+    const session = await openSession(store);
+    const counted = async () =>
+      (await store.queues(10_000)).map(({ name, counts, lagMs }) => [
+        name,
+        counts.ready,
+        counts.running,
+        lagMs,
+      ]);
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    await store.enqueue([newJob(newId()), newJob(newId())]);
+    const [first, second] = await store.claim(session, scope, cursor);
+    await clock.advance("20s");
+    await store.renew(session);
+    expect(await slowly(counted)).toEqual([["q", 0, 2, 0]]);
+    await store.enqueue([newJob(newId(), { priority: 7 })]);
+    await store.enqueue([newJob(newId(), slotAt(clock.now() - 9_000))]);
+    await store.enqueue([newJob(newId(), { queue: "r", ...slotAt(clock.now() - 3_600_000) })]);
+    await store.settle(session, [released(first!)], []);
+    const seen = [
+      ["q", 3, 1, 9_000],
+      ["r", 1, 0, 3_600_000],
+    ];
+    expect(await counted()).toEqual(seen);
+    await store.settle(session, [done(second!)], []);
+    // Due an hour before all others of its type.
+    await store.enqueue([newJob(newId(), slotAt(clock.now() - 3_600_000))]);
+    if (target.dialect === "postgres") expect((await counted())[0]).toEqual(["q", 3, 0, 9_000]);
+    await clock.advance("400s");
+    expect(await counted()).toEqual([
+      ["q", 4, 0, 4_000_000],
+      ["r", 1, 0, 4_000_000],
+    ]);
+    await store.close();
+  });
+
   test("[N18] under a held snapshot, the last claims of a drain read no more than the first", async () => {
     const clock = new FakeClock();
     const fresh = await target.fresh();
@@ -52,6 +182,45 @@ onEveryStore((target) => {
   });
 });
 
+/** A clock on which everything that is done `slowly` takes twenty seconds. */
+function slowClock(): {
+  clock: Clock & Pick<FakeClock, "advance">;
+  slowly: <T>(work: () => Promise<T>) => Promise<T>;
+} {
+  const fake = new FakeClock();
+  let later = 0;
+  let step = 0;
+  const clock = {
+    system: false,
+    now: fake.now,
+    after: fake.after,
+    monotonic: () => fake.monotonic() + (later += step),
+    advance: (by: Duration) => fake.advance(by),
+  };
+  const slowly = async <T>(work: () => Promise<T>): Promise<T> => {
+    step = 20_000;
+    const result = await work();
+    step = 0;
+    return result;
+  };
+  return { clock, slowly };
+}
+
+/** A driver that reads on one connection, and what it was asked. */
+function recorded(fresh: FreshStore, clock: Clock): { driver: Driver; calls: Call[] } {
+  const calls: Call[] = [];
+  const compiler = new Compiler(fresh.options.schema!);
+  let last: Promise<unknown> = Promise.resolve();
+  const read = (call: Call): Promise<Row[]> => {
+    calls.push(call);
+    const { text, values } = compiler.prepare(call);
+    const rows = last.then(() => fresh.query(text, [...values]));
+    last = rows;
+    return rows;
+  };
+  return { driver: { dialect: "postgres", clock, now: () => clock.now(), read } as unknown as Driver, calls };
+}
+
 /** A transaction that sees everything as it is now, and whose end is the answer. */
 async function holdSnapshot(fresh: FreshStore): Promise<() => Promise<void>> {
   const look = `select count(*) as n from ${fresh.table("ready")}`;
@@ -73,9 +242,13 @@ async function blocksOfClaim(
   fresh: FreshStore,
   { clock, session, cursor }: { clock: FakeClock; session: number; cursor: ClaimCursor },
 ): Promise<number> {
-  const levels = cursorLevels(scope, cursor, clock.monotonic());
-  const params = { now: clock.now(), session, ...levels?.[0] };
-  const { text, values } = new Compiler(fresh.options.schema!).prepare({ name: "claimLevel", params });
+  const levels = knownLevels(scope, cursor);
+  const params = { now: clock.now(), session, ...levels[0] };
+  return blocksOf(fresh, "claimLevel", params);
+}
+
+async function blocksOf(fresh: FreshStore, name: StatementName, params: Params): Promise<number> {
+  const { text, values } = new Compiler(fresh.options.schema!).prepare({ name, params });
   await fresh.query("begin");
   const [row] = await fresh.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
   await fresh.query("rollback");
@@ -110,5 +283,19 @@ function done({ id, place, token }: ClaimedJob): Transition {
     crashes: 0,
     keyed: false,
     keep: true,
+  };
+}
+
+function released({ id, token }: ClaimedJob): Transition {
+  return {
+    move: "again",
+    id,
+    token,
+    delayMs: 0,
+    errors: null,
+    attempt: 0,
+    crashes: 0,
+    throttled: false,
+    begun: true,
   };
 }

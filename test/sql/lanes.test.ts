@@ -28,7 +28,7 @@ async function fill(fresh: FreshStore, now: number): Promise<void> {
       : `'019b76da-3${kind}00-7000-8000-' || printf('%012x', n)`;
   const yes = fresh.dialect === "postgres" ? "true" : "1";
   await fresh.query(
-    `insert into ${table("line")} (queue, name, laned) values ('default', 'served', ${yes}), ('default', 'unserved', ${yes})`,
+    `insert into ${table("line")} (id, queue, name, laned) values (1, 'default', 'served', ${yes}), (2, 'default', 'unserved', ${yes})`,
   );
   await fresh.query(
     `insert into ${table("lane")} (queue, key, concurrency, running, used_at) select 'default', 'lane-' || n, 1, case when n <= 50000 then 1 else 0 end, ${now} from ${series}`,
@@ -88,7 +88,7 @@ onEveryStore((target) => {
     ["hearBells", { now, ...scope }],
     ["wakeTurns", { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes] }],
     ["pickTurns", { now, ...scope, gates: [], most: batch }],
-    ["takeLaned", { now, turns, direction: 1, counted: [], most: 1 }],
+    ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1 }],
     ["laneHeads", { turns }],
     ["peekGated", { now, ...scope }],
   ];

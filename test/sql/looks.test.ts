@@ -39,9 +39,17 @@ function looks(now: number): readonly Look[] {
     ["groupDead", plain, scan],
     ["groupTroubled", plain, scan],
     // A few probes for each of a thousand levels, and a budget that the full ones share.
-    ["tallyLines", { now, cap: 10_001, budget: 10_000, queues: null, names: null }, 7 * 1_003 + 10_000],
+    [
+      "tallyLines",
+      { now, cap: 10_001, budget: 10_000, queues: null, names: null, begins: [] },
+      7 * 1_003 + 10_000,
+    ],
     // Of one queue: its three levels alone, the full ones to the end of their share.
-    ["tallyLines", { now, cap: 10_001, budget: 2_000, queues: ["default"], names: null }, 2_000 + 700],
+    [
+      "tallyLines",
+      { now, cap: 10_001, budget: 2_000, queues: ["default"], names: null, begins: [] },
+      2_000 + 700,
+    ],
     [
       "lineUp",
       { now, queues: ["default"], names: null, fromAt: -1, fromPlace: nothingAsked.from, limit: 50 },

@@ -9,6 +9,7 @@ import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
 import { client, patient } from "../conformance/client.ts";
 import { onEveryStore } from "../support/stores.ts";
 
+const names = Object.keys(STATEMENTS) as StatementName[];
 const sqlite = sqliteStatements(sqliteTables("holdfast"));
 const postgres = postgresStatements(postgresTables("holdfast"));
 
@@ -28,8 +29,13 @@ function slots(catalogue: Statements, name: StatementName): Set<string> {
 
 /** Parameters that one dialect has no use for, with the reason. */
 const onlyHere: Readonly<Record<string, string>> = {
-  // What was claimed is not in SQLite's index any more, so that the instant says where to go on.
+  // What was claimed is not in SQLite's index any more: the instant says where to go on, and claims of several levels need no cursor.
   "claimLevel place": "postgres",
+  "claim levels": "postgres",
+  "peek levels": "postgres",
+  "peek direction": "postgres",
+  // Ended jobs leave no entries in SQLite's index: every count is complete.
+  "tallyLines begins": "postgres",
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
   "end dropped": "sqlite",
   "endOrphans dropped": "sqlite",
@@ -65,17 +71,35 @@ const onlyHere: Readonly<Record<string, string>> = {
 
 /** Columns of a list that Postgres alone reads, with the reason. */
 const columnsOfPostgres: readonly string[] = [
-  // What was claimed is not in SQLite's index any more, so that the instant says where to go on.
-  "claim levels.place",
+  // What was claimed is not in SQLite's index any more: claims of several levels need no cursor.
+  ...["claim", "peek"].flatMap((name) =>
+    ["levels.line", "levels.rank", "levels.runAt", "levels.place", "queues.edge"].map(
+      (column) => `${name} ${column}`,
+    ),
+  ),
+  // Ended jobs leave no entries in it either.
+  ...["queue", "name", "at"].map((column) => `tallyLines begins.${column}`),
 ];
 
 describe("the catalogues", () => {
   test("have the same statements, in the order of the list", () => {
-    expect(Object.keys(sqlite)).toEqual([...STATEMENTS]);
-    expect(Object.keys(postgres)).toEqual([...STATEMENTS]);
+    expect(Object.keys(sqlite)).toEqual(names);
+    expect(Object.keys(postgres)).toEqual(names);
   });
 
-  test.each([...STATEMENTS])("%s takes the same parameters in both", (name) => {
+  // A lock (`for update`) changes nothing. A table's name follows an `update` that changes it.
+  const writing =
+    /\b(insert\s+into|delete\s+from|truncate|nextval|setval|set_config|pg_notify)\b|\bupdate\s+(only\s+)?"/i;
+
+  test.each(names)(
+    "[O2] %s says what a lost answer means, and says that it reads only if it writes nothing",
+    (name) => {
+      const writes = [sqlite, postgres].some((one) => texts(one, name).some((text) => writing.test(text)));
+      expect(STATEMENTS[name] !== "reads").toBe(writes);
+    },
+  );
+
+  test.each(names)("%s takes the same parameters in both", (name) => {
     const params = (catalogue: Statements): string[] => [
       ...new Set([...slots(catalogue, name)].map((slot) => slot.split(".")[0]!)),
     ];
@@ -88,7 +112,7 @@ describe("the catalogues", () => {
     expect(unexplained).toEqual([]);
   });
 
-  test.each([...STATEMENTS])("%s reads the same columns of its rows in both", (name) => {
+  test.each(names)("%s reads the same columns of its rows in both", (name) => {
     const columns = (catalogue: Statements): string[] =>
       [...slots(catalogue, name)].filter((slot) => slot.includes(".")).sort();
     // A list that SQLite takes whole as JSON names its columns inside the text.
@@ -121,8 +145,8 @@ describe("the catalogues", () => {
   });
 
   test("Postgres needs one statement for each call, and casts every parameter whose type it could guess wrong", () => {
-    for (const name of STATEMENTS) expect([name, texts(postgres, name).length]).toEqual([name, 1]);
-    for (const name of STATEMENTS) {
+    for (const name of names) expect([name, texts(postgres, name).length]).toEqual([name, 1]);
+    for (const name of names) {
       const { pieces, slots: own } = parse(texts(postgres, name)[0]!);
       own.forEach((slot, index) => {
         if (slot.column !== null)
@@ -144,7 +168,7 @@ onEveryStore((target) => {
       fresh.dialect === "sqlite"
         ? sqliteStatements(sqliteTables(schema))
         : postgresStatements(postgresTables(schema));
-    for (const [n, name] of STATEMENTS.entries())
+    for (const [n, name] of names.entries())
       for (const text of texts(own, name)) {
         const { pieces, slots: given } = parse(text);
         const numbers = [...new Set(given.map(({ param, column }) => `${param}.${column}`))];

@@ -5,7 +5,16 @@
 //
 // Postgres refuses to run as root; as root, it runs as `nobody` in a directory of its own.
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { chownSync, cpSync, existsSync, lchownSync, mkdirSync, readdirSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -71,6 +80,42 @@ export class PostgresServer {
         }
       }
     }
+  }
+
+  /** A standby that follows this server by streaming, made of a copy of its files. This server restarts for the copy. */
+  async standby(): Promise<PostgresServer> {
+    const directory = temporaryDirectory(`pg${this.major}-standby`);
+    const data = join(directory, "data");
+    await this.stop("fast");
+    cpSync(join(this.directory, "data"), data, { recursive: true });
+    const source = `primary_conninfo = 'host=127.0.0.1 port=${this.port} user=postgres'\n`;
+    appendFileSync(join(data, "postgresql.auto.conf"), source);
+    appendFileSync(join(data, "standby.signal"), "");
+    chmodSync(data, 0o700);
+    if (isRoot) giveToNobody(directory);
+    await this.start();
+    const server = new PostgresServer(this.major, await freePort(), directory, this.#binaries, this.#options);
+    await server.start();
+    return server;
+  }
+
+  /** Whether a standby has received everything that its primary has written. */
+  async caughtUp(primary: PostgresServer): Promise<boolean> {
+    const at = await read(primary.url(), "select pg_current_wal_lsn()::text as value");
+    return (await read(this.url(), `select pg_last_wal_replay_lsn() >= '${at}'::pg_lsn as value`)) === "true";
+  }
+
+  /** The standby receives nothing more: from now on it lags. */
+  async unfollow(): Promise<void> {
+    await this.run("alter system set primary_conninfo = ''");
+    await this.run("select pg_reload_conf()");
+    while ((await read(this.url(), "select count(*)::text as value from pg_stat_wal_receiver")) !== "0")
+      await sleep(20);
+  }
+
+  /** The standby becomes a primary, with what it has received. */
+  async promote(): Promise<void> {
+    await this.run("select pg_promote(true)");
   }
 
   get running(): boolean {
@@ -230,10 +275,14 @@ function readableBinaries(major: PostgresMajor, directory: string): string {
   const copy = join(directory, "binaries");
   mkdirSync(copy);
   cpSync(found, copy, { recursive: true, verbatimSymlinks: true });
-  lchownSync(copy, nobody, nobody);
-  for (const entry of readdirSync(copy, { recursive: true, encoding: "utf8" }))
-    lchownSync(join(copy, entry), nobody, nobody);
+  giveToNobody(copy);
   return copy;
+}
+
+function giveToNobody(directory: string): void {
+  lchownSync(directory, nobody, nobody);
+  for (const entry of readdirSync(directory, { recursive: true, encoding: "utf8" }))
+    lchownSync(join(directory, entry), nobody, nobody);
 }
 
 async function initdb(binaries: string, data: string): Promise<void> {
@@ -253,11 +302,18 @@ async function initdb(binaries: string, data: string): Promise<void> {
 }
 
 async function once(url: string, sql: string): Promise<void> {
+  await read(url, sql);
+}
+
+/** The column `value` of the first row, as text. */
+async function read(url: string, sql: string): Promise<string> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on("error", () => {});
   try {
     await client.connect();
-    await client.query(sql);
+    const answer = await client.query<{ value?: unknown }>(sql);
+    // Several statements in one text answer with a list.
+    return Array.isArray(answer) ? "" : String(answer.rows[0]?.value);
   } finally {
     await client.end().catch(() => {});
   }

@@ -55,6 +55,11 @@ export function onEveryStore(suite: (target: StoreTarget) => void): void {
   for (const target of everyStore()) describeStore(target, suite);
 }
 
+/** Once per dialect, for what takes minutes and has nothing to do with the server's version. */
+export function onEveryDialect(suite: (target: StoreTarget) => void): void {
+  for (const target of everyStore(true)) describeStore(target, suite);
+}
+
 /** For what only one dialect has by nature; say why in the test's name or a comment. */
 export function onSqlite(suite: (target: StoreTarget) => void): void {
   for (const target of everyStore()) if (target.dialect === "sqlite") describeStore(target, suite);
@@ -65,10 +70,10 @@ export function onPostgres(suite: (target: StoreTarget) => void): void {
   for (const target of everyStore()) if (target.dialect === "postgres") describeStore(target, suite);
 }
 
-function everyStore(): StoreTarget[] {
+function everyStore(newest: boolean = process.env["HOLDFAST_TEST_POSTGRES"] === "newest"): StoreTarget[] {
   const all = inject("postgresServers");
   // Faults have to do with processes and sockets, and what people see with neither version: the newest stands for both (vitest.config.ts).
-  const servers = process.env["HOLDFAST_TEST_POSTGRES"] === "newest" ? all.slice(-1) : all;
+  const servers = newest ? all.slice(-1) : all;
   return [
     { name: "sqlite", dialect: "sqlite", fresh: freshSqlite, migrated: freshSqlite },
     ...servers.map((server) => ({

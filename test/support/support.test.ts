@@ -94,8 +94,8 @@ describe.each(installedMajors())("schemas that are handed on, Postgres %i", (maj
       expect(await query(url, `select * from "${one.schema}".${table}`)).toEqual([]);
     expect([meta.length, (await instance()).length]).toEqual([1, 1]);
     expect(await instance()).not.toEqual(meta);
-    const line = `insert into "${one.schema}".line (queue, name) values ('a', 'b') returning id`;
-    expect(await query(url, line)).toEqual([{ id: 1 }]);
+    const lane = `insert into "${one.schema}".lane (queue, key, used_at) values ('a', 'b', 0) returning id`;
+    expect(await query(url, lane)).toEqual([{ id: 1 }]);
   });
 
   test("one that was changed, or has statistics, is made anew", async () => {

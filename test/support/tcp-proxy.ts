@@ -2,16 +2,19 @@
 //
 //   blackhole()        the connections of this moment swallow all bytes, both ways, without an error;
 //                      later connections pass (a NAT or firewall that forgot a flow)
+//   loseAnswers()      likewise, but only on the way back: the server receives everything and goes on
 //   reset()            RST on every connection
 //   pause(), resume()  nothing moves, nothing is lost; new connections wait too
 //   refuse(), accept() new connections are reset at once; existing ones stay
+//   lead(target)       every connection is reset; new ones lead to another server: a failover
 //   delay(ms)          every byte comes that much later: a server that is far away
 import { createServer, connect, type Server, type Socket } from "node:net";
 
 interface Pair {
   client: Socket;
   upstream: Socket;
-  silent: boolean;
+  /** Which bytes vanish. */
+  silent: "none" | "answers" | "all";
 }
 
 export class TcpProxy implements AsyncDisposable {
@@ -21,10 +24,12 @@ export class TcpProxy implements AsyncDisposable {
   #paused = false;
   #refusing = false;
   #delayMs = 0;
+  #target: { host: string; port: number };
 
-  private constructor(server: Server, port: number) {
+  private constructor(server: Server, port: number, target: { host: string; port: number }) {
     this.#server = server;
     this.port = port;
+    this.#target = target;
   }
 
   /** In front of the server that `target`, a Postgres URL, names. */
@@ -36,8 +41,8 @@ export class TcpProxy implements AsyncDisposable {
     );
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("The proxy has no port");
-    const proxy = new TcpProxy(server, address.port);
-    server.on("connection", (client) => proxy.#connect(client, hostname, Number(port || 5432)));
+    const proxy = new TcpProxy(server, address.port, { host: hostname, port: Number(port || 5432) });
+    server.on("connection", (client) => proxy.#connect(client));
     server.unref();
     return proxy;
   }
@@ -55,7 +60,11 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   blackhole(): void {
-    for (const pair of this.#pairs) pair.silent = true;
+    for (const pair of this.#pairs) pair.silent = "all";
+  }
+
+  loseAnswers(): void {
+    for (const pair of this.#pairs) pair.silent = "answers";
   }
 
   reset(): void {
@@ -106,13 +115,20 @@ export class TcpProxy implements AsyncDisposable {
     await this.close();
   }
 
-  #connect(client: Socket, host: string, port: number): void {
+  /** Every connection is reset; new ones lead to the server that `target` names, as after a failover. */
+  lead(target: string): void {
+    const { hostname, port } = new URL(target);
+    this.#target = { host: hostname, port: Number(port || 5432) };
+    this.reset();
+  }
+
+  #connect(client: Socket): void {
     if (this.#refusing) {
       client.resetAndDestroy();
       return;
     }
-    const upstream = connect({ host, port, allowHalfOpen: true });
-    const pair: Pair = { client, upstream, silent: false };
+    const upstream = connect({ ...this.#target, allowHalfOpen: true });
+    const pair: Pair = { client, upstream, silent: "none" };
     this.#pairs.add(pair);
     this.#pass(pair, client, upstream);
     this.#pass(pair, upstream, client);
@@ -122,8 +138,9 @@ export class TcpProxy implements AsyncDisposable {
 
   #pass(pair: Pair, from: Socket, to: Socket): void {
     from.setNoDelay(true);
+    const lost = (): boolean => pair.silent === "all" || (pair.silent === "answers" && to === pair.client);
     const send = (chunk: Buffer): void => {
-      if (pair.silent || to.destroyed) return;
+      if (lost() || to.destroyed) return;
       if (!to.write(chunk)) {
         from.pause();
         to.once("drain", () => {
@@ -136,12 +153,12 @@ export class TcpProxy implements AsyncDisposable {
       else setTimeout(send, this.#delayMs, chunk); // timers of one length fire in order
     });
     from.on("end", () => {
-      if (!pair.silent) to.end();
+      if (!lost()) to.end();
     });
     from.on("error", () => {});
     from.on("close", (hadError) => {
       // In a black hole the other side learns nothing, not even that this one has gone.
-      if (!pair.silent && !to.destroyed) {
+      if (!lost() && !to.destroyed) {
         if (hadError) to.resetAndDestroy();
         else to.end();
       }

@@ -19,7 +19,9 @@ import type { Job } from "../../src/job.ts";
 import type { Logger } from "../../src/logger.ts";
 import { checkOpenOptions, type OpenOptions } from "../../src/open-options.ts";
 import { type Duration, durationMs } from "../../src/policy/duration.ts";
+import type { Driver } from "../../src/sql/driver.ts";
 import { openStore } from "../../src/sql/open.ts";
+import { SqlStore } from "../../src/sql/store.ts";
 import type { SessionInfo, Store, Wake } from "../../src/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Worker, WorkOptions } from "../../src/worker.ts";
@@ -142,7 +144,7 @@ export function never(): Promise<never> {
 }
 
 export class World {
-  readonly clock = new FakeClock();
+  readonly clock: FakeClock;
   readonly fresh: FreshStore;
   /** The environment variables of every client's process. */
   readonly env: Record<string, string> = {};
@@ -151,8 +153,13 @@ export class World {
   readonly #waiting = new Set<() => void>();
   readonly #clients: { hf: Holdfast; tap: Tap; workers: Worker[] }[] = [];
 
-  constructor(fresh: FreshStore) {
+  /** A driver of the clock's, where one is given, is shared by all clients, and outlives them. */
+  readonly #driver: Driver | null;
+
+  constructor(fresh: FreshStore, clock: FakeClock = new FakeClock(), driver: Driver | null = null) {
     this.fresh = fresh;
+    this.clock = clock;
+    this.#driver = driver;
   }
 
   /** Another process, as far as the database can tell. */
@@ -167,7 +174,10 @@ export class World {
     const clock = this.clock;
     const random = (): number => 0.5;
     const events = new Emitter((error, event) => logger.error({ error, event }, "a listener failed"));
-    const raw = await openStore(this.fresh.url, { ...settings, clock, random });
+    const raw =
+      this.#driver === null
+        ? await openStore(this.fresh.url, { ...settings, clock, random })
+        : new SqlStore(this.#driver);
     const tap = new Tap(raw, this.#air, () => this.#answered());
     const hostId = `host-${this.#clients.length}`;
     const machine = { clock, random, host: "host", pid: 1, hostId, cpus: 4, env: this.env };
@@ -268,6 +278,11 @@ export class World {
   }
 
   async dispose(): Promise<void> {
+    await this.closeClients();
+    await this.fresh.dispose();
+  }
+
+  async closeClients(): Promise<void> {
     for (const { hf, tap, workers } of this.#clients) {
       tap.around = null;
       if (tap.killed) {
@@ -277,13 +292,12 @@ export class World {
       await this.finish(Promise.allSettled(workers.map((worker) => worker.stop({ timeout: 0 }))));
       await this.finish(hf.close());
     }
-    await this.fresh.dispose();
   }
 }
 
 /** A new database and fake time; disposed of after the test. */
-export async function newWorld(target: StoreTarget): Promise<World> {
-  const world = new World(await target.migrated());
+export async function newWorld(target: StoreTarget, clock?: FakeClock): Promise<World> {
+  const world = new World(await target.migrated(), clock);
   onTestFinished(() => world.dispose());
   return world;
 }

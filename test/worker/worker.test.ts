@@ -104,15 +104,15 @@ describe("a worker", () => {
     for (const id of ids) expect(await b.get(id)).toMatchObject({ state: "done", attempt: 1 });
   });
 
-  test("[F13] takes the last of two handlers of one name, and logs its kinds", async () => {
-    const seen: string[] = [];
-    const worker = b.work([
-      kind("twice", () => void seen.push("first")),
-      kind("twice", () => void seen.push("last")),
-    ]);
-    await b.enqueue("twice");
+  test("[F13] [O13] rejects two definitions of one name, takes one twice, and logs its kinds", async () => {
+    const twice = kind("twice", () => undefined);
+    expect(() => b.work([twice, kind("twice", () => undefined)])).toThrow(
+      expect.objectContaining({ code: "DUPLICATE_NAME", details: { job: "twice" } }) as Error,
+    );
+    const worker = b.work([twice, twice]);
+    const id = await b.enqueue("twice");
     await worker.idle();
-    expect(seen).toEqual(["last"]);
+    expect((await b.get(id)).state).toBe("done");
     expect(b.lines.find(({ details }) => "kinds" in details)?.details["kinds"]).toEqual(["twice"]);
   });
 
@@ -642,6 +642,47 @@ describe("pause, settings, overload", () => {
     expect((await b.get(id)).state).toBe("done");
     expect(b.of("worker.resumed")).toHaveLength(1);
   });
+
+  test.each(["any", "settings"] as const)(
+    "[O16] a worker that starts overloaded becomes ready after it, also when it looked meanwhile (wake-up: %s)",
+    async (wake) => {
+      let delayMs = 600;
+      let ready = false;
+      const worker = b.work([kind("job", () => undefined)], undefined, { loopDelay: () => delayMs });
+      worker.ready.then(
+        () => (ready = true),
+        () => undefined,
+      );
+      await turns(20);
+      // The claim is put off. A wake-up makes the worker look, and there is nothing to find.
+      b.real.wake({ kind: wake });
+      await turns(20);
+      delayMs = 0;
+      await b.clock.advance("1s");
+      await turns(20);
+      expect(ready).toBe(true);
+    },
+  );
+
+  test("[O16] a claim that is put off is made, although each look finds something to look for sooner", async () => {
+    let delayMs = 600;
+    let claims = 0;
+    b.store.claim = (...asked) => {
+      claims += 1;
+      return b.real.claim(...asked);
+    };
+    b.store.peek = async (scope) => {
+      const peek = await b.real.peek(scope);
+      return { ...peek, expiresAt: peek.now + 1 };
+    };
+    b.work([kind("job", () => undefined)], undefined, { loopDelay: () => delayMs });
+    await turns(20);
+    b.real.wake({ kind: "any" });
+    await turns(20);
+    delayMs = 0;
+    await b.clock.advance("1s");
+    expect(claims).toBeGreaterThan(0);
+  });
 });
 
 describe("stopping", () => {
@@ -773,7 +814,7 @@ describe("outages", () => {
     await expect(worker.stopped).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
   });
 
-  test("[F12] a lost database makes it wait a second and go on", async () => {
+  test("[F12] a lost database makes it wait and go on", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
     b.store.claim = () => Promise.reject(lost());
@@ -812,13 +853,45 @@ describe("outages", () => {
     expect((await b.get(id)).state).toBe("done");
   });
 
-  test("[F14] a loop that breaks is named and ends the worker", async () => {
+  test("[F14] a loop that meets a fault nobody knows names it, and tries again", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
     b.store.duty = () => Promise.reject(new TypeError("a bug"));
     await b.clock.advance("6m");
-    await expect(worker.stopped).rejects.toThrow("a bug");
+    expect(b.of("error")[0]).toMatchObject({ during: expect.stringMatching(/^the duty /) as string });
+    b.restore("duty");
+    const before = b.of("error").length;
+    await b.clock.advance("6m");
+    expect(b.of("error")).toHaveLength(before);
+    await worker.stop();
+  });
+
+  test("[F14] a loop that can never go on is named and ends the worker", async () => {
+    const worker = b.work([kind("job", () => undefined)]);
+    await worker.ready;
+    b.store.duty = () => Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
+    await b.clock.advance("6m");
+    await expect(worker.stopped).rejects.toMatchObject({ code: "SCHEMA_TOO_NEW" });
     expect(b.of("error")).toMatchObject([{ during: expect.stringMatching(/^the duty /) as string }]);
+  });
+
+  test("[O9] after one lost connection it claims again at once, and waits longer each time", async () => {
+    const worker = b.work([kind("job", () => undefined)], { queues: { default: 1 } });
+    await worker.ready;
+    const times: number[] = [];
+    b.store.claim = () => {
+      times.push(b.clock.monotonic());
+      return Promise.reject(lost());
+    };
+    await b.enqueue("job");
+    await b.clock.advance("10s");
+    const waits = times.slice(1).map((at, i) => at - times[i]!);
+    expect(waits[0]).toBeLessThanOrEqual(63);
+    for (const [i, wait] of waits.slice(0, 4).entries()) expect(waits[i + 1]).toBeGreaterThan(wait);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_250);
+    b.restore("claim");
+    await b.clock.advance("2s");
+    await worker.idle();
   });
 
   test("[D17] work that no claim finds never makes it spin", async () => {

@@ -16,3 +16,9 @@ export const BINARY: readonly number[] = Array.from({ length: 50 }, (_, n) => 2 
 export const WHOLE: readonly number[] = Array.from({ length: 16 }, (_, n) =>
   [1, 2, 5].map((step) => step * 10 ** n),
 ).flat();
+
+/** Pixels beside the plot for its longest mark, such as "16 min 40 s" at 11 px. */
+export function axisSize(labels: readonly string[] | null): number {
+  const longest = Math.max(0, ...(labels ?? []).map((label) => label.length));
+  return Math.max(62, Math.ceil(longest * 6.5) + 14);
+}

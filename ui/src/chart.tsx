@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
-import { BINARY, timeRange, WHOLE } from "./chart-scale.ts";
+import { axisSize, BINARY, timeRange, WHOLE } from "./chart-scale.ts";
 import { duration, number, clockTime, clockSecond, minuteOf } from "./format.ts";
 import type { Mark } from "./lazy-chart.tsx";
 import { contrast, theme } from "./settings.ts";
@@ -129,7 +129,7 @@ export function Chart({
             grid,
             ticks: { show: false },
             font: "11px system-ui",
-            size: 62,
+            size: (_plot, labels) => axisSize(labels),
             ...(sizes
               ? { incrs: [...BINARY] }
               : shown === number || shown === duration

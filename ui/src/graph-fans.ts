@@ -49,7 +49,7 @@ export function fansOf(nodes: readonly GraphNode[], edges: readonly LayoutEdge[]
 function nameOf({ kind, label }: GraphNode): string {
   if (kind === "job") return label;
   const stem = stemOf(label, kind);
-  return stem.replace(/[\s#:._/-]+$/, "") || stem;
+  return stem.replace(/(?<![\s#:._/-])[\s#:._/-]+$/, "") || stem;
 }
 
 function refined(

@@ -26,19 +26,21 @@ export function Details({ job }: { job: JobDetail }) {
   const history = flow.data;
   const expected = useExpected(job.id, job.endedAt === null);
   return (
-    <div class="grid aside">
-      <div class="stack">
-        <Drift job={job} run={(history?.stepCount ?? 0) > 0} />
-        <Timeline
-          job={job}
-          stepped={(history?.stepCount ?? 0) > 0}
-          firstStepAt={history?.earlier === null ? (history.steps[0]?.startedAt ?? null) : null}
-        />
-        {job.errors.length > 0 && <Attempts job={job} />}
-        {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
-        <Payload job={job} />
+    <div class="stack">
+      <div class="grid aside">
+        <div class="stack">
+          <Drift job={job} run={(history?.stepCount ?? 0) > 0} />
+          {job.errors.length > 0 && <Attempts job={job} />}
+          <Payload job={job} />
+          <Timeline
+            job={job}
+            stepped={(history?.stepCount ?? 0) > 0}
+            firstStepAt={history?.earlier === null ? (history.steps[0]?.startedAt ?? null) : null}
+          />
+        </div>
+        <FactsOf job={job} />
       </div>
-      <FactsOf job={job} />
+      {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
     </div>
   );
 }

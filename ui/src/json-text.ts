@@ -13,7 +13,7 @@ export type JsonNode =
 export function readJson(text: string): JsonNode {
   JSON.parse(text);
   // It is JSON: no token needs to be looked at twice, and what is between them is blank or a comma or a colon.
-  const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]|[^\s,:[\]{}"]+/g) ?? [];
+  const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|[[\]{}]|[^\s,:[\]{}"]+/g) ?? [];
   let at = 0;
   const value = (): JsonNode => {
     const token = tokens[at++] ?? "null";

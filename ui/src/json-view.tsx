@@ -154,7 +154,9 @@ function tokens(text: string): ComponentChildren[] {
   if (text.length > 60_000) return [text];
   const parts: ComponentChildren[] = [];
   let from = 0;
-  for (const match of text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g)) {
+  for (const match of text.matchAll(
+    /("(?:[^"\\]|\\.)*(?:"|$))(\s*:)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g,
+  )) {
     if (match.index > from) parts.push(text.slice(from, match.index));
     const [whole, quoted, colon] = match;
     if (quoted === undefined)

@@ -1,7 +1,7 @@
-// Charts come after the page. A browser in which they do not load (uPlot refuses a language tag such as en-US@posix) still has
-// the chart's sentence.
+// Charts come after the page. A browser in which they do not load still has the chart's sentence.
 import type { Chart as ChartOf } from "./chart.tsx";
 import { lazily } from "./lazy.tsx";
+import { language } from "./text.ts";
 
 /** An instant with a word, such as a deploy. */
 export interface Mark {
@@ -10,7 +10,10 @@ export interface Mark {
 }
 
 export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
-  async () => (await import("./chart.tsx")).Chart,
+  async () => {
+    allowAnyLanguage();
+    return (await import("./chart.tsx")).Chart;
+  },
   ({ lines }) => {
     const now = lines.map(
       ({ name, values, shown }) =>
@@ -24,3 +27,12 @@ export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
     );
   },
 );
+
+/** uPlot hands navigator.language to Intl when it is loaded, and Intl throws for one such as "en-US@posix". */
+function allowAnyLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { configurable: true, value: language });
+  }
+}

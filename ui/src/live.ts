@@ -23,6 +23,8 @@ export const about = signal<About | null>(null);
 export const me = signal<Me | null>(null);
 export const connection = signal<"connecting" | "live" | "paused" | "trouble">("connecting");
 export const live = signal(true);
+/** When the server was last heard from, by this machine's clock. */
+export const heardAt = signal(Date.now());
 
 /** What the charts draw: what the server had seen, and what came since. */
 export const points = signal<Overview[]>([]);
@@ -51,6 +53,8 @@ follow("overview", {
 /** No byte for so long: something on the way holds the stream back, or has died. The server sends one at least every 5 s. */
 const firstByteMs = 5_000;
 const silentMs = 15_000;
+/** A poll without an answer for so long has failed: a stopped process keeps its connections open. */
+const pollDeadlineMs = 10_000;
 /** Where streams do not come through: asked so often, and so long until a stream is tried again. */
 const pollMs = 2_000;
 const pollForMs = 60_000;
@@ -149,7 +153,7 @@ function take(block: string, topics: readonly string[], to: Listener): void {
 /** Asks once; 304 says that nothing has changed. */
 async function poll(signal: AbortSignal, to: Listener): Promise<void> {
   const response = await call("/overview", {
-    signal,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(pollDeadlineMs)]),
     headers: etag === null ? {} : { "if-none-match": etag },
   });
   etag = response.headers.get("etag");
@@ -210,11 +214,16 @@ function pause(ms: number): Promise<void> {
 
 const here: Listener = {
   told: (told) => {
+    heardAt.value = Date.now();
     connection.value = "live";
     tellFollowers(told);
   },
-  state: (state) => (connection.value = state),
+  state: (state) => {
+    if (state === "live") heardAt.value = Date.now();
+    connection.value = state;
+  },
   beat: () => {
+    heardAt.value = Date.now();
     const last = points.peek().at(-1);
     if (last !== undefined && connection.peek() === "live")
       addPoint({ ...last, at: Math.floor(Date.now() + aheadMs) });

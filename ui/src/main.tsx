@@ -1,6 +1,6 @@
 // The shell: menu, live state, palette, and the screen that the address names.
 import { render } from "preact";
-import { useSignal } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
 import { segmentsOf, isScreen } from "../../src/dashboard/screens.ts";
@@ -9,8 +9,8 @@ import { startBidi } from "./bidi.ts";
 import { count, duration, number } from "./format.ts";
 import { Icon, type IconName, Logo } from "./icons.tsx";
 import { onKey, startKeys } from "./keys.ts";
-import { about, connect, connection, live, may, me, overview } from "./live.ts";
-import { Dialogs, showDialog, skew, Toasts } from "./parts.tsx";
+import { about, connect, connection, heardAt, live, may, me, overview } from "./live.ts";
+import { Dialogs, named, now, showDialog, skew, Toasts } from "./parts.tsx";
 import { go, href, path, startRouter } from "./router.ts";
 import { startRowKeys } from "./row-keys.ts";
 import {
@@ -189,13 +189,14 @@ function App() {
     () =>
       path.subscribe(() => {
         menu.value = false;
-        const place = placeOf(path.value);
-        document.title = [place?.name, page.database, page.label, brandName]
-          .filter((part) => part !== undefined && part !== null)
-          .join(" · ");
       }),
     [],
   );
+  useSignalEffect(() => {
+    document.title = [deeperName(), placeOf(path.value)?.name, page.database, page.label, brandName]
+      .filter((part) => part !== undefined && part !== null)
+      .join(" · ");
+  });
   if (locked.value) return <Gate />;
   return (
     <>
@@ -378,12 +379,20 @@ function placeOf(at: string): Place | undefined {
   return places.find((place) => place.path === first);
 }
 
+/** What the address names below its screen: a queue by its name, a job by that of its definition once it is read. */
+function deeperName(): string | null {
+  const deeper = segmentsOf(path.value)?.[2];
+  if (deeper === undefined || deeper === "") return null;
+  if (named.value?.id === deeper) return named.value.name;
+  return path.value.startsWith("/jobs/") ? deeper.slice(-12) : deeper;
+}
+
 function Crumbs() {
   const place = placeOf(path.value);
-  const deeper = segmentsOf(path.value)?.[2];
+  const deeper = deeperName();
   return (
     <div class="crumbs">
-      {deeper === undefined || deeper === "" ? (
+      {deeper === null ? (
         <span class="hidden-text">{place?.name}</span>
       ) : (
         <>
@@ -393,7 +402,7 @@ function Crumbs() {
           <span class="sep" aria-hidden="true">
             /
           </span>
-          <span class="clip">{path.value.startsWith("/jobs/") ? deeper.slice(-12) : deeper}</span>
+          <span class="clip">{deeper}</span>
         </>
       )}
     </div>
@@ -409,8 +418,14 @@ const liveWords = {
   trouble: t("Reconnecting"),
 } as const;
 
+/** The server sends a byte at least every 5 s: without one for so long the page is stale. */
+const staleMs = 10_000;
+
 function LiveButton() {
-  const how = connection.value;
+  const silent = now.value - skew.value - heardAt.value;
+  const stale = connection.value !== "paused" && silent > staleMs;
+  const how = stale ? "trouble" : connection.value;
+  const words = stale ? t("Last update {ago} ago", { ago: duration(silent) }) : liveWords[how];
   return (
     <button
       type="button"
@@ -420,8 +435,8 @@ function LiveButton() {
       onClick={() => (live.value = !live.value)}
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />
-      <span class="medium-only">{liveWords[how]}</span>
-      <span class="hidden-text">{liveWords[how]}</span>
+      <span class="medium-only">{words}</span>
+      <span class="hidden-text">{words}</span>
     </button>
   );
 }

@@ -21,6 +21,8 @@ export const skew = signal(0);
 overview.subscribe((heard) => {
   if (heard !== null) skew.value = heard.at - Date.now();
 });
+/** The job whose page is open, for the title and the breadcrumbs. */
+export const named = signal<{ readonly id: string; readonly name: string } | null>(null);
 /** As `now`, but it stands still while the page is paused: what is asked for as time goes by is then not asked for. */
 export const beat = signal(now.peek());
 setInterval(() => {

@@ -117,7 +117,7 @@ function endOf(text: string, from: number): number {
 function formsOf(text: string): Readonly<Record<string, readonly Part[]>> {
   const forms: Record<string, readonly Part[]> = {};
   let at = 0;
-  for (const { 1: category = "", index } of text.matchAll(/(\w+) \{/g)) {
+  for (const { 1: category = "", index } of text.matchAll(/(?<!\w)(\w+) \{/g)) {
     if (index < at) continue;
     const open = index + category.length + 1;
     at = endOf(text, open);

@@ -47,10 +47,13 @@ const list: Command = {
     },
   ],
   run: async (ctx) => {
-    const filter = filterOf(ctx);
+    filterOf(ctx);
     const limit = ctx.integer("limit") ?? (ctx.flag("all") ? 500 : 50);
     const hf = await ctx.client();
-    const search = new Search(hf, await wholeFilter(ctx, hf, filter, "look"));
+    const search = new Search(
+      hf,
+      await wholeFilter(ctx, hf, filterOf(ctx, hf.internals.env.clock.now()), "look"),
+    );
     if (ctx.flag("count")) {
       const { count, more } = await search.count();
       ctx.result({ count, ...(more ? { more } : {}) }, () => `${grouped(count)}${more ? "+" : ""}`);

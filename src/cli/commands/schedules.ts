@@ -15,6 +15,7 @@ function noteOf(schedule: ScheduleState): string {
   const notes: string[] = [];
   if (schedule.fault !== null) notes.push(schedule.fault);
   if (schedule.paused) notes.push("paused");
+  else if (schedule.nextAt === null && schedule.fault === null) notes.push("no slot is left");
   if (schedule.edited.length > 0) notes.push(`edited: ${schedule.edited.join(", ")}`);
   if (schedule.unserved) notes.push("no worker serves it");
   return notes.join("; ");
@@ -230,7 +231,9 @@ const preview: Command = {
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const instants = await (await ctx.client()).schedules.preview(which, ctx.integer("count") ?? 5);
-    ctx.result(instants, () => instants.map((at) => at.toISOString()).join("\n"));
+    ctx.result(instants, () =>
+      instants.length === 0 ? "No slot is left." : instants.map((at) => at.toISOString()).join("\n"),
+    );
   },
 };
 

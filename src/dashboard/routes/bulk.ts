@@ -7,8 +7,10 @@ import { checkEdit } from "../../jobs.ts";
 import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operations.ts";
 import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
 import { bad, filterOfBody, insightFilter } from "../query.ts";
+import type { Redactor } from "../redact.ts";
 import { jobLine } from "../shapes.ts";
 import { filterShownTo } from "../shown-filter.ts";
+import { checkReads, shownPatch } from "../shown-patch.ts";
 import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
 import { about, movedTo } from "./targets.ts";
 
@@ -98,7 +100,7 @@ async function shownTo(context: RouteContext): Promise<(operation: Kept) => Oper
   const { may, redactor } = context;
   const mayPayload = await may("view:payload");
   const show = {
-    patch: (patch: string) => (mayPayload ? redactor.json(patch, { name: "", queue: "" }) : null),
+    patch: (patch: InputPatch) => (mayPayload ? shownPatch(patch, redactor) : null),
     filter: await filterShownTo(context),
     text: (text: string | null) => redactor.text(text),
   };
@@ -150,8 +152,9 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   const change = changeOf(verb, body["change"]);
   await mayMove(context, change?.queue);
   const rate = rateOf(body["rate"]);
-  const patch = patchOf(verb, body["patch"]);
-  if (patch !== null) await mayPatch(context);
+  const wish = body["patch"] ?? null;
+  if (wish !== null) await mayPatch(context);
+  const patch = patchOf(verb, wish, redactor);
   const given = await asOfNow(context, filterOfBody(body["filter"]));
   if (Object.keys(given).length === 0)
     throw bad(
@@ -205,10 +208,12 @@ function changeOf(action: BulkVerb, value: unknown): EditJson | null {
 }
 
 /** @throws ApiError 400, UsageError */
-function patchOf(action: BulkVerb, value: unknown): InputPatch | null {
-  if (value === undefined || value === null) return null;
+function patchOf(action: BulkVerb, value: unknown, redactor: Redactor): InputPatch | null {
+  if (value === null) return null;
   if (action !== "retry") throw bad("patch", "goes with the action retry alone.");
-  return checkPatch(value);
+  const patch = checkPatch(value);
+  checkReads(patch, redactor);
+  return patch;
 }
 
 /** What the patch makes of some inputs. */

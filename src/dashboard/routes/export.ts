@@ -17,8 +17,11 @@ import { about } from "./targets.ts";
 const pageSize = 500;
 const chunkLength = 256 * 1_024;
 const mostRunning = 4;
-/** Exports under way, by server: each reads the database as fast as its reader allows. */
-const running = new WeakMap<RouteContext["operations"], number>();
+const mostOfOne = 2;
+/** A reader that takes nothing for so long has its export broken off. */
+const stalledMs = 30_000;
+/** Who has exports under way, by server: each reads the database as fast as its reader allows. */
+const running = new WeakMap<RouteContext["operations"], string[]>();
 
 export const exportRoutes: readonly Route[] = [
   {
@@ -36,17 +39,19 @@ export const exportRoutes: readonly Route[] = [
       if (format !== "ndjson" && format !== "csv") throw bad("format", "must be ndjson or csv.");
       const given = await readFilter(context, filterOfQuery(query));
       const until = Math.min(given.until ?? Infinity, (await store.now()) + 1);
-      const under = running.get(operations) ?? 0;
-      if (under >= mostRunning)
+      const under = running.get(operations) ?? [];
+      running.set(operations, under);
+      const { name } = context.user;
+      if (under.length >= mostRunning || under.filter((one) => one === name).length >= mostOfOne)
         throw new ApiError(
           "TOO_MANY_REQUESTS",
-          `At most ${mostRunning} exports at once. Wait for one to end.`,
+          `At most ${mostOfOne} exports of one person and ${mostRunning} in all at once. Wait for one to end.`,
           {
             headers: { "retry-after": "5" },
           },
         );
-      running.set(operations, under + 1);
-      const ended = (): void => void running.set(operations, (running.get(operations) ?? 1) - 1);
+      under.push(name);
+      const ended = (): void => void under.splice(under.indexOf(name), 1);
       const write = format === "csv" ? csv : ndjson;
       const body = await lines(context, { ...given, until }, write, ended);
       return new Response(body, {
@@ -127,7 +132,10 @@ async function lines(
   const encoder = new TextEncoder();
   let first: IteratorResult<string> | null = null;
   let over = false;
+  const { clock } = context.hf.internals.env;
+  let patience: { cancel(): void } | null = null;
   const end = (): void => {
+    patience?.cancel();
     if (!over) ended();
     over = true;
   };
@@ -139,11 +147,17 @@ async function lines(
   }
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
+      patience?.cancel();
       try {
         const chunk: IteratorResult<string> = first ?? (await chunks.next());
         first = null;
         if (chunk.done !== true) {
           controller.enqueue(encoder.encode(chunk.value.toWellFormed()));
+          const stalled = (): void => {
+            end();
+            controller.error(new Error("Nobody read the export for 30 seconds."));
+          };
+          patience = clock.after(stalledMs, stalled, { unref: true });
           return;
         }
         end();

@@ -12,6 +12,7 @@ import { idPart } from "../../policy/id-part.ts";
 import { isId } from "../../policy/id.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../query.ts";
 import { jobDetail, jobLine } from "../shapes.ts";
+import { type Resource, resource } from "../resource.ts";
 import { pageParams, readFilter, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
 import { mayMove } from "./bulk.ts";
@@ -85,7 +86,22 @@ export const jobsRoutes: readonly Route[] = [
     about: about.jobsOfQuery,
     query: FILTER_PARAMS,
     answer: "JobFacets",
-    run: async (context) => context.insight.facets(await readFilter(context, filterOfQuery(context.query))),
+    run: async (context) => {
+      const filter = await readFilter(context, filterOfQuery(context.query));
+      const facets = await context.insight.facets(filter);
+      // Each facet leaves its own part of the filter out, and so counts beyond what the route was asked for.
+      const seen = async (values: typeof facets.queues, places: (value: string) => readonly Resource[]) => {
+        const may = values.map(({ value }) => context.may("view", () => places(value)));
+        const allowed = await Promise.all(may);
+        return values.filter((_, i) => allowed[i]);
+      };
+      const of = (queue: string | null, name: string | null) => resource("jobs", null, { queue, name });
+      return {
+        ...facets,
+        queues: await seen(facets.queues, (queue) => (filter.names ?? [null]).map((name) => of(queue, name))),
+        names: await seen(facets.names, (name) => (filter.queues ?? [null]).map((queue) => of(queue, name))),
+      };
+    },
   },
   {
     method: "GET",

@@ -12,6 +12,7 @@ import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../contract.t
 import { json } from "../http.ts";
 import { bad, filterOfQuery, integer } from "../query.ts";
 import type { Redactor } from "../redact.ts";
+import { resource } from "../resource.ts";
 import { errorKind } from "../shapes.ts";
 import { stepsBefore } from "../step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
@@ -63,6 +64,18 @@ export const runsRoutes: readonly Route[] = [
       const mayPayload = await context.may("view:payload");
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
       const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
+      // A child may be in a queue that is not this person's to see.
+      const own = history.children.map(async (child) => {
+        if (!mayPayload || child.error === null) return { ...child, error: null };
+        const place = await insight.inspect(child.id);
+        const seen =
+          place !== null &&
+          (await context.may("view:payload", () =>
+            resource("job", child.id, { queue: place.queue, name: place.name }),
+          ));
+        return { ...child, error: seen ? redactor.text(child.error) : errorKind(child.error) };
+      });
+      const children = await Promise.all(own);
       return {
         ...history,
         attempts: history.attempts.map((attempt) => ({
@@ -75,7 +88,7 @@ export const runsRoutes: readonly Route[] = [
           error: error(step.error),
         })),
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
-        children: history.children.map((child) => ({ ...child, error: error(child.error) })),
+        children,
       };
     },
   },

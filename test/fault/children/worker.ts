@@ -97,6 +97,7 @@ hf.on("lease.lost", ({ id, token }) => {
   say("lost", { id, token });
 });
 hf.on("error", ({ error, during }) => say("error", { during, error: String(error) }));
+hf.on("warning", ({ message }) => say("warning", { message }));
 hf.on("connection.lost", () => say("connection.lost"));
 const worker = hf.work([nap, blocks, deaf, kills], { signals: true, ...spec.work });
 await worker.ready;

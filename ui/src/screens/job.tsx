@@ -12,7 +12,7 @@ import { useJob } from "../job-query.ts";
 import { onKey } from "../keys.ts";
 import { CopyAs, Details, JobEvents, JobLog, RunLines } from "../lazy-run.tsx";
 import { may } from "../live.ts";
-import { attempt, confirm, copy, Empty, JobStateOf, Loaded, LongText } from "../parts.tsx";
+import { attempt, confirm, copy, Empty, JobStateOf, Loaded, LongText, named } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
 import { t } from "../text.ts";
 import { actions, verbOn } from "../verbs.ts";
@@ -61,6 +61,10 @@ const looks: Readonly<Record<BulkAction, string>> = {
   edit: "",
 };
 
+/** A done job has had its effects: to run it again is asked for first. */
+const runsAgain = (action: BulkAction, { state }: JobDetail): boolean =>
+  action === "retry" && state === "done";
+
 function act(action: BulkAction, job: JobDetail, again: () => void): void {
   if (!may(actions[action].permission) || !can[action](job)) return;
   if (action === "edit") {
@@ -90,28 +94,33 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
     terminate: t("It has ended."),
     delete: t("It is deleted."),
   }[action];
-  if (!actions[action].danger) void attempt(done, run);
+  if (!actions[action].danger && !runsAgain(action, job)) void attempt(done, run);
   else
     confirm({
       title: t("{verb} this job?", { verb: actions[action].verb }),
       text:
-        action === "delete"
-          ? t("Nothing is kept of it.")
-          : action === "terminate"
-            ? t(
-                "It ends now: its handler is not waited for, nothing it still does counts, and none of its steps is undone. Cancel is the gentle way.",
-              )
-            : job.state === "running"
-              ? t("Its handler is asked to stop; if it finishes all the same, its result stands.")
-              : t("It will not run."),
+        action === "retry"
+          ? t("It is done. It runs again with the same input, and everything it does happens a second time.")
+          : action === "delete"
+            ? t("Nothing is kept of it.")
+            : action === "terminate"
+              ? t(
+                  "It ends now: its handler is not waited for, nothing it still does counts, and none of its steps is undone. Cancel is the gentle way.",
+                )
+              : job.state === "running"
+                ? t("Its handler is asked to stop; if it finishes all the same, its result stands.")
+                : t("It will not run."),
       verb: actions[action].verb,
-      danger: true,
+      danger: actions[action].danger,
       run,
       done,
     });
 }
 
 function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
+  useLayoutEffect(() => {
+    named.value = { id: job.id, name: job.name };
+  }, [job.id, job.name]);
   // Before the paint: who sees the job can press a key.
   useLayoutEffect(() => {
     const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
@@ -156,7 +165,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
               <button
                 key={action}
                 type="button"
-                class={`button ${looks[action]}`}
+                class={`button ${runsAgain(action, job) ? "" : looks[action]}`.trim()}
                 onClick={() => act(action, job, again)}
               >
                 {verbOn(action, job.state === "dead")}

@@ -1,0 +1,165 @@
+// Many priorities: a claim walks as many levels as it takes jobs, and the levels behind them cost it nothing. Rows and statements
+// are counted; how fast a drain is depends on the machine.
+import { expect, test } from "vitest";
+import { edgeRows, knownLevels, scopeParams } from "../../src/sql/claim.ts";
+import type { Params, StatementName } from "../../src/sql/catalogue.ts";
+import { openStore } from "../../src/sql/open.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../../src/store.ts";
+import { idFactory } from "../../src/policy/id.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { newJob } from "../support/new-job.ts";
+import { type FreshStore, onEveryStore } from "../support/stores.ts";
+import { explainOnPostgres, rowsRead } from "./explain.ts";
+
+const batch = 100;
+const scope: ClaimScope = {
+  queues: new Map([["q", batch]]),
+  names: ["n"],
+  limit: batch,
+  order: "highest-first",
+};
+
+onEveryStore((target) => {
+  async function start(priorities: number) {
+    const clock = new FakeClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const session = await openSession(store);
+    await fill(fresh, priorities, clock.now());
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    return { clock, fresh, store, session, cursor };
+  }
+
+  const onPostgres = test.runIf(target.dialect === "postgres");
+  onPostgres(
+    "[O16] beside 100,000 distinct priorities a claim reads a few rows for each job that it takes",
+    async () => {
+      const { clock, fresh, store, session, cursor } = await start(100_000);
+      const rows = async (name: StatementName, params: Params): Promise<number> => {
+        await fresh.query("begin");
+        const nodes = await explainOnPostgres(fresh, name, { now: clock.now(), ...params });
+        await fresh.query("rollback");
+        return rowsRead(nodes, /^ready/);
+      };
+      const first = { session, ...scopeParams(scope), levels: [] };
+      const read = [await rows("claim", first)];
+      const priorities: number[] = [];
+      for (let n = 0; n < 5; n += 1) {
+        priorities.push(...(await store.claim(session, scope, cursor)).map(({ priority }) => priority));
+        const levels = knownLevels(scope, cursor);
+        read.push(await rows("claim", { ...first, queues: edgeRows(scope, cursor, levels), levels }));
+      }
+      expect(priorities).toEqual(Array.from({ length: 5 * batch }, (_, n) => 100_000 - n));
+      // The level, its job, and the job once more where it is marked.
+      for (const each of read) expect(each).toBeLessThanOrEqual(4 * batch);
+      const look = { ...scopeParams(scope), levels: [], channel: null, message: null };
+      // Two for each level of a job that runs, until one is due.
+      expect(await rows("peek", look), "a look at what is due").toBeLessThanOrEqual(2 * 5 * batch + 10);
+      await store.close();
+    },
+  );
+
+  test("[O16] a drain of distinct priorities sends one statement for each claim, whatever their order", async () => {
+    for (const order of ["highest-first", "lowest-first"] as const) {
+      const { store, session, cursor } = await start(1_000);
+      const before = store.counters.statements;
+      const priorities: number[] = [];
+      for (let n = 0; n < 10; n += 1)
+        for (const job of await store.claim(session, { ...scope, order }, cursor))
+          priorities.push(job.priority);
+      const claims = Object.fromEntries(
+        [...store.counters.byName].filter(([name]) => /^(claim|claimLevel|sweep)$/.test(name)),
+      );
+      expect(claims).toEqual({ claim: 10 });
+      expect(store.counters.statements - before).toBeLessThanOrEqual(12);
+      const inOrder = Array.from({ length: 1_000 }, (_, n) =>
+        order === "highest-first" ? 1_000 - n : n + 1,
+      );
+      expect(priorities).toEqual(inOrder);
+      await store.close();
+    }
+  });
+
+  test.each(["highest-first", "lowest-first"] as const)(
+    "[O16] the highest and the lowest priority that raw SQL can write are claimed, %s",
+    async (order) => {
+      const { fresh, store, session, cursor } = await start(4);
+      await fresh.query(`update ${fresh.table("ready")} set rank = -2147483647 where rank = -4`);
+      await fresh.query(`update ${fresh.table("ready")} set rank = 2147483647 where rank = -1`);
+      const jobs = await store.claim(session, { ...scope, order }, cursor);
+      const priorities = [2_147_483_647, 3, 2, -2_147_483_647];
+      expect(jobs.map(({ priority }) => priority)).toEqual(
+        order === "highest-first" ? priorities : priorities.reverse(),
+      );
+      await store.close();
+    },
+  );
+
+  test("[O16] a job of a higher priority that comes late is claimed next, also where no claim has met its level", async () => {
+    const { clock, store, session, cursor } = await start(1_000);
+    const newId = idFactory(() => clock.now());
+    for (let n = 0; n < 3; n += 1) await store.claim(session, scope, cursor);
+    const urgent = newJob(newId(), { priority: 5_000 });
+    const known = newJob(newId(), { priority: 701 });
+    await store.enqueue([urgent, known]);
+    // As a wake-up of this priority asks.
+    cursor.unseen = true;
+    const next = await store.claim(session, scope, cursor);
+    expect(next.slice(0, 3).map(({ priority }) => priority)).toEqual([5_000, 701, 700]);
+    await store.close();
+  });
+
+  test("[O16] jobs of several kinds come in order over 1,000 priorities, those of a later due time behind", async () => {
+    const { clock, fresh, store, session, cursor } = await start(500);
+    await fill(fresh, 500, clock.now(), "m");
+    const both = { ...scope, names: ["n", "m"] };
+    const priorities: number[] = [];
+    const due = newJob(idFactory(() => clock.now())(), { priority: 400, delayMs: 60_000 });
+    await store.enqueue([due]);
+    for (let n = 0; n < 10; n += 1)
+      for (const job of await store.claim(session, both, cursor)) priorities.push(job.priority);
+    expect(priorities).toEqual(Array.from({ length: 1_000 }, (_, n) => 500 - Math.floor(n / 2)));
+    expect(await store.claim(session, both, cursor)).toEqual([]);
+    await store.close();
+  });
+});
+
+/** Jobs of the priorities from 1 on. */
+async function fill(fresh: FreshStore, count: number, now: number, name = "n"): Promise<void> {
+  const [line, job, ready] = ["line", "job", "ready"].map((table) => fresh.table(table));
+  const kind = name === "n" ? 1 : 2;
+  const [series, id] =
+    fresh.dialect === "postgres"
+      ? [
+          `generate_series(1, ${count}) as g (n)`,
+          `('019b76da-${kind}000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`,
+        ]
+      : [
+          `(with recursive g (n) as (select 1 union all select n + 1 from g where n < ${count}) select n from g) as g`,
+          `'019b76da-${kind}000-7000-8000-' || printf('%012x', n)`,
+        ];
+  await fresh.query("begin");
+  await fresh.query(`insert into ${line} (queue, name) values ('q', '${name}')`);
+  const own = `(select l.id from ${line} l where l.name = '${name}')`;
+  await fresh.query(
+    `insert into ${job} (id, line, created_at, input) select ${id}, ${own}, ${now}, '1' from ${series}`,
+  );
+  await fresh.query(
+    `insert into ${ready} (${fresh.jobKey}, line, rank, run_at) select ${fresh.jobKeyOf(id)}, ${own}, -n, ${now} from ${series}`,
+  );
+  await fresh.query("commit");
+}
+
+function openSession(store: Store): Promise<number> {
+  return store.openSession({
+    kind: "worker",
+    workerId: "w",
+    name: "w",
+    host: "h",
+    pid: 1,
+    version: "0",
+    queues: { q: batch },
+    names: ["n"],
+    leaseMs: 30_000,
+  });
+}
