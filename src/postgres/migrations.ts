@@ -80,6 +80,15 @@ export const migrations: readonly Migration[] = [
       `create table ${t.used_id} (id uuid primary key, at bigint not null, job uuid)`,
       `create index used_id_at on ${t.used_id} (at)`,
       `create unique index used_id_job on ${t.used_id} (job) where job is not null`,
+      // Called after an insert, it sees what was committed until then, and not only before the statement began. 40001: sent once more, the
+      // statement passes over those ids.
+      `create function ${t.refuse_used}(inserted uuid[]) returns bool language plpgsql volatile as $$
+        begin
+          if exists (select from ${t.used_id} where id operator(pg_catalog.=) any (inserted)) then
+            raise exception 'holdfast: a job with this id was there and is deleted' using errcode = '40001';
+          end if;
+          return true;
+        end $$`,
       // Flows: what a run remembers (with its job's day), signals that nobody has taken yet, and which job waits for which.
       `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
@@ -216,6 +225,7 @@ export const migrations: readonly Migration[] = [
           end if;
           insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
             values (new_id, line_id, now_ms, coalesce(new.input::text, 'null'), new.max_attempts, to_json(new.context)::text, new.lane);
+          perform ${t.refuse_used}(array[new_id]);
           insert into ${t.ready} (id, line, rank, run_at, lane)
             values (new_id, line_id, -coalesce(new.priority, 0), due_ms, lane_id);
           perform pg_notify('${schema}', json_build_object('k', 'work', 'q', coalesce(new.queue, 'default'), 'p', coalesce(new.priority, 0))::text) where ${ROOM_TO_NOTIFY};

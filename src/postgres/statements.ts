@@ -45,6 +45,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       and not exists (select 1 from ${t.hold} held where held.queues is null or ${queue} = any(held.queues))`;
   const open = (queue: string) => stopped(queue, " or stop.limited");
   const unstopped = (queue: string) => stopped(queue, "");
+  /**
+   * True, unless one of the ids that `added` has just inserted was used before: then the statement fails with 40001. The function looks
+   * after the insert and with a snapshot of its own. A look of the statement itself would miss a job that was inserted by a repeat,
+   * has run and was deleted while this statement was on its way (`keep: false`).
+   */
+  const unused = `(select ${t.refuse_used}(array(select id from added)))`;
   /** True, and told to the channel, if one is named. */
   const told = `(select case when :channel::text is null then true when ${ROOM_TO_NOTIFY} then pg_notify(:channel::text, :message::text)::text is not null else true end)`;
   const alive = `exists (select 1 from ${t.session} s where s.id = :session::bigint and s.lease_until > ${NOW})`;
@@ -341,9 +347,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
         select id, (select l.id from ${t.line} l where l.id = :line::int), ${NOW_ONCE}, input, :maxAttempts::int, :timeout::bigint
         from (select unnest(:rows.id::uuid[]) as id, unnest(:rows.input::text[]) as input) n
+        returning id
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told}`,
+      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told} and ${unused}`,
     // Plain jobs whose ids nobody has seen. `on conflict` would cost each of them 2.5 µs and 48 bytes of WAL.
     insertNew: `
       with n as materialized (
@@ -354,9 +361,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       added as (
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
         select n.id, (select l.id from ${t.line} l where l.id = n.line), ${NOW_ONCE}, input, max_attempts, timeout_ms, extras from n
+        returning id
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select n.id, n.line, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told}`,
+      select n.id, n.line, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told} and ${unused}`,
     insertJobs: `
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
@@ -372,7 +380,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       ),
       placed as (
         insert into ${t.ready} (id, line, rank, run_at, lane)
-        select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added)
+        select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added) and ${unused}
         returning id, line, run_at, lane
       ),
       rung as (

@@ -78,6 +78,8 @@ export const TABLES = [
   "breaker",
   // Postgres: the sequence that tokens are drawn from. SQLite draws them from claim's own counter.
   "token",
+  // Postgres: the function that refuses ids which were used before.
+  "refuse_used",
 ] as const;
 export type TableName = (typeof TABLES)[number];
 /** Quoted, qualified names. */

@@ -1,0 +1,80 @@
+// O2: an insert that its client has given up reaches the server late, when a repeat of it has been written, has run and was deleted.
+// Only Postgres has a server that goes on by itself.
+import { defineJob, open } from "holdfast";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { idAt } from "../../src/policy/id.ts";
+import { onPostgres } from "../support/stores.ts";
+import { waitFor } from "../support/wait.ts";
+
+onPostgres((target) => {
+  const ways = [
+    ["plain jobs", {}],
+    ["jobs with a context", { context: "why" }],
+  ] as const;
+  for (const [what, options] of ways)
+    test(`[O2] an insert of ${what} that began before a repeat of it and ends after the job's end writes nothing`, async () => {
+      const fresh = await target.fresh();
+      const hf = await open(fresh.url, fresh.options);
+      const blocker = new pg.Client(fresh.url);
+      await blocker.connect();
+      onTestFinished(async () => {
+        await blocker.end();
+        await hf.close();
+      });
+      let runs = 0;
+      const fleeting = defineJob({ name: "fleeting", keep: false, run: async () => void runs++ });
+      const kept = defineJob({ name: "kept", run: async () => {} });
+      await hf.enqueueMany([
+        { job: fleeting, input: null, ...options },
+        { job: kept, input: null, ...options },
+      ]);
+      const worker = hf.work([fleeting], { queues: ["default"], poll: "50ms" });
+      onTestFinished(() => worker.stop());
+      await waitFor(() => runs === 1, { what: "the first to run" });
+
+      // The first insert: its snapshot is taken, and it waits in the middle for a row of somebody else.
+      const [held, id] = [idAt(Date.now()), idAt(Date.now() + 1)];
+      await blocker.query("begin");
+      await blocker.query(
+        `insert into ${fresh.table("job")} (id, line, created_at, input) select $1, id, 0, 'null' from ${fresh.table("line")} where name = 'kept'`,
+        [held],
+      );
+      const late = hf.enqueueMany([
+        { job: kept, input: null, id: held, ...options },
+        { job: fleeting, input: null, id, ...options },
+      ]);
+      const waits =
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ilike '%insert%'";
+      await waitFor(async () => (await fresh.query(waits)).length > 0, { what: "the insert to wait" });
+
+      // Its repeat, from another client, runs and ends.
+      const other = await open(fresh.url, fresh.options);
+      onTestFinished(() => other.close());
+      await other.enqueue(fleeting, null, { id, ...options });
+      const noted = `select 1 from ${fresh.table("used_id")} where id = '${id}'`;
+      await waitFor(async () => (await fresh.query(noted)).length === 1, { what: "the repeat to end" });
+      expect(runs).toBe(2);
+
+      await blocker.query("rollback");
+      await late;
+      expect(await hf.jobs.get(held)).toMatchObject({ state: "ready" });
+      expect(await hf.jobs.get(id)).toBeNull();
+      await worker.idle();
+      expect(runs).toBe(2);
+    });
+
+  test("[O2] a raw insert with the id of a job that has run and is deleted is refused", async () => {
+    const fresh = await target.fresh();
+    const hf = await open(fresh.url, fresh.options);
+    onTestFinished(() => hf.close());
+    const fleeting = defineJob({ name: "fleeting", keep: false, run: async () => {} });
+    const worker = hf.work([fleeting], { queues: ["default"], poll: "50ms" });
+    onTestFinished(() => worker.stop());
+    const { id } = await hf.enqueue(fleeting, null);
+    await waitFor(async () => (await hf.jobs.get(id)) === null, { what: "it to be deleted" });
+    await expect(
+      fresh.query(`insert into ${fresh.table("enqueue")} (id, name) values ('${id}', 'fleeting')`),
+    ).rejects.toMatchObject({ code: "40001" });
+  });
+});
