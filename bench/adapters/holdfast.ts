@@ -3,11 +3,16 @@
  * leases renewed, wake-ups on) but the number of slots.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import pg from "pg";
 import type { AddOptions, Client, Payload, Run, StoreKind, System, Target } from "../adapter.ts";
 import { silent } from "../adapter.ts";
 
 const slots = 100;
+
+const ownBuild = new URL("../..", import.meta.url);
+/** The root of another checkout, built: its systems have the suffix `-before`. */
+const otherBuild = process.env["HOLDFAST_BEFORE"];
 const queueName = (index: number): string => `bench-${index}`;
 
 function holdfast(
@@ -15,6 +20,7 @@ function holdfast(
   title: string,
   store: StoreKind,
   durability: "full" | "normal" | undefined,
+  build: URL = ownBuild,
 ): System {
   const where = store === "postgres" ? "defaults" : `durability "${durability}"`;
   return {
@@ -32,8 +38,8 @@ function holdfast(
     factor: 1,
     bulk: { chunk: 5_000, inFlight: 4 },
     can: ["delay", "priority", "queues", "many processes", "limits", "steps"],
-    setup: async (target) => (await open(target, durability)).close(),
-    open: (target) => open(target, durability),
+    setup: async (target) => (await open(target, durability, build)).close(),
+    open: (target) => open(target, durability, build),
   };
 }
 
@@ -43,8 +49,20 @@ export const systems: System[] = [
   holdfast("holdfast-sqlite-normal", "Holdfast, SQLite NORMAL", "sqlite", "normal"),
 ];
 
-async function open(target: Target, durability: "full" | "normal" | undefined): Promise<Client> {
-  const { defineJob, open: openHoldfast } = await import("../../dist/index.js");
+/** The same three from `HOLDFAST_BEFORE`: two builds in one interleaved run. */
+if (otherBuild !== undefined) {
+  const build = pathToFileURL(`${otherBuild}/`);
+  systems.push(
+    holdfast("holdfast-postgres-before", "Before, Postgres", "postgres", undefined, build),
+    holdfast("holdfast-sqlite-full-before", "Before, SQLite FULL", "sqlite", "full", build),
+    holdfast("holdfast-sqlite-normal-before", "Before, SQLite NORMAL", "sqlite", "normal", build),
+  );
+}
+
+async function open(target: Target, durability: "full" | "normal" | undefined, build: URL): Promise<Client> {
+  const { defineJob, open: openHoldfast } = (await import(
+    new URL("dist/index.js", build).href
+  )) as typeof import("../../dist/index.js");
   const onPostgres = durability === undefined;
   const url = onPostgres ? target.url : `sqlite:${target.url}`;
   const hf = await openHoldfast(url, { ...(durability && { durability }), maxPayload: 4 * 1024 * 1024 });

@@ -121,7 +121,7 @@ onEveryStore((target) => {
     const spec: RacerSpec = { url, options: options ?? {}, what: "pass" };
     const child = spawnNode("test/fault/children/racer.ts", [JSON.stringify(spec)]);
     onTestFinished(() => child[Symbol.asyncDispose]());
-    expect(await child.message("began", { deadlineMs: 30_000 })).toMatchObject({ recovery: true });
+    expect(await child.message("began", { deadlineMs: 30_000 })).toMatchObject({ recovery: false });
     await expect(cluster.hf.state.pass("crawl", () => {})).rejects.toMatchObject({ code: "PASS_RUNNING" });
     child.kill("SIGKILL");
     await child.exited;
