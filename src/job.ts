@@ -132,6 +132,8 @@ export interface JobExtras {
 /** A job as the store takes it: checked, encoded, with an id. */
 export interface NewJob {
   readonly id: string;
+  /** The caller made the id, so a job may have had it before. Left out where the client made it. */
+  readonly givenId?: true;
   readonly name: string;
   readonly queue: string;
   readonly priority: number;

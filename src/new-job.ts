@@ -107,6 +107,7 @@ export function newJob(
     extras:
       given.backoff === undefined ? (row?.extras ?? null) : withBackoff(row?.extras ?? null, given.backoff),
     ...(given.after === undefined && given.onDead === undefined ? {} : afterOf(given.after, given.onDead)),
+    ...(given.id === undefined ? {} : { givenId: true as const }),
   };
 }
 

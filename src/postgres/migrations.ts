@@ -85,7 +85,7 @@ export const migrations: readonly Migration[] = [
       `create function ${t.refuse_used}(inserted uuid[]) returns bool language plpgsql volatile as $$
         begin
           if exists (select from ${t.used_id} where id operator(pg_catalog.=) any (inserted)) then
-            raise exception 'holdfast: a job with this id was there and is deleted' using errcode = '40001';
+            raise exception '${REFUSALS.usedId}' using errcode = '40001';
           end if;
           return true;
         end $$`,
@@ -215,6 +215,7 @@ export const migrations: readonly Migration[] = [
           ${refuse(`octet_length(new.lane) not between 1 and ${MAX_KEY_BYTES}`, REFUSALS.lane)}
           ${refuse(`length(new.context) > ${MAX_CONTEXT_CHARS}`, REFUSALS.context)}
           ${refuse("substr(new.id::text, 15, 1) <> '7'", REFUSALS.id)}
+          ${refuse(`exists (select from ${t.used_id} u where u.id = new.id)`, REFUSALS.usedId)}
           insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
           select l.id into line_id from ${t.line} l
             where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
@@ -225,7 +226,6 @@ export const migrations: readonly Migration[] = [
           end if;
           insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
             values (new_id, line_id, now_ms, coalesce(new.input::text, 'null'), new.max_attempts, to_json(new.context)::text, new.lane);
-          perform ${t.refuse_used}(array[new_id]);
           insert into ${t.ready} (id, line, rank, run_at, lane)
             values (new_id, line_id, -coalesce(new.priority, 0), due_ms, lane_id);
           perform pg_notify('${schema}', json_build_object('k', 'work', 'q', coalesce(new.queue, 'default'), 'p', coalesce(new.priority, 0))::text) where ${ROOM_TO_NOTIFY};

@@ -21,9 +21,10 @@ export interface PlacedJob {
   readonly laneId?: number;
 }
 
-/** Whether `insertNew` can write it: nothing but what a plain job has. */
+/** Whether `insertNew` can write it: nothing but what a plain job has, and an id that no job had before. */
 export function isPlain(job: NewJob): boolean {
   return (
+    job.givenId === undefined &&
     job.unique === null &&
     job.lane === null &&
     job.context === null &&

@@ -198,6 +198,7 @@ export const migrations: readonly Migration[] = [
         ${refuse(`${notText("lane")} or length(cast(new.lane as blob)) not between 1 and ${MAX_KEY_BYTES}`, REFUSALS.lane)}
         ${refuse(`${notText("context")} or length(new.context) > ${MAX_CONTEXT_CHARS}`, REFUSALS.context)}
         ${refuse(`${notText("id")} or lower(new.id) not glob '${UUID_7}'`, REFUSALS.id)}
+        ${refuse(`exists (select 1 from ${t.used_id} u where u.id = lower(new.id))`, REFUSALS.usedId)}
         insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
         insert into ${t.lane} (queue, key, used_at) select coalesce(new.queue, 'default'), new.lane, ${NOW} where new.lane is not null on conflict do nothing;
         insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)

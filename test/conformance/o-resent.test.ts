@@ -69,6 +69,28 @@ onEveryStore((target) => {
     expect(runs).toEqual([]);
   });
 
+  test("[O2] an id whose job has run and is deleted makes no second job within the hour", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const { job, runs } = quickJob(world, "fleeting", { keep: false });
+    await work([job], { queues: ["default"] });
+    const { id } = await hf.enqueue(job, { n: 1 });
+    await world.until("it to run", () => runs.length === 1, "10s");
+    await gone(world);
+    const { fresh } = world;
+    await hf.enqueue(job, { n: 2 }, { id });
+    await hf.enqueueMany([{ job, input: { n: 3 }, id }]);
+    await expect(
+      fresh.query(`insert into ${fresh.table("enqueue")} (id, name) values ('${id}', 'fleeting')`),
+    ).rejects.toThrow("id belongs to a job that was deleted within the last hour");
+    await world.advance("10s");
+    expect(runs).toHaveLength(1);
+    await world.advance("62m", "10s");
+    await hf.prune();
+    await hf.enqueue(job, { n: 4 }, { id });
+    await world.until("the next to run", () => runs.length === 2, "10s");
+  });
+
   test("[O2] nothing is kept of jobs that are kept, and ids of deleted ones are forgotten after an hour", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();

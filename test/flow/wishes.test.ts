@@ -123,6 +123,7 @@ onEveryStore((target) => {
     await hf.jobs.pause(id);
     await held!.done(null); // it has come to its end before it was heard
     expect(await hf.jobs.delete(id)).toBe("deleted");
+    await world.fresh.query(`delete from ${world.fresh.table("used_id")}`); // as after an hour
     await hf.enqueue(plain, null, { id, delay: "5m" });
     await one.work([plain], { queues: { default: 1 }, ...lease });
     await world.until("done", async () => (await jobOf(one, id)).state === "done", "10m", "1s");
