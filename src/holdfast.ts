@@ -40,6 +40,7 @@ import { Lanes } from "./lanes.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease.ts";
 import { forgetSeriesOnce } from "./maintenance/forgetter.ts";
 import { pruneOnce } from "./maintenance/pruner.ts";
+import { tidyOnce } from "./maintenance/tidier.ts";
 import { Metrics } from "./metrics.ts";
 import { type Middleware, MiddlewareChain } from "./middleware.ts";
 import { checkOpenOptions, checkTarget, type ClientSettings, type OpenOptions } from "./open-options.ts";
@@ -506,7 +507,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Deletes ended jobs that have outlived their retention; workers do it every 5 minutes by themselves.
+   * Deletes ended jobs that have outlived their retention, and makes the partitions of the next days (Postgres). Workers do it every
+   * 5 minutes by themselves.
    *
    * @example
    * const { done, dead } = await hf.prune();
@@ -516,6 +518,7 @@ export class Holdfast implements AsyncDisposable {
     const { logger: log, retention, eventLog } = this.#settings;
     const store = this.#store;
     return this.#retry.once(async () => {
+      await tidyOnce({ store, retention });
       await forgetSeriesOnce({ store, eventLog });
       return pruneOnce({ store, log, retention });
     });

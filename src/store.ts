@@ -792,6 +792,8 @@ export interface Store {
   schemaState(): Promise<SchemaState>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
+  /** Whether there are partitions (Postgres) and this client's role may make and drop them. */
+  readonly ownsPartitions: boolean;
   /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
   tidy(retention?: { doneMs: number; deadMs: number }): Promise<void>;
 

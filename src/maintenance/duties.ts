@@ -54,6 +54,19 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
     { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store, retention }) },
+    // A worker whose role may not make tables also takes turns at the two above. Where one may, partitions do not wait for its turn.
+    ...(store.ownsPartitions
+      ? [
+          {
+            name: "partitions",
+            everyMs: 300_000,
+            run: async () => {
+              await tidyOnce({ store, retention });
+              await pruneOnce({ store, log, retention });
+            },
+          },
+        ]
+      : []),
     { name: "minute", everyMs: 60_000, run: () => everyMinute() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
     { name: "bury", everyMs: 40_000, run: () => lookAfter() },

@@ -7,6 +7,7 @@
  */
 import { systemClock, type Clock } from "../clock.ts";
 import { StoreError, UsageError } from "../errors.ts";
+import { describeFailure } from "../policy/failure.ts";
 import {
   bind,
   column,
@@ -176,6 +177,7 @@ export class PostgresDriver implements Driver {
   readonly #notifier: Notifier;
   #listener: Listener | null = null;
   #asking: Promise<void> | null = null;
+  #ownsPartitions = false;
 
   private constructor(target: string | PgPool, connections: Connections, options: PostgresOptions) {
     this.#connections = connections;
@@ -391,6 +393,10 @@ export class PostgresDriver implements Driver {
     );
   }
 
+  get ownsPartitions(): boolean {
+    return this.#ownsPartitions;
+  }
+
   get poolUse(): PoolUse {
     return this.#connections.use();
   }
@@ -399,11 +405,24 @@ export class PostgresDriver implements Driver {
     return this.#inspector.inspect();
   }
 
-  dropOld(policy: { doneMs: number; deadMs: number; exceptQueues: readonly string[] }): Promise<number> {
-    return dropPartitions(this.#connections, this.#options.schema, {
+  async dropOld(policy: {
+    doneMs: number;
+    deadMs: number;
+    exceptQueues: readonly string[];
+  }): Promise<number> {
+    if (!this.#ownsPartitions) return 0;
+    const { dropped, failures } = await dropPartitions(this.#connections, this.#options.schema, {
       ...policy,
       now: this.now(),
     });
+    for (const { partition, error } of failures) {
+      const { message } = describeFailure(error);
+      this.#options.onWarning(
+        `The partition ${partition} cannot be dropped, so its jobs are deleted row by row: ${message}`,
+        { partition, error: message },
+      );
+    }
+    return dropped;
   }
 
   listen(onWake: (wake: Wake) => void): () => void {
@@ -473,6 +492,15 @@ export class PostgresDriver implements Driver {
       if (migrate !== true) throw notMigrated(missing, applied);
       await this.#applyMigrations(schema);
     }
+    const [row] = await this.#connections.query(
+      {
+        text: "select pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create') as owns from pg_class c where c.oid = to_regclass($1)",
+        name: "",
+        values: [postgresTables(schema).job],
+      },
+      "general",
+    );
+    this.#ownsPartitions = row?.["owns"] === true;
     if (migrate === true) await this.tidy();
   }
 

@@ -231,13 +231,23 @@ export interface DropPolicy {
   readonly exceptQueues: readonly string[];
 }
 
-/** Drops the spans that are over and whose jobs have expired; answers how many. Stops at the first that cannot be dropped now. */
+export interface DroppedPartitions {
+  readonly dropped: number;
+  /** Spans that cannot be dropped, with the reason. */
+  readonly failures: readonly { readonly partition: string; readonly error: unknown }[];
+}
+
+/**
+ * Drops the spans that are over and whose jobs have expired. Ends at the first that somebody reads, because each would stall enqueues anew. Passes over one
+ * that cannot be dropped (a view of the user's depends on it).
+ */
 export async function dropPartitions(
   connections: Connections,
   schema: string,
   policy: DropPolicy,
-): Promise<number> {
-  if (policy.doneMs === 0) return 0;
+): Promise<DroppedPartitions> {
+  const failures: { partition: string; error: unknown }[] = [];
+  if (policy.doneMs === 0) return { dropped: 0, failures };
   const { now, spans } = await findSpans(connections, schema, policy.now);
   let dropped = 0;
   for (const span of spans.history) {
@@ -246,12 +256,13 @@ export async function dropPartitions(
     try {
       if (await connections.transaction((send) => dropSpan(send, schema, span, { ...policy, now })))
         dropped += 1;
-    } catch {
-      // A reader holds it, or it is not ours to drop. The pruner deletes row by row; the next round tries again.
-      break;
+    } catch (error) {
+      // The pruner deletes row by row what stays; the next round tries again.
+      if (isLockTimeout(error)) break;
+      failures.push({ partition: span.name, error });
     }
   }
-  return dropped;
+  return { dropped, failures };
 }
 
 async function dropSpan(

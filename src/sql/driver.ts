@@ -42,6 +42,8 @@ export interface Driver {
   userTx(handle: unknown): UserTx | Promise<UserTx>;
   /** Upkeep that is the dialect's own. `keepMs`: how long ended jobs are kept at most (Infinity: for ever); null: unknown. */
   tidy(keepMs?: number | null): Promise<void>;
+  /** Whether there are partitions and this role may make and drop them. */
+  readonly ownsPartitions: boolean;
   /** Of this process's pools; null: there are none. */
   readonly poolUse: PoolUse | null;
   /** The database as its own catalogue describes it. */

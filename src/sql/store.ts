@@ -640,6 +640,10 @@ export class SqlStore implements Store {
   schemaState: Store["schemaState"] = () => this.#retention.schemaState();
   prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
 
+  get ownsPartitions(): boolean {
+    return this.#driver.ownsPartitions;
+  }
+
   async tidy(retention?: { doneMs: number; deadMs: number }): Promise<void> {
     await this.#driver.tidy(retention === undefined ? null : await this.#retention.longestMs(retention));
     // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored

@@ -90,6 +90,7 @@ export class SqliteDriver implements Driver {
   /** A file is seen by every process through its change counter; nothing can silence it. */
   readonly listening = true;
   readonly poolUse = null;
+  readonly ownsPartitions = false;
   readonly proof = (): null => null;
   readonly rider = (): null => null;
   #session: SqliteSession;

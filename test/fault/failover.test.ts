@@ -185,6 +185,7 @@ test("[O4] postgres 18: job types and lanes that the new primary does not have a
   await hf.enqueue(known!, { n: 2 });
   await soon("all to end", () => ran.length === 7);
   expect(ran.slice(3).toSorted()).toEqual(["known 2", "laned 2", "other 2", "plain 2"]);
+  await soon("all to be settled", async () => (await hf.stats()).totals.running === 0);
   expect((await hf.stats()).totals).toMatchObject({ running: 0, ready: 0, dead: 0 });
   await worker.stop();
 });

@@ -1,8 +1,10 @@
 // The grants that docs/guides/postgres.md prints are enough for everything that a program does: they are run as
 // they are printed, for a role that owns nothing.
-import { defineJob, open } from "holdfast";
+import { defineJob, open, silentLogger } from "holdfast";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { workerDuties } from "../../src/maintenance/duties.ts";
 import { read } from "../support/repository.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
 
@@ -72,5 +74,52 @@ onPostgres((target) => {
       code: "PERMISSION_DENIED",
     });
     await store.query(`drop role "${role}"`);
+  });
+
+  test("[O8] beside programs with the printed grants, `hf.prune` of the owner makes and drops partitions", async () => {
+    const store = await target.fresh();
+    const keep = { ...store.options, retention: { done: "90d" } } as const;
+    const owner = await open(store.url, keep);
+    const schema = store.options.schema ?? "holdfast";
+    const { url, role } = await roleFor(store);
+    for (const grant of grants(schema, role)) await store.query(grant);
+    const app = await open(url, { ...keep, migrate: false });
+    const spans = async (): Promise<number> =>
+      (await store.query("select 1 from pg_inherits where inhparent = ?::regclass", [store.table("job")]))
+        .length;
+
+    const expired =
+      "from ('016f5e66-e800-7000-8000-000000000000') to ('016f638d-4400-7000-8000-000000000000')";
+    for (const table of ["job", "history", "step"]) {
+      const partitions = await store.query(
+        "select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ?::regclass order by name",
+        [store.table(table)],
+      );
+      const coming = partitions.map((row) => String(row["name"])).filter((name) => !name.endsWith("_rest"));
+      for (const name of coming.slice(1)) await store.query(`drop table ${store.table(name)}`);
+      await store.query(
+        `create table ${store.table(`${table}_20200101`)} partition of ${store.table(table)} for values ${expired}`,
+      );
+    }
+    const before = await spans();
+    await app.prune();
+    expect(await spans(), "a role without the right changes nothing").toBe(before);
+    expect(await owner.prune()).toMatchObject({ partitions: 1 });
+    // Today's was left; the next days have one of 7 days, or two where the boundary is near.
+    expect(await spans()).toBeGreaterThanOrEqual(3);
+    expect(await spans()).toBeLessThanOrEqual(4);
+
+    const names = (hf: typeof app): string[] =>
+      workerDuties({
+        store: hf.internals.store,
+        log: silentLogger,
+        events: { emit: () => {} },
+        clock: systemClock,
+        retention: { doneMs: 0, deadMs: 0 },
+      }).map(({ name }) => name);
+    expect(names(owner)).toContain("partitions");
+    expect(names(app)).not.toContain("partitions");
+    await app.close();
+    await owner.close();
   });
 });

@@ -223,10 +223,27 @@ onPostgres((target) => {
     });
     const policy = { now: Date.now(), doneMs: 7 * dayMs, deadMs: 30 * dayMs, exceptQueues: [] };
     const schema = fresh.options.schema!;
-    expect(await dropPartitions(counted, schema, policy)).toBe(0);
+    expect(await dropPartitions(counted, schema, policy)).toEqual({ dropped: 0, failures: [] });
     expect(tries).toBe(1);
     await reader.query("commit");
-    expect(await dropPartitions(counted, schema, policy)).toBe(3);
+    expect(await dropPartitions(counted, schema, policy)).toEqual({ dropped: 3, failures: [] });
+  });
+
+  test("[O8] a partition that cannot be dropped is told, and keeps no other from being dropped", async () => {
+    const it = await opened(target);
+    const { fresh, hf, warnings } = it;
+    const days = [23, 22, 21].map((n) => today() - n * dayMs);
+    for (const day of days) {
+      await makeDay(fresh, day);
+      await doneLongAgo(it, day);
+    }
+    const date = new Date(days[0]!).toISOString().slice(0, 10).replaceAll("-", "");
+    await fresh.query(
+      `create view ${fresh.table("mine")} as select id from ${fresh.table(`history_${date}`)}`,
+    );
+    expect(await hf.prune()).toMatchObject({ partitions: 2 });
+    expect(warnings).toEqual([expect.stringContaining(`history_${date} cannot be dropped`)]);
+    expect(warnings[0]).toContain("depend");
   });
 
   test("[O8] with a retention of a year a partition is made for 30 days, by clients that do not know it too", async () => {
