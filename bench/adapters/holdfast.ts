@@ -5,6 +5,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
+import type * as Built from "../../dist/index.js";
 import type { AddOptions, Client, Payload, Run, StoreKind, System, Target } from "../adapter.ts";
 import { silent } from "../adapter.ts";
 
@@ -62,7 +63,7 @@ if (otherBuild !== undefined) {
 async function open(target: Target, durability: "full" | "normal" | undefined, build: URL): Promise<Client> {
   const { defineJob, open: openHoldfast } = (await import(
     new URL("dist/index.js", build).href
-  )) as typeof import("../../dist/index.js");
+  )) as typeof Built;
   const onPostgres = durability === undefined;
   const url = onPostgres ? target.url : `sqlite:${target.url}`;
   const hf = await openHoldfast(url, { ...(durability && { durability }), maxPayload: 4 * 1024 * 1024 });
