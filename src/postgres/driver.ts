@@ -506,7 +506,7 @@ export class PostgresDriver implements Driver {
 
   async #checkVersion(): Promise<void> {
     const text =
-      "select current_setting('server_version_num')::int as version, (extract(epoch from statement_timestamp()) * 1000)::bigint as now";
+      "select current_setting('server_version_num')::int as version, (extract(epoch from statement_timestamp()) * 1000.0)::bigint as now";
     const [row] = await this.#timed({ text, name: "", values: [] }, "general");
     const version = Number(row?.["version"]);
     if (version >= OLDEST_VERSION) return;
@@ -525,7 +525,7 @@ export class PostgresDriver implements Driver {
       // Whoever migrates is waited for: on a busy machine it takes longer than the second that other locks are given.
       await send(plain("set local lock_timeout = '20s'"));
       await send(
-        plain("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`holdfast.migrate.${schema}`]),
+        plain("select pg_advisory_xact_lock(hashtextextended($1, 0::bigint))", [`holdfast.migrate.${schema}`]),
       );
       const [{ exists } = { exists: false }] = await send(
         plain("select to_regnamespace($1) is not null as exists", [`"${schema}"`]),
@@ -540,7 +540,7 @@ export class PostgresDriver implements Driver {
         for (const sql of step.sql(tables, schema)) await send(plain(sql));
         await send(
           plain(
-            `insert into ${tables.migration} values ($1, $2, $3, (extract(epoch from now()) * 1000)::bigint)`,
+            `insert into ${tables.migration} values ($1, $2, $3, (extract(epoch from now()) * 1000.0)::bigint)`,
             [step.version, step.name, step.breaking === true],
           ),
         );

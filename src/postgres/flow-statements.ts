@@ -103,7 +103,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       from u where r.id = any(:rows.id::uuid[]) and r.id = u.id and r.token = u.token and ${own("r")}
       returning r.id`,
     lockTopics: `
-      select pg_advisory_xact_lock(hashtextextended(topic, 7)) from (
+      select pg_advisory_xact_lock(hashtextextended(topic, 7::bigint)) from (
         select distinct topic from unnest(:topics::text[]) as topic order by 1) o`,
     // A wait that is over is given as it is, and takes no other signal. The signal goes only with the step that has its data: a
     // repeat may run while the first is under way, whose step it cannot see, and then writes and takes nothing.

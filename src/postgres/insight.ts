@@ -255,7 +255,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
           bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
         from counted group by line
       )
-      select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0))), 0) as ready,
+      select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0)::numeric)), 0) as ready,
         coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest,
         coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
         coalesce(bool_or(c.more_waiting), false)::int as more_waiting
@@ -334,12 +334,12 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
       select current_setting('server_version') as version, pg_database_size(current_database()) as size, null::bigint as free,
         (select count(*) from pg_stat_activity where datname = current_database()) as connections,
         current_setting('max_connections')::int as max_connections,
-        (select (extract(epoch from max(statement_timestamp() - xact_start)) * 1000)::bigint from pg_stat_activity
+        (select (extract(epoch from max(statement_timestamp() - xact_start)) * 1000.0)::bigint from pg_stat_activity
           where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as oldest_ms`,
     tables: `
       select regexp_replace(c.relname, '^(job|history)_.*$', '\\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
         sum(coalesce(s.n_live_tup, 0)) as rows, sum(coalesce(s.n_dead_tup, 0)) as dead_rows,
-        max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000)::bigint) as vacuumed_at
+        max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000.0)::bigint) as vacuumed_at
       from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
       where c.relkind = 'r' and c.relnamespace = (select k.relnamespace from pg_class k where k.oid = '${t.ready}'::regclass)
       group by 1 order by 2 desc, 1`,

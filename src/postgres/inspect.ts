@@ -6,7 +6,7 @@ import type { Inspection } from "../store.ts";
 type Send = (text: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 const maySeeWal = "select has_function_privilege('pg_ls_waldir()', 'execute') as may";
-const NOW = "(extract(epoch from statement_timestamp()) * 1000)::bigint";
+const NOW = "(extract(epoch from statement_timestamp()) * 1000.0)::bigint";
 const walBytes = "select coalesce(sum(size), 0)::bigint from pg_ls_waldir()";
 
 /** Only members of pg_monitor may look into the WAL's directory: asked once. */
@@ -44,7 +44,7 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
          order by a.xact_start limit 1) o) as oldest,
        (select s.n_dead_tup from pg_stat_user_tables s where s.schemaname = $1 and s.relname = 'ready') as dead_rows,
        (select s.n_live_tup from pg_stat_user_tables s where s.schemaname = $1 and s.relname = 'ready') as live_rows,
-       (select (extract(epoch from clock_timestamp() - min(a.xact_start)) * 1000)::bigint from pg_stat_activity a
+       (select (extract(epoch from clock_timestamp() - min(a.xact_start)) * 1000.0)::bigint from pg_stat_activity a
          where a.xact_start is not null and a.pid <> pg_backend_pid() and a.backend_type = 'client backend') as oldest_transaction_ms,
        (select max(age(a.backend_xmin)) from pg_stat_activity a where a.pid <> pg_backend_pid()) as xmin_age,
        (select count(*)::int from pg_stat_activity a where a.backend_type = 'client backend') as connections,

@@ -217,7 +217,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
         ) placed where place <= n group by lane, line, rank
       ),
-      ticket as materialized (select nextval('${t.token}') as token),
+      ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("1 + 2 * (r.line = any(:counted::int[]))::int")}
         where r.ctid = any(array(
           select c.tid from share s cross join lateral (
@@ -260,7 +260,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           ) h
         ) placed where place <= n group by line, rank
       ),
-      ticket as materialized (select nextval('${t.token}') as token),
+      ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("2")}
         where r.ctid = any(array(
           select c.tid from share s cross join lateral (
@@ -412,7 +412,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000 for update skip locked))
         returning a.id
       ),
-      unrung as (delete from ${t.bell} b where b.lanes <@ array(select id from gone))
+      unrung as (delete from ${t.bell} b where b.lanes operator(pg_catalog.<@) array(select id from gone))
       delete from ${t.turn} w where w.lane in (select id from gone)`,
     whyJob: `
       select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,

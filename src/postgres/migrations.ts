@@ -203,7 +203,7 @@ export const migrations: readonly Migration[] = [
         where false`,
       `create function ${part(schema, "enqueue_row")}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
         declare
-          now_ms bigint := (extract(epoch from statement_timestamp()) * 1000)::bigint;
+          now_ms bigint := (extract(epoch from statement_timestamp()) * 1000.0)::bigint;
           new_id uuid := coalesce(new.id, (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
           due_ms bigint := greatest(now_ms, coalesce(new.run_at, now_ms + coalesce(new.delay_ms, 0)));
           line_id int;
@@ -242,7 +242,7 @@ export const migrations: readonly Migration[] = [
           end if;
           with h as (delete from ${t.history} where id = new.id returning id, line, rank, errors)
           insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, undoing)
-            select id, line, rank, (extract(epoch from statement_timestamp()) * 1000)::bigint, true, true, errors,
+            select id, line, rank, (extract(epoch from statement_timestamp()) * 1000.0)::bigint, true, true, errors,
               case when exists (${undoingAmong(t.step, retried)}) then true end from h;
           if not found then
             raise exception 'holdfast: no ended job has this id' using errcode = '22023';

@@ -75,7 +75,7 @@ interface Found {
 async function findSpans(connections: Connections, schema: string, now: number | null): Promise<Found> {
   const rows = await connections.query(
     plain(
-      `select coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint) as now, p.relname as parent, c.relname as name,
+      `select coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now, p.relname as parent, c.relname as name,
          pg_get_expr(c.relpartbound, c.oid) as bounds, has_table_privilege(c.oid, 'select') as readable
        from pg_class p join pg_namespace n on n.oid = p.relnamespace join pg_inherits i on i.inhparent = p.oid join pg_class c on c.oid = i.inhrelid
        where n.nspname = $1 and p.relkind = 'p' and p.relname in ('job', 'history', 'step')`,
@@ -156,7 +156,7 @@ function isLockTimeout(error: unknown): boolean {
 async function alone(send: Send, schema: string): Promise<void> {
   await send(plain("set local lock_timeout = '300ms'"));
   await send(
-    plain("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`holdfast.partitions.${schema}`]),
+    plain("select pg_advisory_xact_lock(hashtextextended($1, 0::bigint))", [`holdfast.partitions.${schema}`]),
   );
 }
 
@@ -212,7 +212,7 @@ export async function dropStrays(
   const gone = await connections.query(
     plain(
       `delete from "${schema}".ready r where r.id < $1::uuid and r.counted is null
-         and not exists (select 1 from "${schema}".session s where s.id = r.session and s.lease_until > (extract(epoch from statement_timestamp()) * 1000)::bigint)
+         and not exists (select 1 from "${schema}".session s where s.id = r.session and s.lease_until > (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
          and not exists (select 1 from "${schema}".job j where j.id = r.id offset 0) returning r.id`,
       [idAt(oldest.from)],
     ),

@@ -22,7 +22,7 @@ import { insightStatements } from "./insight.ts";
 import { ROOM_TO_NOTIFY } from "./listen.ts";
 import { triageStatements } from "./triage.ts";
 
-const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint)`;
+const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)`;
 /** No rank of a job is before the first or after the last. */
 const FIRST_RANK = "-2147483649::bigint";
 const LAST_RANK = "2147483649::bigint";
@@ -128,7 +128,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   /** Marks the rows as taken, files them under one token, and answers with the jobs. */
   const mark = (rows: string) => `taken as (
       update ${t.ready} r
-      set token = (select nextval('${t.token}')), session = :session::bigint, attempt = ${NEXT_ATTEMPT}, started_at = ${NOW_ONCE}
+      set token = (select nextval('${t.token}'::regclass)), session = :session::bigint, attempt = ${NEXT_ATTEMPT}, started_at = ${NOW_ONCE}
       where r.ctid = any(array(${rows}))
       returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
     ),
@@ -540,7 +540,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       select r.token, min(r.session), array_agg(r.id) from ${t.ready} r
       where r.token is not null and not exists (select 1 from ${t.claim} c where c.token = r.token and r.id = any(c.ids))
       group by r.token
-      on conflict (token) do update set ids = ${t.claim}.ids || excluded.ids
+      on conflict (token) do update set ids = pg_catalog.array_cat(${t.claim}.ids, excluded.ids)
       returning token`,
 
     // Of one claim and without output, what most jobs come to: nothing to join, since a token alone makes the pairs. It
@@ -581,7 +581,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     coolDown: `
       update ${t.queue} q set
         cool_steps = case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps + 1, 30) else 1 end,
-        cool_until = ${NOW} + least(q.cool_max_ms, q.cool_base_ms * (2 ^ (case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps, 30) else 0 end))::bigint),
+        cool_until = ${NOW} + least(q.cool_max_ms, q.cool_base_ms * (1::bigint << (case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps, 30) else 0 end))),
         cool_at = ${NOW}
       where q.cool_base_ms is not null and (q.cool_until is null or q.cool_until <= ${NOW})
         and q.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:ids::uuid[]))
@@ -933,7 +933,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       select minute, '' as queue, name, '' as worker, done, failed, dead, cancelled, throttled, released, lost, ran, waited from ${t.metric_sum}
       where name = any(:names::text[]) and minute >= :since::bigint and minute < :until::bigint order by name, minute`,
     summedHours: `
-      select distinct minute - minute % 3600000 as hour from ${t.metric_sum} where name = '' and minute >= :since::bigint and minute < :until::bigint`,
+      select distinct minute - minute % 3600000::bigint as hour from ${t.metric_sum} where name = '' and minute >= :since::bigint and minute < :until::bigint`,
     dropMetrics: `delete from ${t.metric} where minute >= :since::bigint and minute < :until::bigint and worker <> ''`,
     putGauges: `
       insert into ${t.gauge} (minute, source, name, value)

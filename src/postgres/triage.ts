@@ -20,7 +20,7 @@ export function triageStatements(t: Tables, NOW: string) {
       where (:ids::text[] is null or g.id = any(:ids::text[])) and (:names::text[] is null or g.name = any(:names::text[]))
       order by g.state <> 'open' desc, greatest(g.last_at, g.state_at, 0) desc limit :limit::int`,
     failureHours: `
-      select f.error_group, case when f.at >= :fine::bigint then f.at - f.at % 3600000 else :since::bigint end as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent::bigint), 0) as recent
+      select f.error_group, case when f.at >= :fine::bigint then f.at - f.at % 3600000::bigint else :since::bigint end as hour, sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= :recent::bigint), 0) as recent
       from ${t.failure} f
       where f.error_group = any(:ids::text[]) and f.at >= :since::bigint and (:queues::text[] is null or f.queue = any(:queues::text[]))
       group by 1, 2 order by 1, 2`,
@@ -32,7 +32,7 @@ export function triageStatements(t: Tables, NOW: string) {
         select * from ${t.failure} where at >= :since::bigint and (:by::text <> 'worker' or worker <> '') order by at desc limit :scan::int
       )
       select case :by::text when 'queue' then f.queue when 'worker' then f.worker when 'version' then (f.version)::text
-          when 'hour' then (f.at - f.at % 3600000)::text else coalesce(g.name, '') end as value,
+          when 'hour' then (f.at - f.at % 3600000::bigint)::text else coalesce(g.name, '') end as value,
         case :by::text when 'version' then g.name end as name, sum(f.n) as n, count(distinct f.error_group) as causes, max(f.at) as last_at,
         (select count(*) from walked) as walked
       from walked f left join ${t.error_group} g on g.id = f.error_group group by 1, 2 order by 3 desc, 1 limit :limit::int`,
