@@ -525,7 +525,9 @@ export class PostgresDriver implements Driver {
       // Whoever migrates is waited for: on a busy machine it takes longer than the second that other locks are given.
       await send(plain("set local lock_timeout = '20s'"));
       await send(
-        plain("select pg_advisory_xact_lock(hashtextextended($1, 0::bigint))", [`holdfast.migrate.${schema}`]),
+        plain("select pg_advisory_xact_lock(hashtextextended($1, 0::bigint))", [
+          `holdfast.migrate.${schema}`,
+        ]),
       );
       const [{ exists } = { exists: false }] = await send(
         plain("select to_regnamespace($1) is not null as exists", [`"${schema}"`]),

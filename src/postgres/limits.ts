@@ -17,6 +17,8 @@ export interface Pieces {
   readonly now: string;
   /** The count of attempts of a row `r` that is claimed. */
   readonly nextAttempt: string;
+  /** Before every rank in claim order. */
+  readonly firstRank: string;
   readonly alive: string;
   /** That a queue is neither paused, cooled down nor held. */
   readonly unstopped: (queue: string) => string;
@@ -59,6 +61,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const gives = (turn: string) =>
     `(:names::text[] is not null or not exists (${dueOf(turn)}) or exists (${dueOf(turn)} and ${plain}))`;
   const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors, r.lane as lane_id, r.counted`;
+  /** The next rank of a line behind one, in claim order: ranks count upwards or downwards (`direction`). */
+  const rankAfter = (line: string, after: string) => `(case when :direction::bigint > 0
+              then (select r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank > ${after} order by r.rank limit 1)
+              else (select -r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank < -(${after}) order by r.rank desc limit 1) end)`;
   const handOver = (more = "") => `
     filed as (
       insert into ${t.claim} (token, session, ids)
@@ -236,29 +242,31 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ),${handOver()}`,
     // Jobs without a lane, of queues that have limits: as \`sweep\`, and counted.
     takeGated: `
-      with recursive scope as materialized (
-        select l.id as line, q.grp, q.n
+      with grp as materialized (
+        select q.grp, q.n, array_agg(l.id) as lines
         from unnest(:queues.queue::text[], :queues.group::text[], :queues.limit::int[]) as q (queue, grp, n)
         join ${t.line} l on l.queue = q.queue
         where not l.laned and (:names::text[] is null or l.name = any(:names::text[])) and ${piece.alive}
+        group by q.grp, q.n
       ),
-      level_of (line, rank) as (
-        select s.line, (select r.rank from ${t.ready} r where r.line = s.line order by r.rank limit 1) from scope s
-        union all
-        select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.rank > l.rank order by r.rank limit 1)
-        from level_of l where l.rank is not null
-      ),
-      level as materialized (
-        select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
-      ),
+      -- Ranks in claim order (d), each found when it is asked for: a claim that is full has looked at no more than it took.
       share as materialized (
-        select line, rank, count(*)::int as n from (
-          select l.line, l.rank, l.n, row_number() over (partition by l.grp order by l.rank * :direction::bigint, h.run_at, h.id) as place
-          from level l cross join lateral (
-            select r.run_at, r.id from ${t.ready} r
-            where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id limit l.n
-          ) h
-        ) placed where place <= n group by line, rank
+        select x.line, x.rank, count(*)::int as n from grp g cross join lateral (
+          with recursive rank_of (d) as (
+            select (select min(${rankAfter("l.line", piece.firstRank)}) from unnest(g.lines) as l (line))
+            union all
+            select (select min(${rankAfter("l.line", "w.d")}) from unnest(g.lines) as l (line)) from rank_of w where w.d is not null
+          )
+          select m.line, m.rank from rank_of w cross join lateral (
+            select p.line, p.rank from (select l.line, w.d * :direction::bigint as rank from unnest(g.lines) as l (line) where w.d is not null) p
+            cross join lateral (
+              select r.run_at, r.id from ${t.ready} r
+              where r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id limit g.n
+            ) h
+            order by h.run_at, h.id limit g.n
+          ) m
+          limit g.n
+        ) x group by x.line, x.rank
       ),
       ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("2")}

@@ -1011,6 +1011,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     writable: `select has_table_privilege('${t.ready}', 'insert') and has_table_privilege('${t.ready}', 'update') and not pg_is_in_recovery()
         and current_setting('transaction_read_only') = 'off' as writable`,
     now: `select ${NOW} as now`,
-    ...limitStatements(t, { now: NOW, nextAttempt: NEXT_ATTEMPT, alive, unstopped, rest }),
+    ...limitStatements(t, {
+      now: NOW,
+      nextAttempt: NEXT_ATTEMPT,
+      firstRank: FIRST_RANK,
+      alive,
+      unstopped,
+      rest,
+    }),
   };
 }

@@ -59,6 +59,25 @@ onEveryStore((target) => {
     },
   );
 
+  onPostgres(
+    "[O16] of a queue with a limit, too, a claim beside 20,000 distinct priorities reads a few rows for each job",
+    async () => {
+      const { clock, fresh, store, session, cursor } = await start(20_000);
+      await store.setQueue("q", { concurrency: batch });
+      const queues = [{ queue: "q", group: "q", limit: batch }];
+      const params = { now: clock.now(), session, queues, names: ["n"], direction: 1, most: batch };
+      await fresh.query("begin");
+      const nodes = await explainOnPostgres(fresh, "takeGated", params);
+      await fresh.query("rollback");
+      expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(4 * batch);
+      const jobs = await store.claim(session, scope, cursor);
+      expect(jobs.map(({ priority }) => priority)).toEqual(
+        Array.from({ length: batch }, (_, n) => 20_000 - n),
+      );
+      await store.close();
+    },
+  );
+
   test("[O16] a drain of distinct priorities sends one statement for each claim, whatever their order", async () => {
     for (const order of ["highest-first", "lowest-first"] as const) {
       const { store, session, cursor } = await start(1_000);
