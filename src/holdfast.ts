@@ -201,6 +201,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #definitions = new Map<string, AnyJob>();
   readonly #workersHere = new Set<Worker>();
   readonly #settling = new Set<Promise<unknown>>();
+  readonly #strays = { nextAt: -Infinity };
   #closing: Promise<void> | null = null;
   #closed = false;
 
@@ -364,6 +365,7 @@ export class Holdfast implements AsyncDisposable {
       newId: this.#newId,
       version: VERSION,
       definition: (name) => this.#definitions.get(name),
+      strays: this.#strays,
       onLost: () => void (this.#counters.leasesLost += 1),
       track: (settling) => this.#track(settling),
     });

@@ -236,6 +236,8 @@ export interface ClaimedJob {
   readonly cancelReason: string | null;
   /** When the lease passed under which it was held; null: nobody knows any more (only set by `orphans`). */
   readonly leaseUntil?: number | null;
+  /** Its claim committed after the holder had closed its session: no process has heard of it (only set by `orphans`). */
+  readonly unheard?: true;
   /** Which counts it stands in; left out for jobs without limits. */
   readonly counted?: Counted;
   /** Start by then, by the monotonic clock, or give it back: rates and budgets count starts, and this claim was one. */

@@ -46,6 +46,8 @@ export interface LeaseDeps {
   readonly version: string;
   /** A definition that this process knows, for limits that the row leaves open. */
   readonly definition: (name: string) => AnyJob | undefined;
+  /** When this process looks next for claims of sessions that have ended, by the monotonic clock. One for all its calls. */
+  readonly strays: { nextAt: number };
   /** Counts leases that were lost. */
   readonly onLost: () => void;
   /** `close` waits for what is being settled. */

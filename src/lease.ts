@@ -48,15 +48,18 @@ export interface LeaseOptions {
 }
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
+// As often as workers' duty for it (maintenance/duties.ts): where programs only lease, no worker runs.
+const straysMs = 40_000;
+
 /** Takes up to `limit` leases in claim order. */
 export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps): Promise<Lease[]> {
   const { scope, forMs } = checkLeaseOptions(options, deps.order);
   const { store, retry } = deps;
   const seen = await retry.repeatable(() => store.peek(scope));
   const orphaned = seen.expiresAt !== null && seen.expiresAt <= seen.now;
-  if (orphaned) await reapOnce(deps);
+  const taken = orphaned || (await areStrays(deps)) ? await reapOnce(deps) : 0;
   // An empty look opens no session: polling an empty queue writes nothing.
-  else if (seen.dueAt === null || seen.dueAt > seen.now) return [];
+  if (!orphaned && taken === 0 && (seen.dueAt === null || seen.dueAt > seen.now)) return [];
   const takenAt = deps.clock.monotonic();
   const info = sessionInfo(scope, forMs, deps);
   const session = await retry.repeatable(() => store.openSession(info));
@@ -66,6 +69,13 @@ export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps):
     const maxAttempts = job.maxAttempts ?? deps.definition(job.name)?.attempts ?? DEFAULT_ATTEMPTS;
     return new Lease(job, input, step, maxAttempts, holder);
   });
+}
+
+/** Whether there are claims that committed after their session was closed: the look before does not see them. */
+async function areStrays({ store, retry, clock, strays }: LeaseDeps): Promise<boolean> {
+  if (clock.monotonic() < strays.nextAt) return false;
+  strays.nextAt = clock.monotonic() + straysMs;
+  return (await retry.repeatable(() => store.over())).sessions;
 }
 
 /**

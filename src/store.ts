@@ -510,7 +510,7 @@ export interface Store {
    * really moved; the others' leases are lost. `spent` are tokens of which nothing is held any more.
    */
   settle(session: number, transitions: readonly Transition[], spent: readonly number[]): Promise<Set<string>>;
-  /** Jobs held under sessions that have ended, with the dead session's number. A keyset-safe page of at most `limit`. */
+  /** Jobs held under sessions that have ended (or were closed before the claim committed), with the dead session's number. A keyset-safe page of at most `limit`. */
   orphans(limit: number): Promise<ClaimedJob[]>;
   /** Applies transitions to orphans: fenced by token, and only while the session that held them is still dead. */
   takeOver(transitions: readonly Transition[]): Promise<Set<string>>;
@@ -579,7 +579,7 @@ export interface Store {
   watch(ids: readonly string[]): Promise<void>;
   /** Finds ends and signals whose news was lost with a process, and forgets expired signals. */
   sweepFlows(): Promise<number>;
-  /** Whether there is something for `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
+  /** Whether there is something for `takeOver` or `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
   over(): Promise<Over>;
   /** Jobs that a job waited or waits for. */
   dependencies(job: string): Promise<Dependency[]>;

@@ -71,6 +71,14 @@ export type Outcome =
   /** Its steps were undone: it ends as it would have. */
   | { readonly kind: "undone"; readonly state: "dead" | "cancelled"; readonly errors: string | null };
 
+/** A claim that no process has heard of: its answer was lost, so nothing of it has started. */
+export const UNHEARD: Outcome = {
+  kind: "released",
+  delayMs: 0,
+  reason: "the answer to its claim was lost",
+  unstarted: true,
+};
+
 /** What a run waits for. */
 export interface Wait {
   readonly waits: "sleep" | "signal" | "jobs";

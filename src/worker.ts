@@ -313,7 +313,7 @@ export class Worker {
     await this.#claimer.exhausted();
     if (this.#stopping !== undefined) return;
     this.#scheduler?.look();
-    this.#maintenance.start(workerDuties(this.#deps));
+    this.#maintenance.start(workerDuties({ ...this.#deps, reap: () => this.#reap() }));
     this.#recorder?.start();
     this.#markRelease();
     events.emit("worker.started", { workerId: this.id, name: this.name });
@@ -605,6 +605,15 @@ export class Worker {
     if (claims.length > 0 && unknownTokens(claims, this.#known()).length > 0) this.#claimer.reconcile();
   }
 
+  /** Takes over what dead sessions held; gives how many jobs. */
+  async #reap(): Promise<number> {
+    const { store, clock, random, log, events } = this.#deps;
+    const definition = (name: string): AnyJob | undefined => this.#definitions.get(name);
+    const taken = await reapOnce({ store, clock, random, log, events, definition });
+    if (taken > 0) store.wake({ kind: "any" });
+    return taken;
+  }
+
   #lost(jobs: readonly ClaimedJob[]): void {
     this.#breakers.lost(jobs);
     this.#report.lost(jobs);
@@ -776,18 +785,7 @@ export class Worker {
         log.trace?.({ worker: this.id }, "tick: looking for work");
         this.#live.looked();
       },
-      reap: async () => {
-        const taken = await reapOnce({
-          store,
-          clock,
-          random,
-          log,
-          events,
-          definition: (name) => this.#definitions.get(name),
-        });
-        if (taken > 0) store.wake({ kind: "any" });
-        return taken;
-      },
+      reap: () => this.#reap(),
       endDrains: () => endDrainsOnce({ store, events }),
       reconcile: (session) =>
         reconcile(

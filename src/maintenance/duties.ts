@@ -1,8 +1,8 @@
 /**
  * The duties that every worker takes turns at, with their periods.
  *
- * Not here: taking turns (loop.ts), what each does (a file each), the reaper (it follows the sessions' ends, not a
- * period: worker/claimer.ts).
+ * Not here: taking turns (loop.ts), what each does (a file each). The reaper follows the sessions' ends and not a period
+ * (worker/claimer.ts); here it finds what no end of a session tells of: claims that committed after their session was closed.
  */
 import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
@@ -15,7 +15,6 @@ import { forgetSeriesOnce } from "./forgetter.ts";
 import type { Duty } from "./loop.ts";
 import { pruneOnce } from "./pruner.ts";
 import { tidyOnce } from "./tidier.ts";
-import { buryOnce } from "./undertaker.ts";
 import { sampleDatabaseOnce } from "./sampler.ts";
 import { reportUnservedOnce } from "./unserved.ts";
 
@@ -28,16 +27,18 @@ export interface DutiesDeps {
   readonly eventLog?: EventLogSettings | null;
   /** Null: no series are kept. */
   readonly totals?: object | null;
+  /** Takes over what dead sessions held, and buries them (reaper.ts). */
+  readonly reap: () => Promise<unknown>;
 }
 
 /**
  * What a worker sees to beside its jobs.
  *
  * @example
- * maintenance.start(workerDuties({ store, log, events, retention }));
+ * maintenance.start(workerDuties({ store, log, events, clock, retention, reap }));
  */
 export function workerDuties(deps: DutiesDeps): Duty[] {
-  const { store, log, events, retention, clock, eventLog = null, totals = null } = deps;
+  const { store, log, events, retention, clock, reap, eventLog = null, totals = null } = deps;
   // One duty: an idle worker asks once a minute whose turn it is, not twice.
   const everyMinute = async (): Promise<void> => {
     const { ready } = await reportUnservedOnce({ store, log, events });
@@ -47,7 +48,7 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   // Another process may have the next turns: what this one saw counts for a minute.
   let unlimitedUntil = -Infinity;
   const lookAfter = async (): Promise<void> => {
-    const limits = await lookAfterWhatIsOver({ store, events });
+    const limits = await lookAfterWhatIsOver({ store, events, reap });
     unlimitedUntil = limits ? -Infinity : clock.monotonic() + 60_000;
   };
   return [
@@ -80,9 +81,10 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
 async function lookAfterWhatIsOver({
   store,
   events,
-}: Pick<DutiesDeps, "store" | "events">): Promise<boolean> {
+  reap,
+}: Pick<DutiesDeps, "store" | "events" | "reap">): Promise<boolean> {
   const { sessions, flows, overrides, limits, drains } = await store.over();
-  if (sessions) await buryOnce({ store });
+  if (sessions) await reap();
   if (flows) await store.sweepFlows();
   if (overrides) await endOverridesOnce({ store });
   if (drains) await endDrainsOnce({ store, events });

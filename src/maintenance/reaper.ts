@@ -1,9 +1,13 @@
 /**
  * Takes over what dead sessions held: their jobs go through the same `decide` as every other outcome.
  *
+ *   its lease passed ───────────────────────────────────▶ lost: its holder may have begun, one crash more
+ *   its holder closed it, and then a claim committed ───▶ released: its answer found nobody, nothing has begun
+ *
  * Invariants: a job is taken over only while the session that held it is dead, fenced by its token, so two reapers
  * and a slow one do no harm; nothing here depends on the dead worker's rows beyond its session.
- * Not here: when to look (worker/claimer.ts: `peek` says when a session that holds claims ends).
+ * Not here: when to look. `peek` says when an open session ends (worker/claimer.ts); claims that commit after their session was closed
+ * are no cost of every look, but found by `over` (duties.ts; lease.ts, where no worker runs).
  */
 import type { Clock } from "../clock.ts";
 import type { AnyJob } from "../definition.ts";
@@ -12,7 +16,7 @@ import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import type { Store, Transition } from "../store.ts";
-import { decide, policyFor } from "../transition.ts";
+import { decide, policyFor, UNHEARD } from "../transition.ts";
 
 export interface ReaperDeps {
   readonly store: Pick<Store, "orphans" | "takeOver" | "burySessions">;
@@ -42,7 +46,12 @@ export async function reapOnce(deps: ReaperDeps): Promise<number> {
     if (orphans.length === 0) break;
     const env = { now: deps.clock.now(), random: deps.random };
     const transitions = orphans.map((job) =>
-      decide(job, { kind: "lost" }, policyFor(job, deps.definition(job.name) ?? null, null), env),
+      decide(
+        job,
+        job.unheard === true ? UNHEARD : { kind: "lost" },
+        policyFor(job, deps.definition(job.name) ?? null, null),
+        env,
+      ),
     );
     const moved = await deps.store.takeOver(transitions);
     taken += moved.size;
@@ -61,9 +70,14 @@ function tell(
   transitions: readonly Transition[],
   moved: ReadonlySet<string>,
 ): void {
+  let unheard = 0;
   for (const [i, job] of orphans.entries()) {
     const transition = transitions[i];
     if (transition === undefined || !moved.has(job.id)) continue;
+    if (job.unheard === true) {
+      unheard += 1;
+      continue;
+    }
     const dead = transition.move === "end" && transition.state === "dead";
     const crashes = transition.crashes;
     deps.events.emit("job.crashed", {
@@ -87,9 +101,12 @@ function tell(
     });
     deps.log.error({ job: job.id, name: job.name, queue: job.queue, crashes }, `job is dead: ${error}`);
   }
-  if (moved.size > 0)
+  const sessions = [...new Set(orphans.map((job) => job.session))];
+  if (unheard > 0)
     deps.log.warn(
-      { jobs: moved.size, sessions: [...new Set(orphans.map((job) => job.session))] },
-      "took over jobs of a worker that died",
+      { jobs: unheard, sessions },
+      "released jobs of a claim that was committed after its session was closed: no worker has heard of them",
     );
+  if (moved.size > unheard)
+    deps.log.warn({ jobs: moved.size - unheard, sessions }, "took over jobs of a worker that died");
 }

@@ -236,10 +236,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     returning r.id, r.waits is not null as asked`;
 
   // Each by its id, behind a fence: on tables that were never analyzed Postgres read all of `ready` for them.
-  /** Claimed jobs with who holds them. */
+  /**
+   * Claimed jobs with who holds them. A session that was closed before its lease passed was closed by its own holder, and held nothing
+   * then: a claim of it came later, and no process has heard of it (maintenance/reaper.ts).
+   */
   const held = `
       select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until
+        j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
+        coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join lateral unnest(c.ids) as o (id)
@@ -447,7 +451,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // A range in place of `rank =`, and a case around `is null`: on a table that was never analyzed Postgres expects two rows of a
     // rank and 1 in 200 of them unclaimed, and would fetch and sort the whole level (20,300 rows read; this way 2). Where a job is
     // due now, the levels behind it are not looked at. Claims of dead sessions are not looked for: claims are too many while
-    // somebody holds an old snapshot, and a dead session stays open until it has none.
+    // somebody holds an old snapshot, and a dead session stays open until it has none. One that commits after its session was closed
+    // is found by `over`.
     peek: `
       with recursive ${scope},${known},
       level_of (line, d) as (

@@ -361,6 +361,7 @@ export class SqlStore implements Store {
     return rows.map((row) => ({
       ...claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
       leaseUntil: maybeNumber(row, "lease_until"),
+      ...(flag(row, "unheard") ? { unheard: true as const } : null),
     }));
   }
 

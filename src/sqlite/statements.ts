@@ -145,10 +145,14 @@ export function statements(t: Tables): Statements {
       where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, waits is not null as asked`,
   ];
 
-  /** Claimed jobs with who holds them. */
+  /**
+   * Claimed jobs with who holds them. A session that was closed before its lease passed was closed by its own holder, and held nothing
+   * then: a claim of it came later, and no process has heard of it (maintenance/reaper.ts).
+   */
   const held = `
       select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
-        j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until
+        j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
+        coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o

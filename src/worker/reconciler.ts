@@ -16,7 +16,7 @@ import type { AnyJob } from "../definition.ts";
 import type { Place } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import type { Store } from "../store.ts";
-import { decide, type Outcome, policyFor } from "../transition.ts";
+import { decide, policyFor, UNHEARD } from "../transition.ts";
 
 /** Claimed jobs by token, each by its row key: what a worker knows, or what the database says that it holds. */
 export class HeldJobs {
@@ -52,13 +52,6 @@ export interface ReconcilerDeps {
   readonly known: () => HeldJobs;
 }
 
-const neverStarted: Outcome = {
-  kind: "released",
-  delayMs: 0,
-  reason: "the answer to its claim was lost",
-  unstarted: true,
-};
-
 /**
  * Releases the jobs that the session holds and the worker does not know. Rejects when the database cannot be asked.
  *
@@ -76,7 +69,7 @@ export async function reconcile(deps: ReconcilerDeps, session: number): Promise<
   if (unknown.length === 0) return 0;
   const env = { now: clock.now(), random };
   const transitions = unknown.map((job) =>
-    decide(job, neverStarted, policyFor(job, definitions.get(job.name) ?? null, null), env),
+    decide(job, UNHEARD, policyFor(job, definitions.get(job.name) ?? null, null), env),
   );
   const spent = suspects.filter((token) => !known.hasToken(token));
   const released = await store.settle(session, transitions, spent);

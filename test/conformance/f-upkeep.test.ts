@@ -8,7 +8,6 @@ import { silentLogger } from "../../src/logger.ts";
 import { pruneOnce } from "../../src/maintenance/pruner.ts";
 import { reapOnce } from "../../src/maintenance/reaper.ts";
 import { tidyOnce } from "../../src/maintenance/tidier.ts";
-import { buryOnce } from "../../src/maintenance/undertaker.ts";
 import { reportUnservedOnce } from "../../src/maintenance/unserved.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
@@ -282,9 +281,9 @@ onEveryStore((target) => {
     expect(await hf.jobs.get(id)).toMatchObject({ state: "ready", crashes: 1 });
 
     await store.openSession(sessionInfo({ leaseMs: 5_000 }));
-    expect(await buryOnce({ store })).toBe(0);
+    expect(await store.burySessions()).toBe(0);
     await world.advance("5s");
-    expect(await buryOnce({ store })).toBe(1);
+    expect(await store.burySessions()).toBe(1);
 
     expect(await reportUnservedOnce({ store, log: silentLogger, events })).toEqual({
       ready: new Map([["default", 1]]),
