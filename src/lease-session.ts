@@ -99,6 +99,8 @@ export class LeaseSession {
   #renewedAt: number;
   #expiresAt: number;
   #giveUp: Timer | null = null;
+  /** It may hold jobs of a claim that was not answered to the end. Nothing more is claimed, and it is not closed, before that is known. */
+  #unsure = false;
 
   constructor(session: number, workerId: string, forMs: number, takenAt: number, deps: LeaseDeps) {
     this.#session = session;
@@ -137,17 +139,17 @@ export class LeaseSession {
   async claim(scope: ClaimScope): Promise<Taken[]> {
     let claimed: ClaimedJob[];
     let steps: ReadonlyMap<string, string>;
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     try {
-      claimed = await this.#deps.retry.once(() => this.#deps.store.claim(this.#session, scope, cursor));
+      claimed = await this.#deps.retry.once(() => this.#claimAfresh(scope));
       steps = await this.#machineSteps(scope, claimed);
     } catch (error) {
-      // What the claim may have taken before its answer was lost is orphaned at once, and not after the whole lease.
+      // Nothing of what it took is handed over: it is given back, as never started.
+      this.#unsure = true;
       await this.#close();
       throw error;
     }
     this.#held = new Map(claimed.map((job) => [job.id, job]));
-    if (cursor.failed !== undefined) this.#reconcile();
+    if (this.#unsure) this.#compareSoon();
     this.#settler.hold(claimed);
     if (claimed.length === 0) await this.#close();
     const taken: Taken[] = [];
@@ -165,6 +167,16 @@ export class LeaseSession {
     return taken;
   }
 
+  /** A claim that is tried again begins with what the one before has taken: else both would count. */
+  async #claimAfresh(scope: ClaimScope): Promise<ClaimedJob[]> {
+    if (this.#unsure) await this.#compare();
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    this.#unsure = true;
+    const claimed = await this.#deps.store.claim(this.#session, scope, cursor);
+    this.#unsure = cursor.failed !== undefined;
+    return claimed;
+  }
+
   /** A claim without names brings no machine. */
   async #machineSteps(
     scope: ClaimScope,
@@ -180,7 +192,7 @@ export class LeaseSession {
     const wallAt = this.#deps.clock.now();
     const renewal = await this.#deps.retry.repeatable(() => this.#deps.store.renew(this.#session));
     if (!renewal.alive) throw this.#lost(job);
-    if (unknownTokens(renewal.claims, this.#known()).length > 0) this.#reconcile();
+    if (unknownTokens(renewal.claims, this.#known()).length > 0) this.#compareSoon();
     this.#renewedAt = sentAt;
     this.#expiresAt = wallAt + this.#forMs;
     return {
@@ -218,12 +230,19 @@ export class LeaseSession {
     return new HeldJobs(this.#held.values());
   }
 
-  /** Jobs of a claim of which only a part was answered. What fails is tried at the next renewal, or the lease passes. */
-  #reconcile(): void {
+  /** Releases what the session holds in the database and is not known here. */
+  async #compare(): Promise<void> {
     const { store, clock, random, log } = this.#deps;
     const definitions = { get: (name: string) => this.#deps.definition(name) };
     const deps = { store, clock, random, log, workerId: this.#workerId, definitions };
-    void reconcile({ ...deps, known: () => this.#known() }, this.#session).catch(() => undefined);
+    await reconcile({ ...deps, known: () => this.#known() }, this.#session);
+    this.#unsure = false;
+  }
+
+  /** Nobody waits for it. What fails is tried at the next renewal, and before the session is closed. */
+  #compareSoon(): void {
+    this.#unsure = true;
+    void this.#compare().catch(() => undefined);
   }
 
   #settled(settlements: readonly Settlement[]): void {
@@ -362,9 +381,11 @@ export class LeaseSession {
 
   async #close(): Promise<void> {
     try {
+      // What a closed session holds is taken over as of a holder that died, and a lost answer is no crash.
+      if (this.#unsure) await this.#deps.retry.repeatable(() => this.#compare());
       await this.#deps.store.closeSession(this.#session);
     } catch {
-      // It holds nothing and ends by itself when its time has passed.
+      // It ends by itself when its time has passed.
     }
   }
 }

@@ -364,6 +364,8 @@ export class Worker {
       await this.#calm(graceMs);
       this.#runner.abandonAll();
     }
+    // Before outcomes are given up: a job whose outcome nobody knows any more would count as never started.
+    await this.#claimer.compare();
     await this.#settleRest();
     await this.#maintenance.stop();
     await this.#recorder?.stop();

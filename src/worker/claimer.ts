@@ -200,8 +200,24 @@ export class Claimer {
     this.#stop.abort();
     this.#timer?.cancel();
     await this.#busy;
+    await this.compare();
     for (const { resolve } of this.#waiters) resolve(0);
     this.#waiters = [];
+  }
+
+  /**
+   * Of a claimer that has stopped: releases what the session holds and the worker does not know, if there may be something. When
+   * the session is closed, it would be taken over as of a worker that died. Never rejects.
+   */
+  async compare(): Promise<void> {
+    if (!this.#unsure) return;
+    try {
+      await this.#reconcile();
+    } catch (error) {
+      this.#unsure = true;
+      const { workerId, log } = this.#deps;
+      log.debug({ worker: workerId, error: describeFailure(error).message }, "comparing failed");
+    }
   }
 
   #want(todo: Todo, inMs = 0): void {
