@@ -67,8 +67,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
               else (select -r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank < -(${after}) order by r.rank desc limit 1) end)`;
   const handOver = (more = "") => `
     filed as (
-      insert into ${t.claim} (token, session, ids)
-      select token, :session::bigint, array_agg(id) from taken group by token
+      insert into ${t.claim} (token, session, ids, rates)
+      select token, :session::bigint, array_agg(id), :rates::text from taken group by token
     )
     select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts, ${piece.rest("c")}${more}
     from (select * from taken order by id offset 0) c

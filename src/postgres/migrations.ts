@@ -67,7 +67,8 @@ export const migrations: readonly Migration[] = [
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
         queues text not null, names text not null, runtime text, release text, versions text
       ) with (fillfactor = 50)`,
-      `create table ${t.claim} (token bigint primary key, session bigint not null, ids uuid[] not null)`,
+      // `rates`: the instants that a claim is counted at as starts, where its lanes or queues have a rate (sql/gates.ts).
+      `create table ${t.claim} (token bigint primary key, session bigint not null, ids uuid[] not null, rates text)`,
       // Ids do not compress; trying to cost a twentieth of each claim.
       `alter table ${t.claim} alter column ids set storage external`,
       `create index claim_session on ${t.claim} (session)`,

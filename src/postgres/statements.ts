@@ -241,7 +241,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
    * then: a claim of it came later, and no process has heard of it (maintenance/reaper.ts).
    */
   const held = `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
         coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
       from ${t.claim} c

@@ -14,7 +14,7 @@
  * Invariants: a claim counts in its own transaction, under the lock of the row, before anything runs; a settle leaves what
  * it gives back in its own transaction, and the next claim takes that in before it counts. So a count is never too low, at
  * no instant, and too high for no longer than until somebody asks. What a row was counted in is kept in the row (`counted`), so that
- * settling and taking over give back exactly that, whatever has been set meanwhile; jobs that ran before their queue had
+ * settling and taking over give back exactly that, whatever has been set meanwhile (starts of rates: with the claim, `rates`); jobs that ran before their queue had
  * limits are *ghosts*, and count until they end. A claim that brings nothing writes nothing.
  * Not here: who gets how many (policy/fair.ts), rates (policy/window.ts), the statements (limits.ts of each dialect).
  */
@@ -34,7 +34,7 @@ import type { ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { returnTokens, type Unused } from "./budgets.ts";
 import { inClaimOrder, scopeParams } from "./claim.ts";
-import { maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
+import { type KeptRates, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 128;
@@ -262,7 +262,15 @@ class Claiming implements GatedClaim {
         .filter(({ limit }) => limit > 0);
       if (queues.length === 0) continue;
       const most = queues.reduce((max, { limit }) => Math.max(max, limit), 0);
-      const taken = yield { name: "takeGated", params: { now, session, queues, names, direction, most } };
+      const rates = this.#ratesOf(
+        queues.map(({ queue }) => queue),
+        [],
+        0,
+      );
+      const taken = yield {
+        name: "takeGated",
+        params: { now, session, queues, names, direction, most, rates },
+      };
       for (const row of inClaimOrder(taken, direction)) {
         const queue = text(row, "queue");
         this.#took(queue, 1);
@@ -297,11 +305,17 @@ class Claiming implements GatedClaim {
       const counted = [
         ...new Set(turns.filter(({ queue }) => this.#gates.has(queue)).map(({ line }) => line)),
       ];
+      const instant = number(picked[0] as Row, "now");
+      const rates = this.#ratesOf(
+        asked.map(({ queue }) => queue),
+        asked.map(({ lane }) => lane),
+        instant,
+      );
       const taken = yield {
         name: "takeLaned",
-        params: { now, session, turns: asked.map(turnRow), names, direction, counted, most },
+        params: { now, session, turns: asked.map(turnRow), names, direction, counted, most, rates },
       };
-      this.#takenFrom(turns, taken, number(picked[0] as Row, "now"));
+      this.#takenFrom(turns, taken, instant);
     }
     yield* this.#turned(turns, picked);
   }
@@ -494,6 +508,18 @@ class Claiming implements GatedClaim {
         queue: (gate?.now ?? 0) + (gate?.rate?.late.startsMs ?? 0),
       },
     });
+  }
+
+  /** What is kept with the claim: when its jobs count as started, for whoever gives them back without having heard of them. */
+  #ratesOf(queues: readonly string[], lanes: readonly Lane[], instant: number): string | null {
+    const at: KeptRates = { lanes: {}, queues: {} };
+    for (const { id, rate } of lanes) if (rate !== null) at.lanes[id] = instant + rate.late.startsMs;
+    for (const queue of queues) {
+      const gate = this.#gates.get(queue);
+      if (gate?.rate != null) at.queues[queue] = gate.now + gate.rate.late.startsMs;
+    }
+    const rated = Object.keys(at.lanes).length + Object.keys(at.queues).length > 0;
+    return rated ? JSON.stringify(at) : null;
   }
 
   /** All queues share one limit. */

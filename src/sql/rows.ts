@@ -107,14 +107,23 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
   return (from.counted ?? null) === null ? job : { ...job, counted: countedIn(row, line.queue) };
 }
 
+/** The instants at which a claim counts as starts of its jobs, as they are kept with it: by the lane's number, by the queue's name. */
+export interface KeptRates {
+  readonly lanes: Record<number, number>;
+  readonly queues: Record<string, number>;
+}
+
 /** 1: in its lane; 2: in its queue. */
 function countedIn(row: Row, queue: string): Counted {
   const bits = number(row, "counted");
-  return {
-    lane: (bits & 1) === 0 ? null : maybeNumber(row, "lane_id"),
-    line: number(row, "line"),
-    queue: (bits & 2) === 0 ? null : queue,
-  };
+  const lane = (bits & 1) === 0 ? null : maybeNumber(row, "lane_id");
+  const counted = { lane, line: number(row, "line"), queue: (bits & 2) === 0 ? null : queue };
+  // Only where a claim is read anew: whoever claims knows them (sql/claims.ts).
+  const rates = json(maybeText(row, "rates")) as KeptRates | null;
+  if (rates === null) return counted;
+  // Where there is no rate, no entry is of that instant.
+  const at = { lane: rates.lanes?.[lane ?? -1] ?? 0, queue: rates.queues?.[queue] ?? 0 };
+  return { ...counted, at };
 }
 
 /** Kept as a JSON string, so that NUL and lone surrogates survive Postgres. */

@@ -142,14 +142,14 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and w.lane in (select f.lane from ${t.turn} f where f.line = s.line and f.active and ${gives("f")} order by f.vtime, f.lane limit :most)
       join ${t.lane} a on a.id = w.lane`,
     takeLaned: [
-      `insert into ${t.claim} (session, ids)
+      `insert into ${t.claim} (session, ids, rates)
         with recursive ${levels},
         level as materialized (
           select l.lane, l.line, l.n, l.rank, count(*) over (partition by l.lane, l.line) as ranks
           from level_of l where l.rank is not null and ${piece.alive}
         )
         -- A lane with one priority has nothing to share: the index alone answers.
-        select :session, json_group_array(seq) from (
+        select :session, json_group_array(seq), :rates from (
           select o.value as seq from level l cross join json_each((
             select json_group_array(c.seq) from (
               select c.seq from ${t.ready} c where ${due("l")} limit :most
@@ -169,7 +169,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     ],
     // Jobs without a lane, of queues that have limits: as `sweep`, and counted.
     takeGated: [
-      `insert into ${t.claim} (session, ids)
+      `insert into ${t.claim} (session, ids, rates)
         with recursive scope as materialized (
           select l.id as line, q.value ->> 'group' as grp, q.value ->> 'limit' as n
           from json_each(:queues) q join ${t.line} l on l.queue = q.value ->> 'queue'
@@ -184,7 +184,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         level as materialized (
           select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
         )
-        select :session, json_group_array(seq) from (
+        select :session, json_group_array(seq), :rates from (
           select seq from (
             select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
             from level l cross join ${t.ready} r

@@ -74,7 +74,8 @@ export const migrations: readonly Migration[] = [
         started_at integer not null, stop_requested_at integer, quiet_at integer, closed_at integer, pid integer not null,
         kind text not null, worker_id text not null, name text not null, host text not null, version text not null,
         queues text not null, names text not null, runtime text, release text, versions text)`,
-      `create table ${t.claim} (token integer primary key autoincrement, session integer not null, ids text not null)`,
+      // `rates`: the instants that a claim is counted at as starts, where its lanes or queues have a rate (sql/gates.ts).
+      `create table ${t.claim} (token integer primary key autoincrement, session integer not null, ids text not null, rates text)`,
       `create index "${schema}_claim_session" on ${t.claim} (session)`,
       `create table ${t.cancel} (id text primary key not null, session integer not null, token integer not null, asked_at integer not null, pause integer not null default 0, reason text not null) without rowid`,
       `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
