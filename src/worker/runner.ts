@@ -241,6 +241,8 @@ export class Runner {
     for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) lost.push(...pool.takeSome(gone));
     this.#deps.settler.letGo(lost);
     for (const attempt of this.#running) {
+      // The handler's own transaction has ended its job: it is not held any more because it is done (attempt.ts asks the row).
+      if (attempt.committed) continue;
       if (attempt.stopCause?.kind === "lost" || !gone(attempt.job, attempt.startedAt)) continue;
       lost.push(attempt.job);
       attempt.stop({ kind: "lost" });

@@ -65,6 +65,62 @@ onEveryStore((target) => {
     expect((await one.hf.enqueue(job, 7)).status).toBe("enqueued");
   });
 
+  test("[O1] a handler that works on after its ctx.commit is not told that its lease is lost, and its job is told as done", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const own = await effects(world.fresh);
+    const go = Promise.withResolvers<void>();
+    const aborted: boolean[] = [];
+    const job = defineJob({
+      name: "paid",
+      run: async (n: number, ctx) => {
+        await own.begin();
+        await ctx.commit(own.tx, n);
+        await own.commit();
+        await go.promise;
+        aborted.push(ctx.signal.aborted);
+      },
+    });
+    const worker = await one.work([job], { queues, lease: "30s", heartbeat: "5s" });
+    const [lost, done] = [one.told("lease.lost"), one.told("job.done")];
+    const { id } = await one.hf.enqueue(job, 7);
+    await world.advance("12s");
+    expect((await jobOf(one, id)).state).toBe("done");
+    go.resolve();
+    await world.until("told", () => done.length + lost.length > 0);
+    expect(aborted).toEqual([false]);
+    expect(lost).toEqual([]);
+    expect(done).toMatchObject([{ id }]);
+    expect(worker.leasesLost).toBe(0);
+    await world.until("no claim is left", async () => (await world.rows("claim")).length === 0);
+  });
+
+  test("[O1] a handler whose ctx.commit was rolled back, and that works on, is told when its session is lost", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const own = await effects(world.fresh);
+    const reasons: unknown[] = [];
+    let rolledBack = false;
+    const job = defineJob({
+      name: "paid",
+      run: async (n: number, ctx) => {
+        if (rolledBack) return;
+        await own.begin();
+        await ctx.commit(own.tx, n);
+        await own.rollback();
+        rolledBack = true;
+        await new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => resolve()));
+        reasons.push(ctx.signal.reason);
+      },
+    });
+    await one.work([job], { queues, lease: "30s", heartbeat: "5s" });
+    await one.hf.enqueue(job, 7);
+    await world.until("it to work on", () => rolledBack);
+    await world.fresh.query(`update ${world.fresh.table("session")} set lease_until = 0`);
+    await world.until("told", () => reasons.length > 0);
+    expect(reasons).toMatchObject([{ code: "LEASE_LOST" }]);
+  });
+
   test("[N2] a transaction that is rolled back takes the end with it: the attempt has failed", async () => {
     const world = await newWorld(target);
     const one = await world.client();
