@@ -516,7 +516,8 @@ class Claiming implements GatedClaim {
     for (const { id, rate } of lanes) if (rate !== null) at.lanes[id] = instant + rate.late.startsMs;
     for (const queue of queues) {
       const gate = this.#gates.get(queue);
-      if (gate?.rate != null) at.queues[queue] = gate.now + gate.rate.late.startsMs;
+      if (gate === undefined || gate.rate === null) continue;
+      at.queues[queue] = gate.now + gate.rate.late.startsMs;
     }
     const rated = Object.keys(at.lanes).length + Object.keys(at.queues).length > 0;
     return rated ? JSON.stringify(at) : null;
