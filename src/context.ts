@@ -541,8 +541,17 @@ export class AttemptContext implements JobContext {
 
   async progress(value: unknown): Promise<void> {
     const text = encodeJson(value, "progress", this.#deps.maxPayloadBytes, progressCodes);
-    this.#progress ??= new ProgressWriter(this.#attempt.job, this.#deps.store);
+    this.#progress ??= this.#newProgress();
     await this.#progress.write(text);
+  }
+
+  #newProgress(): ProgressWriter {
+    const attempt = this.#attempt;
+    const { store, flow } = this.#deps;
+    // A handler that was told to stop waits for nothing.
+    return new ProgressWriter(attempt.job, store, (call) =>
+      flow === undefined ? call() : flow.writer.patiently(call, () => attempt.signal.aborted),
+    );
   }
 }
 

@@ -1,12 +1,15 @@
 /**
  * Progress of one attempt on its way to the database.
  *
- * Invariants: one write at a time for each attempt; what is written is the newest value; a write that is refused means that the
- * attempt is not ours any more, and the handler is told.
+ * Invariants: one write at a time for each attempt; what is written is the newest value; a write that the fence refuses means that
+ * the attempt is not ours any more, and the handler is told. Any other refusal is waited for (worker/patience.ts).
  */
 import { StateError } from "./errors.ts";
 import type { ClaimedJob } from "./job.ts";
 import type { Store } from "./store.ts";
+
+/** Tries a call again while the database refuses it. */
+type Patiently = <T>(call: () => Promise<T>) => Promise<T>;
 
 /**
  * Writes the newest value; values that are overtaken while a write is under way are never written, so a handler
@@ -15,12 +18,14 @@ import type { Store } from "./store.ts";
 export class ProgressWriter {
   readonly #job: ClaimedJob;
   readonly #store: Pick<Store, "progress">;
+  readonly #patiently: Patiently;
   #next: string | undefined;
   #writing: Promise<void> | undefined;
 
-  constructor(job: ClaimedJob, store: Pick<Store, "progress">) {
+  constructor(job: ClaimedJob, store: Pick<Store, "progress">, patiently: Patiently) {
     this.#job = job;
     this.#store = store;
+    this.#patiently = patiently;
   }
 
   write(text: string): Promise<void> {
@@ -32,10 +37,15 @@ export class ProgressWriter {
 
   async #drain(): Promise<void> {
     while (this.#next !== undefined) {
-      const text = this.#next;
-      this.#next = undefined;
+      let text: string = this.#next;
       const { id, token, session, attempt } = this.#job;
-      if (await this.#store.progress(session, id, token, text)) continue;
+      // A repeat has the newest value too.
+      const held = await this.#patiently(() => {
+        text = this.#next ?? text;
+        this.#next = undefined;
+        return this.#store.progress(session, id, token, text);
+      });
+      if (held) continue;
       throw new StateError(
         "LEASE_LOST",
         `Job ${id} is no longer leased to this attempt (${attempt}): its progress was not written. Stop working on it.`,

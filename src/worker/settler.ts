@@ -15,11 +15,10 @@
 import { type Clock, sleep } from "../clock.ts";
 import type { ClaimedJob, Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
-import { isHoldfastError } from "../errors.ts";
 import { describeFailure } from "../policy/failure.ts";
 import type { Store, Transition } from "../store.ts";
 import type { Outcome } from "../transition.ts";
-import { troubleOf } from "./trouble.ts";
+import { isAway, isRowsFault, troubleOf } from "./trouble.ts";
 
 /** An outcome on its way to the database. */
 export interface Settlement {
@@ -356,24 +355,6 @@ export class Settler {
   #tellIfEmpty(): void {
     if (this.pending === 0) this.#deps.onEmpty();
   }
-}
-
-/** The database could not be asked, or not now. One that is failing may fail over one row. */
-function isAway(error: unknown): boolean {
-  return troubleOf(error) === "passing" && !(isHoldfastError(error) && error.code === "DATABASE_FAILING");
-}
-
-/**
- * The database named a cause that lies in the row. Postgres: data that a column cannot hold (class 22), a constraint (23).
- * SQLite: too big (18), a constraint (19), another type (20). Every other cause passes, or is true for every row alike.
- */
-function isRowsFault(error: unknown): boolean {
-  if (!isHoldfastError(error)) return false;
-  const { errcode, code } = (error.cause ?? {}) as { errcode?: unknown; code?: unknown };
-  if (typeof errcode === "number") return [18, 19, 20].includes(errcode & 0xff);
-  return /^(2[23]\w{3}|SQLITE_(TOOBIG|CONSTRAINT|MISMATCH).*)$/.test(
-    String(error.details["sqlState"] ?? code),
-  );
 }
 
 function bears(row: Job | undefined, transition: Transition, workerId: string): boolean {

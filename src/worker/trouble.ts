@@ -59,6 +59,24 @@ export function troubleOf(error: unknown): Trouble {
   return ours || permanent.has(error.code) ? "permanent" : "unclear";
 }
 
+/** The database could not be asked, or not now. One that is failing may fail over one row. */
+export function isAway(error: unknown): boolean {
+  return troubleOf(error) === "passing" && !(isHoldfastError(error) && error.code === "DATABASE_FAILING");
+}
+
+/**
+ * The database named a cause that lies in the row. Postgres: data that a column cannot hold (class 22), a constraint (23).
+ * SQLite: too big (18), a constraint (19), another type (20). Every other cause passes, or is true for every row alike.
+ */
+export function isRowsFault(error: unknown): boolean {
+  if (!isHoldfastError(error)) return false;
+  const { errcode, code } = (error.cause ?? {}) as { errcode?: unknown; code?: unknown };
+  if (typeof errcode === "number") return [18, 19, 20].includes(errcode & 0xff);
+  return /^(2[23]\w{3}|SQLITE_(TOOBIG|CONSTRAINT|MISMATCH).*)$/.test(
+    String(error.details["sqlState"] ?? code),
+  );
+}
+
 /** Whether the store itself tells when this begins and ends, so that nobody else need to. Not so where only a new connection has no room. */
 export function isTold(error: unknown, dialect: "sqlite" | "postgres"): boolean {
   if (dialect !== "postgres" || !isHoldfastError(error) || error.details["sqlState"] === "53300")
