@@ -55,6 +55,7 @@ import {
 } from "./worker/settings.ts";
 import { onSignals } from "./worker/signals.ts";
 import { Tenancy } from "./worker/tenancy.ts";
+import { pauseMs } from "./worker/patience.ts";
 import { troubleOf } from "./worker/trouble.ts";
 
 export type { WorkOptions };
@@ -691,6 +692,7 @@ export class Worker {
       },
       undoable: (id, given) => undoAsks.ask(id, given),
       breakers: this.#breakers,
+      onFatal: (error) => this.#fail(error, "asking what is to be undone"),
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
       onLost: (jobs) => this.#lost(jobs),
@@ -915,8 +917,12 @@ export class Worker {
     return this.#stopping === undefined;
   }
 
-  /** Tells the database what these kinds need of an enqueue by name. */
-  async #register(): Promise<void> {
+  /**
+   * Tells the database what these kinds need of an enqueue by name, again and again until it knows. Only the first try is waited
+   * for: jobs need not wait for those who enqueue by name.
+   */
+  async #register(tries = 0): Promise<void> {
+    const { store, clock, log } = this.#deps;
     const kinds = new Map(
       [...this.#definitions.values()].map(({ name, unique, lane, lanes, budget }) => [
         name,
@@ -924,12 +930,17 @@ export class Worker {
       ]),
     );
     try {
-      await this.#deps.store.registerKinds(kinds);
+      await store.registerKinds(kinds);
     } catch (error) {
-      this.#deps.log.warn(
-        { worker: this.id, error: describeFailure(error).message },
-        "the kinds of jobs could not be registered: an enqueue by name is not checked for them",
-      );
+      const again = troubleOf(error) !== "permanent" && this.#stopping === undefined;
+      const details = { worker: this.id, tries: tries + 1, error: describeFailure(error).message };
+      const message = `the kinds of jobs could not be registered${again ? "; it is tried again" : ""}: an enqueue by name is not checked for them`;
+      // Not each time, or an hour without the database would fill the log.
+      if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
+      const next = (): void => {
+        if (this.#stopping === undefined) void this.#register(tries + 1);
+      };
+      if (again) clock.after(pauseMs(tries), next, { unref: true });
     }
   }
 }

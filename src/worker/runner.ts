@@ -22,6 +22,7 @@ import { Deadlines } from "./deadlines.ts";
 import type { Pool } from "./pool.ts";
 import { Running } from "./running.ts";
 import type { Settler } from "./settler.ts";
+import { troubleOf } from "./trouble.ts";
 
 export interface RunnerDeps {
   readonly clock: Clock;
@@ -37,6 +38,8 @@ export interface RunnerDeps {
   readonly undoable?: (id: string, given: () => boolean) => Promise<"undo" | "undoing" | undefined>;
   /** Whether a breaker lets a job run. */
   readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
+  /** The database says for good that it cannot be asked what is to be undone. */
+  readonly onFatal?: (error: unknown) => void;
   /** A pool could take more than it has. */
   readonly onHungry: () => void;
   /** Nothing runs and nothing is buffered any more. */
@@ -476,8 +479,10 @@ export class Runner {
     const lost = (): boolean => attempt?.stopCause?.kind === "lost";
     try {
       push(await this.#deps.undoable?.(job.id, lost));
-    } catch {
-      push(undefined); // the database says no for good, and will say so of the settle
+    } catch (error) {
+      // Whether something is to be undone is not known, so nothing is settled: whoever takes the job over asks again.
+      this.#deps.settler.letGo([job]);
+      if (!lost() && troubleOf(error) === "permanent") this.#deps.onFatal?.(error);
     } finally {
       this.#asking.delete(job);
       this.#tellIfCalm();

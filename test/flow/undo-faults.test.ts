@@ -1,6 +1,8 @@
 // A run with everything in it that dies and is undone, with a fault at each of its writes in turn.
 import { expect, test } from "vitest";
+import { StoreError } from "../../src/errors.ts";
 import { Dead, defineJob } from "../../src/index.ts";
+import { toStoreError } from "../../src/postgres/errors.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, type Verb, type World } from "../support/world.ts";
 
@@ -101,5 +103,67 @@ onEveryStore((target) => {
       ]);
       if (calls < fault) break;
     }
+  });
+
+  test("[O10] a run that fails while it cannot be asked what is to be undone is undone all the same", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const ran: string[] = [];
+    let broken = false;
+    const job = defineJob({
+      name: "saga",
+      retry: { attempts: 1 },
+      run: async (_: null, ctx) => {
+        if (broken) throw new Error("no config");
+        await ctx.step("a", () => void ran.push("a"), { undo: () => void ran.push("undo a") });
+        await ctx.waitFor("go");
+      },
+    });
+    const { id } = await one.hf.enqueue(job, null);
+    await one.work([job], { queues, ...lease });
+    await world.until("it waits", async () => (await jobOf(one, id)).state === "waiting");
+    const error = Object.assign(new Error("refused by the test"), { code: "55000" });
+    let refused = 0;
+    one.tap.around = (verb, call) =>
+      verb === "undoable" && refused < 4 ? ((refused += 1), Promise.reject(toStoreError(error))) : call();
+    broken = true;
+    await one.hf.signal("go");
+    await world.until("it failed", () => refused > 0);
+    broken = false;
+    await world.until("dead", async () => (await jobOf(one, id)).state === "dead", "5m");
+    expect(refused).toBe(4);
+    expect(ran).toEqual(["a", "undo a"]);
+    expect((await jobOf(one, id)).error).toBe("no config");
+  });
+
+  test("[O10] where it is refused for good to ask what is to be undone, the worker ends, and the next one undoes", async () => {
+    const world = await newWorld(target);
+    const [one, two] = [await world.client(), await world.client()];
+    const ran: string[] = [];
+    let broken = false;
+    const job = defineJob({
+      name: "saga",
+      retry: { attempts: 1 },
+      run: async (_: null, ctx) => {
+        if (broken) throw new Error("no config");
+        await ctx.step("a", () => void ran.push("a"), { undo: () => void ran.push("undo a") });
+        await ctx.waitFor("go");
+      },
+    });
+    const { id } = await one.hf.enqueue(job, null);
+    const worker = await one.work([job], { queues });
+    const why = worker.stopped.catch((error: unknown) => (error as StoreError).code);
+    await world.until("it waits", async () => (await jobOf(one, id)).state === "waiting");
+    one.tap.around = (verb, call) =>
+      verb === "undoable" ? Promise.reject(new StoreError("PERMISSION_DENIED", "no right to step")) : call();
+    broken = true;
+    await two.hf.signal("go");
+    expect(await world.finish(why)).toBe("PERMISSION_DENIED");
+    expect((await jobOf(two, id)).endedAt).toBe(null);
+    await two.work([job], { queues });
+    await world.until("it failed again", async () => (await jobOf(two, id)).errors.length > 0, "5m");
+    broken = false;
+    await world.until("dead", async () => (await jobOf(two, id)).state === "dead", "5m");
+    expect(ran).toEqual(["a", "undo a"]);
   });
 });
