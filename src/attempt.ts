@@ -84,6 +84,8 @@ export class Attempt {
   flow: FlowRun | null = null;
   /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
   committed = false;
+  /** What `ctx.commit` refused with: handlers wrap errors, and a divergence must not become a plain failure by that. */
+  diverged: JobError | null = null;
   #paused = false;
   /** Null until the handler is called. */
   #ctx: AttemptContext | null = null;
@@ -411,6 +413,9 @@ export class Attempt {
 
   /** What a thrown decision asks for; undefined for a plain error. */
   #decided(error: unknown): Outcome | undefined {
+    // Still: one that went on and asked for the rest has not diverged.
+    if (this.diverged !== null && this.flow?.unasked != null)
+      return { kind: "dead", failure: coded(this.diverged), diverged: true };
     // What JSON cannot hold, and a machine that cannot move, will be the same next time.
     if (isHoldfastError(error) && finalCodes.has(error.code)) {
       const dead = { kind: "dead", failure: coded(error) } as const;

@@ -16,7 +16,7 @@ import {
   type JobContract,
 } from "./contract.ts";
 import { Throttled } from "./decision.ts";
-import { shown, StateError, UsageError } from "./errors.ts";
+import { type JobError, shown, StateError, UsageError } from "./errors.ts";
 import { ProgressWriter } from "./progress.ts";
 import { Advance } from "./flow/advance.ts";
 import { machinePort, type MachinePlace, type MachinePort } from "./flow/move.ts";
@@ -248,6 +248,8 @@ export interface ContextAttempt {
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
+  /** What `ctx.commit` refused with, because the history has more than the handler asked for. */
+  diverged?: JobError | null;
   endFlow?(outcome: Outcome): void;
   loseFlow?(): void;
   readonly pausing?: boolean;
@@ -445,7 +447,10 @@ export class AttemptContext implements JobContext {
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
     const unasked = this.#attempt.flow?.unasked ?? null;
-    if (unasked !== null) throw unasked;
+    if (unasked !== null) {
+      this.#attempt.diverged = unasked;
+      throw unasked;
+    }
     const known = await store.userTx(tx);
     const { id, place, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;

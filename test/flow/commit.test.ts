@@ -38,6 +38,43 @@ async function effects(fresh: FreshStore, lite: "node" | "better" = "node") {
 }
 
 onEveryStore((target) => {
+  test("[O10] a divergence at ctx.commit undoes nothing, also where the handler wraps its error; matching code goes on", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const own = await effects(world.fresh);
+    const ran: string[] = [];
+    let shorter = false;
+    const job = defineJob({
+      name: "paid",
+      retry: { attempts: 1 },
+      run: async (n: number, ctx) => {
+        await ctx.step("a", () => void ran.push("a"), { undo: () => void ran.push("undo a") });
+        if (!shorter) await ctx.waitFor("go");
+        await own.begin();
+        try {
+          await ctx.commit(own.tx, n);
+          await own.commit();
+        } catch (error) {
+          await own.rollback();
+          throw new Error("the payment could not be written", { cause: error });
+        }
+      },
+    });
+    await one.work([job], { queues, ...lease });
+    const { id } = await one.hf.enqueue(job, 7);
+    const state = async () => (await jobOf(one, id)).state;
+    await world.until("waiting", async () => (await state()) === "waiting");
+    shorter = true;
+    await one.hf.signal("go");
+    await world.until("dead", async () => (await state()) === "dead", "5m");
+    expect((await jobOf(one, id)).error).toMatch(/^DIVERGED: Step "signal:go"/);
+    expect(ran).toEqual(["a"]);
+    shorter = false;
+    await one.hf.jobs.retry(id);
+    await world.until("done", async () => (await state()) === "done", "5m");
+    expect(ran).toEqual(["a"]);
+  });
+
   test("[N2] ctx.commit ends the job in the handler's own transaction", async () => {
     const world = await newWorld(target);
     const one = await world.client();
