@@ -196,14 +196,14 @@ export class Operations {
   /** Starts it here. The filter has been made that of the action (`actionFilter`) and bounded by now. */
   async start(task: Task, actor: string): Promise<Driven> {
     const { store, retry } = this.#hf.internals;
-    const total = await countOf(store.insight, task.filter);
+    const total = await retry.repeatable(() => countOf(store.insight, task.filter));
     const driver = randomUUID();
     const kept: Kept = {
       ...task,
       id: this.#newId(),
       actor,
       state: "running",
-      startedAt: await store.now(),
+      startedAt: await retry.repeatable(() => store.now()),
       endedAt: null,
       total,
       matched: 0,
@@ -220,7 +220,8 @@ export class Operations {
 
   /** The newest first. */
   async list(): Promise<Operation[]> {
-    const rows = await this.#hf.internals.store.stateRows(prefix, mostKept);
+    const { store, retry } = this.#hf.internals;
+    const rows = await retry.repeatable(() => store.stateRows(prefix, mostKept));
     return rows.flatMap((row) => {
       const kept = keptOf(row);
       return kept === null ? [] : [operationOf(kept, row)];
@@ -309,7 +310,7 @@ export class Operations {
   }
 
   async #walk(begun: Kept, driver: string, tell: (now: Operation) => void): Promise<Operation> {
-    const { store, env } = this.#hf.internals;
+    const { store, env, retry } = this.#hf.internals;
     const { size, eachMs } = pace(begun.rate);
     const { clock } = env;
     for (;;) {
@@ -319,10 +320,10 @@ export class Operations {
       if (this.#closing.signal.aborted) return now;
       const from = clock.monotonic();
       const { filter, cursor } = read.kept;
-      const page = await this.#page(filter, size, cursor);
+      const page = await retry.repeatable(() => this.#page(filter, size, cursor));
       const { ids } = page;
       const result = ids.length === 0 ? {} : await actOn(this.#hf, read.kept, ids);
-      const ended = page.cursor === null ? await store.now() : null;
+      const ended = page.cursor === null ? await retry.repeatable(() => store.now()) : null;
       const kept = await this.#change(
         begun.id,
         (one) =>
@@ -387,7 +388,8 @@ export class Operations {
     outcome: string,
     change: (kept: Kept, now: number) => Partial<Kept> | null,
   ): Promise<Operation | null> {
-    const at = await this.#hf.internals.store.now();
+    const { store, retry } = this.#hf.internals;
+    const at = await retry.repeatable(() => store.now());
     const kept = await this.#change(id, (one) => {
       const changed = change(one, at);
       return changed === null ? null : { ...one, ...changed };
@@ -422,18 +424,20 @@ export class Operations {
 
   async #read(id: string): Promise<{ kept: Kept; row: StateRow } | null> {
     if (!isId(id)) return null;
-    const row = await this.#hf.internals.store.stateRow(prefix + id);
+    const { store, retry } = this.#hf.internals;
+    const row = await retry.repeatable(() => store.stateRow(prefix + id));
     const kept = row === null ? null : keptOf(row);
     return row === null || kept === null ? null : { kept, row };
   }
 
   /** Of those that are over, the oldest are dropped. */
   async #forget(): Promise<void> {
-    const { store } = this.#hf.internals;
-    const rows = await store.stateRows(prefix, mostKept * 2);
+    const { store, retry } = this.#hf.internals;
+    const rows = await retry.repeatable(() => store.stateRows(prefix, mostKept * 2));
     for (const row of rows.slice(mostKept)) {
       const kept = keptOf(row);
-      if (kept !== null && isOver(kept)) await store.deleteState(row.key);
+      // Whether it was there does not matter here, so that a repeat may find it gone.
+      if (kept !== null && isOver(kept)) await retry.repeatable(() => store.deleteState(row.key));
     }
   }
 

@@ -17,12 +17,12 @@ function loseAnswer(client: Client, lostVerb: Verb, nth: number): void {
 async function cancelled(
   world: World,
   client: Client,
-  verb: Verb,
+  verb: Verb | null,
   nth: number,
 ): Promise<{ last: Operation; trail: string[] }> {
   const { job } = quickJob(world);
   await client.hf.enqueueMany(Array.from({ length: 4 }, (_, n) => ({ job, input: { n }, delay: "1h" })));
-  loseAnswer(client, verb, nth);
+  if (verb !== null) loseAnswer(client, verb, nth);
   // Two at a time.
   const task: Task = {
     action: "cancel",
@@ -49,6 +49,39 @@ onEveryStore((target) => {
       const world = await newWorld(target);
       const client = await world.client();
       const { last, trail } = await cancelled(world, client, verb, nth);
+      expect(last).toMatchObject({ state: "done", matched: 4, refused: 0, outcomes: { cancelled: 4 } });
+      expect(trail).toEqual(["done", "started"]);
+    });
+
+  // Before it is done: an operation is read before each chunk and each write.
+  const looks = [
+    ["how many match", "tally", 1],
+    ["the time", "now", 1],
+    ["its row", "stateRow", 2],
+    ["its last row", "stateRow", 4],
+    ["its jobs", "browse", 1],
+    ["its last jobs", "browse", 2],
+  ] as const;
+  for (const [what, verb, nth] of looks)
+    test(`[O2] an operation is done, and counts each job once, when the connection is lost three times while it reads ${what}`, async () => {
+      const world = await newWorld(target);
+      const client = await world.client();
+      let calls = 0;
+      const fails = (name: string): boolean => name === verb && ++calls >= nth && calls < nth + 3;
+      client.tap.around = (name, call) => (fails(name) ? lost() : call());
+      const { store } = client.hf.internals;
+      const { insight } = store;
+      // What it browses is asked of a part of the store.
+      const tapped = new Proxy(insight, {
+        get: (real, key: keyof typeof insight) => {
+          const own: unknown = Reflect.get(real, key, real);
+          if (typeof own !== "function") return own;
+          return (...args: unknown[]) => (fails(key) ? lost() : (Reflect.apply(own, real, args) as unknown));
+        },
+      });
+      Object.defineProperty(client.tap.raw, "insight", { configurable: true, value: tapped });
+      const { last, trail } = await cancelled(world, client, null, 0);
+      expect(calls).toBeGreaterThanOrEqual(nth + 3);
       expect(last).toMatchObject({ state: "done", matched: 4, refused: 0, outcomes: { cancelled: 4 } });
       expect(trail).toEqual(["done", "started"]);
     });
