@@ -12,7 +12,7 @@ import { systemClock } from "../clock.ts";
 import { StateError, StoreError } from "../errors.ts";
 import type { Lane } from "../sql/driver.ts";
 import type { PoolUse } from "../store.ts";
-import { isGone, isStatementLost, sqlState, toStoreError } from "./errors.ts";
+import { isGone, isPlanStale, isStatementLost, sqlState, toStoreError } from "./errors.ts";
 import { clientConfig, clientOf, Hosts } from "./hosts.ts";
 import {
   cancelStatement,
@@ -231,12 +231,18 @@ export class Connections {
     try {
       return await this.#sendWatched(client, statement, deadlineMs);
     } catch (error) {
-      if (isStatementLost(error) && this.named) {
-        this.named = false;
-        return await this.#sendWatched(client, statement, deadlineMs).catch((again: unknown) => {
-          broken = again;
-          throw again;
-        });
+      const lost = isStatementLost(error) && this.named;
+      if (lost) this.named = false;
+      // Prepared anew on another connection; this one ends with this statement.
+      const stale = isPlanStale(error);
+      if (stale) this.#abandoned.add(client);
+      if (lost || stale) {
+        return await this.#sendWatched(client, { ...statement, name: "" }, deadlineMs).catch(
+          (again: unknown) => {
+            broken = again;
+            throw again;
+          },
+        );
       }
       broken = error;
       throw error;
@@ -274,6 +280,8 @@ export class Connections {
       return result;
     } catch (error) {
       if (isStatementLost(error)) this.named = false;
+      // The transaction is run again, on another connection.
+      if (isPlanStale(error)) this.#abandoned.add(client);
       if (isGone(error) || this.#abandoned.has(client)) broken = error;
       else {
         await this.send(client, plain("rollback"), HOT_DEADLINE_MS).catch((again: unknown) => {

@@ -48,6 +48,17 @@ export function isStatementLost(error: unknown): boolean {
   return code === "26000" || code === "08P01" || code === "42P05";
 }
 
+/**
+ * A named statement gives other columns than when it was prepared: a table has changed under a running process, as it does in a
+ * rolling deploy. By the place in the server that says so, whose words are in the server's language.
+ */
+export function isPlanStale(error: unknown): boolean {
+  const cause = error instanceof HoldfastError ? error.cause : error;
+  return (
+    sqlState(cause) === "0A000" && (cause as { routine?: unknown }).routine === "RevalidateCachedQuery"
+  );
+}
+
 /** An error in the user's own transaction: it is theirs that is read-only, and their connection is left alone. */
 export function toUserTxError(error: unknown): unknown {
   if (sqlState(error) !== "25006") return error;
@@ -77,6 +88,11 @@ export function toStoreError(error: unknown): unknown {
     return fail(
       "DATABASE_BUSY",
       "Postgres lacks a job type or a lane that this process remembers (a failover?). Nothing was written; both are made again.",
+    );
+  if (isPlanStale(error))
+    return fail(
+      "DATABASE_BUSY",
+      "A table of Holdfast's has changed since its statement was prepared (a migration?). Nothing was done; it is prepared anew.",
     );
   if (isConflict(error)) return fail("DATABASE_BUSY", `Postgres reported a conflict (${state}): ${message}.`);
   if (state === null) return isFault(error) ? error : unanswered(error, message);

@@ -22,6 +22,7 @@ export const unheard = (t: Tables): string => `
           and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.id = d.on_job), 'gone') in ('done', 'gone'))`;
 
 export function flowStatements(t: Tables, NOW: string, own: (row: string) => string) {
+  // Named, and never `*`: a statement that is prepared must not give another column after a migration beside it.
   const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   const held = `
       held as materialized (
@@ -60,14 +61,14 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       from n join held h on h.id = n.job and h.token = n.token
       ${stepUpsert}
       returning s.job, s.name, s.wake_at`,
-    findSteps: `select * from ${t.step} where job = :id::uuid order by seq, name`,
+    findSteps: `select ${columns} from ${t.step} where job = :id::uuid order by seq, name`,
     // The comparison takes the job along, as in `newestSlots`: Postgres expects few steps of one job, and fetches and sorts all of
     // them (20,000 rows read; this way 500). Steps of the run before, which a short one lets in, are left out afterwards.
     stepsBefore: `
-      select s.* from (
-        select * from ${t.step} where (job, seq) < (:id::uuid, :before::int) order by job desc, seq desc limit :limit::int
+      select ${columns} from (
+        select ${columns} from ${t.step} where (job, seq) < (:id::uuid, :before::int) order by job desc, seq desc limit :limit::int
       ) s where s.job = :id::uuid`,
-    openSteps: `select * from ${t.step} where job = :id::uuid and state = 'open' and name <> '$undo' limit :limit::int`,
+    openSteps: `select ${columns} from ${t.step} where job = :id::uuid and state = 'open' and name <> '$undo' limit :limit::int`,
     countSteps: `select count(*) as n from (select 1 from ${t.step} where job = :id::uuid and seq < :before::int limit :limit::int) one`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
@@ -77,7 +78,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
       select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, given, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
     markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
-    findStep: `select * from ${t.step} where job = :id::uuid and name = :name`,
+    findStep: `select ${columns} from ${t.step} where job = :id::uuid and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
     holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for update`,
     nameChild: `update ${t.step} set child = :child::uuid where job = :id::uuid and name = :name`,

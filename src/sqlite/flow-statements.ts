@@ -49,8 +49,8 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
       where ${held(":rows.job", ":rows.token")}
       ${stepUpsert}
       returning job, name, wake_at`,
-    findSteps: `select * from ${t.step} where job = :id order by seq, name`,
-    stepsBefore: `select * from ${t.step} where job = :id and seq < :before order by seq desc limit :limit`,
+    findSteps: `select ${columns} from ${t.step} where job = :id order by seq, name`,
+    stepsBefore: `select ${columns} from ${t.step} where job = :id and seq < :before order by seq desc limit :limit`,
     openSteps: `
       select s.* from (select job, name from ${t.step} where job = :id and state = 'open' and name <> '$undo' limit :limit) o
       cross join ${t.step} s on s.job = o.job and s.name = o.name`,
@@ -63,7 +63,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
       insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
       select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output, error, label from ${t.step} where job = :id and seq < :before`,
     markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
-    findStep: `select * from ${t.step} where job = :id and name = :name`,
+    findStep: `select ${columns} from ${t.step} where job = :id and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
     holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${own("r")}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
