@@ -205,7 +205,7 @@ export const STATEMENTS = {
   },
   endOrphans: { again: "A repeat finds no orphan any more." },
   againOrphans: { again: "A repeat finds no orphan any more." },
-  coolDown: { again: "A queue that is cooled down is passed over." },
+  coolDown: "inTransaction",
   progress: { again: "It writes the same value under the fence." },
   // read
   get: "reads",
@@ -441,7 +441,8 @@ export const TRANSACTIONS = {
   claimBudgeted: { foundBy: "worker/reconciler.ts; the tokens grow again." },
   // settle
   settle: {
-    again: "The fence lets a repeat change nothing; worker/settler.ts then reads what the first one wrote.",
+    again:
+      "The fence lets a repeat change nothing, and only what moved cools its queue down; worker/settler.ts then reads what the first one wrote.",
   },
   grantWishes: { again: "A wish that is granted is gone." },
   resolve: { again: "An end that a dependent has heard of is not counted again." },

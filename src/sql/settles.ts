@@ -153,8 +153,6 @@ export class Settles {
       ...sorted.filter((transition) => transition.move === "again"),
       ...undone.map(onceMore),
     ].sort(byId);
-    // Before the settle: a repeat after a lost answer moves nothing any more, and could not tell whether this was done.
-    await this.#coolDown(again);
     const now = this.#driver.now();
     const calls: Call<SettleName>[] = [];
     if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
@@ -165,9 +163,12 @@ export class Settles {
       calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
     // Jobs that have limits give back what they were counted in, in the same transaction.
     const counted = [...ended, ...waits, ...again].filter(isCounted);
+    // In the same transaction too, for the rows that moved: a repeat after a lost answer moves none, and cools nothing down again.
+    const throttled = again.filter((transition) => transition.throttled);
+    const more = waits.length + undone.length + counted.length + throttled.length;
     const [only] = calls;
     let rows: Row[];
-    if (calls.length === 1 && only !== undefined && waits.length + undone.length + counted.length === 0) {
+    if (calls.length === 1 && only !== undefined && more === 0) {
       rows = await this.#driver.write(only, "settle");
       // Rarely any; should this process die here, the sweep grants them.
       await this.grant(asked(rows));
@@ -186,7 +187,10 @@ export class Settles {
         const own = new Map(waits.map(({ id, token }) => [id, token]));
         const sleepers = [...ids(slept)].map((id) => ({ id, token: own.get(id) ?? null }));
         const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
-        return { rows, granted, freed: counted.length === 0 ? [] : yield* uncount(counted, moved) };
+        const freed = counted.length === 0 ? [] : yield* uncount(counted, moved);
+        // Last, because whoever else is throttled in this queue waits for its row.
+        yield* coolDown(throttled, moved, now);
+        return { rows, granted, freed };
       };
       const settled = await this.#driver.transaction("settle", all, "settle");
       rows = settled.rows;
@@ -263,16 +267,6 @@ export class Settles {
     }
   }
 
-  /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
-  async #coolDown(again: readonly (Transition & { move: "again" })[]): Promise<void> {
-    const throttled = again.filter((transition) => transition.throttled).map(({ id }) => id);
-    if (throttled.length > 0)
-      await this.#driver.write(
-        { name: "coolDown", params: { now: this.#driver.now(), ids: throttled } },
-        "settle",
-      );
-  }
-
   #endCall(
     name: "end" | "endOrphans",
     fence: Params,
@@ -308,6 +302,16 @@ function doneCall(
     return moved;
   };
   return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
+}
+
+/** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
+function* coolDown(
+  throttled: readonly Transition[],
+  moved: ReadonlySet<string>,
+  now: number | null,
+): Script<void> {
+  const own = throttled.filter(({ id }) => moved.has(id)).map(({ id }) => id);
+  if (own.length > 0) yield { name: "coolDown", params: { now, ids: own } };
 }
 
 /** Of what was given back: what somebody wishes something of. */

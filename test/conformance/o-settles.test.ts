@@ -1,10 +1,11 @@
 // O2, O9: a settle that the database refuses, over clients in one fake time.
 import { expect, test } from "vitest";
+import { defineJob, Throttled } from "../../src/index.ts";
 import { toStoreError as ofPostgres } from "../../src/postgres/errors.ts";
 import { toStoreError as ofSqlite } from "../../src/sqlite/errors.ts";
 import type { Transition } from "../../src/store.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
-import { jobOf, newWorld, quickJob } from "../support/world.ts";
+import { jobOf, lost, newWorld, quickJob } from "../support/world.ts";
 
 /** Refusals that have nothing to do with what was to be written, as the drivers give them. */
 function passing(target: StoreTarget): readonly [string, unknown][] {
@@ -105,5 +106,33 @@ onEveryStore((target) => {
     );
     const states = await Promise.all(ids.map(async (id) => (await jobOf(client, id)).state));
     expect(states).toEqual(["done", "done", "dead", "done", "done"]);
+  });
+
+  test("[O2] a queue is cooled down once by a job that was throttled once, however late its settle is known", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    await client.hf.queues.set("default", { cooldown: { base: "500ms", max: "10m" } });
+    let times = 0;
+    const run = () => {
+      if (times++ === 0) throw new Throttled("100ms");
+      return 1;
+    };
+    const job = defineJob({ name: "throttled", run });
+    const endAt = world.clock.monotonic() + 20_000;
+    let settles = 0;
+    client.tap.around = async (verb, call) => {
+      if (verb !== "settle" || world.clock.monotonic() > endAt) return call();
+      // Written, and not heard of; then the database is away for longer than the queue is cooled down.
+      if (settles++ === 0) await call();
+      return lost();
+    };
+    await client.work([job], { queues: { default: 1 } });
+    const { id } = await client.hf.enqueue(job, null);
+    await world.until("it was throttled", () => settles > 0);
+    await world.advance("25s");
+    const [queue] = await world.rows("queue");
+    expect(Number(queue?.["cool_steps"])).toBe(1);
+    await world.until("done", async () => (await jobOf(client, id)).state === "done", "5m");
+    expect(times).toBe(2);
   });
 });
