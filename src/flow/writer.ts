@@ -42,11 +42,7 @@ export class StepWriter {
   readonly #aside = new Map<string, Waiting[]>();
   #busy = false;
 
-  constructor(
-    store: Pick<Store, "recordSteps">,
-    clock: Clock,
-    log: Pick<Logger, "warn"> | null = null,
-  ) {
+  constructor(store: Pick<Store, "recordSteps">, clock: Clock, log: Pick<Logger, "warn"> | null = null) {
     this.#store = store;
     this.#clock = clock;
     this.#patience = new Patience(clock, log);

@@ -54,9 +54,7 @@ export function isStatementLost(error: unknown): boolean {
  */
 export function isPlanStale(error: unknown): boolean {
   const cause = error instanceof HoldfastError ? error.cause : error;
-  return (
-    sqlState(cause) === "0A000" && (cause as { routine?: unknown }).routine === "RevalidateCachedQuery"
-  );
+  return sqlState(cause) === "0A000" && (cause as { routine?: unknown }).routine === "RevalidateCachedQuery";
 }
 
 /** An error in the user's own transaction: it is theirs that is read-only, and their connection is left alone. */

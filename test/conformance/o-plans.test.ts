@@ -31,7 +31,8 @@ onEveryStore((target) => {
         for (const table of ["step", "ready", "job", "history", "session", "claim", "queue", "line"] as const)
           await world.fresh.query(`alter table ${world.fresh.table(table)} add column later integer`);
     }
-    for (const id of ids) expect(await jobOf(one, id)).toMatchObject({ state: "done", output: 2, attempt: 1 });
+    for (const id of ids)
+      expect(await jobOf(one, id)).toMatchObject({ state: "done", output: 2, attempt: 1 });
   });
 
   test("[O9] a statement that gives all columns of a table that has changed is sent again; a transaction of it passes", async () => {

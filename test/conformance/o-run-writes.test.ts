@@ -67,7 +67,9 @@ onEveryStore((target) => {
       expect(refused()).toBe(6);
       expect(ran).toEqual(["a", "child"]);
       // Told, and not each time.
-      const told = one.log.filter(({ level, message }) => level === "warn" && message.includes("running job"));
+      const told = one.log.filter(
+        ({ level, message }) => level === "warn" && message.includes("running job"),
+      );
       expect(told.length).toBeGreaterThan(0);
       expect(told.length).toBeLessThan(6);
     });
