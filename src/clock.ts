@@ -5,6 +5,7 @@
  * (setTimeout beyond 2^31−1 ms fires after 1 ms: nodejs/node#4541); a cancelled timer never fires.
  * Not here: the fake clock (testing/fake-clock.ts), the database's clock (sqlite/file-clock.ts, postgres/server-clock.ts).
  */
+import { readFileSync } from "node:fs";
 
 /**
  * A timer that has been set.
@@ -86,4 +87,23 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     }
     signal?.addEventListener("abort", stop, { once: true });
   });
+}
+
+let boot: string | null | undefined;
+
+/**
+ * What names this start of the machine: the monotonic clocks of two starts, or of two machines, cannot be compared. Null where the system does
+ * not say (it does on Linux, also in containers).
+ *
+ * @example
+ * if (bootId() !== noted) restarted();
+ */
+export function bootId(): string | null {
+  if (boot !== undefined) return boot;
+  try {
+    boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim() || null;
+  } catch {
+    boot = null;
+  }
+  return boot;
 }

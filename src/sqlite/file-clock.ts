@@ -9,11 +9,12 @@
  * judges a lease by an origin that is no longer the file's.
  *
  * Invariants: only a client whose own wall clock was set moves the origin, so that two clients that notice at different moments
- * do not move it to and fro. `seen` is an instant that the file's time has reached: after a restart of the machine the monotonic
- * clock begins anew, and the step is counted from there.
+ * do not move it to and fro. `seen` is an instant that the file's time has reached. Where the row is from another start of the machine, or
+ * from another machine (a volume that moved, a restored copy), its origin says nothing: the monotonic clock there counted from another
+ * instant, and may be behind as well as ahead. So the row names the start (`bootId`), and the step is counted from `seen`.
  * Not here: what a step does to the rows (clock-step.ts).
  */
-import { type Clock, systemClock } from "../clock.ts";
+import { bootId, type Clock, systemClock } from "../clock.ts";
 import type { Tables } from "../sql/catalogue.ts";
 import type { Handle, Statement } from "./handle.ts";
 
@@ -27,9 +28,19 @@ export interface ClockStep {
   /** The file's time before and after it. */
   readonly from: number;
   readonly to: number;
-  /** The machine was started anew since: the time between the two has passed. */
+  /** The machine was started anew since, or it is another one: the time between the two has passed. */
   readonly restarted: boolean;
 }
+
+/** What a file's clock has of the machine beside its wall clock. */
+export interface Host {
+  /** The monotonic clock: must be the same in all processes. */
+  readonly elapsed: () => number;
+  /** Which start of which machine this is; null: it does not say. */
+  readonly boot: () => string | null;
+}
+
+const thisHost: Host = { elapsed: () => systemClock.monotonic(), boot: bootId };
 
 interface Row {
   readonly read: Statement;
@@ -51,22 +62,23 @@ export class FileClock implements Clock {
   #set = false;
   #known = "";
   #seen = -Infinity;
+  /** Who wrote the row; null: nobody knows. */
+  #writtenOn: string | null = null;
+  readonly #boot: string | null;
+  /** The step was found at the first look: what was before is unknown. */
+  #fresh = false;
   #followedAt = -Infinity;
 
-  /** `onSet`: this machine's wall clock was set, and `step` is to be called. `elapsed`: must be the same in all processes. */
-  constructor(
-    machine: Clock,
-    tables: Tables,
-    onSet: () => void = () => {},
-    elapsed: () => number = () => systemClock.monotonic(),
-  ) {
+  /** `onSet`: this machine's wall clock was set, and `step` is to be called. */
+  constructor(machine: Clock, tables: Tables, onSet: () => void = () => {}, host: Host = thisHost) {
     this.#wall = () => machine.now();
-    this.#elapsed = elapsed;
+    this.#elapsed = host.elapsed;
+    this.#boot = host.boot();
     this.#tables = tables;
     this.#onSet = onSet;
     this.monotonic = () => machine.monotonic();
     this.after = (ms, fn, options) => machine.after(ms, fn, options);
-    this.#wallOrigin = this.#wall() - elapsed();
+    this.#wallOrigin = this.#wall() - host.elapsed();
     this.#origin = this.#wallOrigin;
   }
 
@@ -104,6 +116,7 @@ export class FileClock implements Clock {
     const value = Array.isArray(found) ? found[0] : found?.value;
     if (value === undefined || value === this.#known) return 0;
     const [origin = 0, seen = 0] = value.split(" ").map(Number);
+    this.#writtenOn = value.split(" ")[2] ?? null; // an older version writes none
     const moved = origin - this.#origin;
     this.#known = value;
     this.#origin = origin;
@@ -114,7 +127,7 @@ export class FileClock implements Clock {
   /** Notes how far the file's time has come. In a write transaction, after `follow`. */
   note(handle: Handle): void {
     const now = Math.floor(this.#elapsed() + this.#origin);
-    if (now - this.#seen >= SEEN_EVERY_MS) this.#row(handle).write.run(`${this.#origin} ${now}`);
+    if (now - this.#seen >= SEEN_EVERY_MS) this.#row(handle).write.run(this.#text(this.#origin, now));
   }
 
   /** Begins with the file's time, or begins the file's time where it has none. */
@@ -122,6 +135,7 @@ export class FileClock implements Clock {
     this.follow(handle);
     if (this.#known === "") this.note(handle);
     this.#set = Math.abs(this.#wallOrigin - this.#origin) > STEP_MS;
+    this.#fresh = this.#set;
   }
 
   /** What must be done so that the file's time is the wall clock's again; null: nothing. In a write transaction, after `follow`. */
@@ -131,15 +145,25 @@ export class FileClock implements Clock {
     if (Math.abs(origin - this.#origin) <= STEP_MS) return null;
     const reached = Math.floor(elapsed + this.#origin);
     const to = reached + Math.round(origin - this.#origin);
-    const restarted = reached < this.#seen;
-    this.#row(handle).write.run(`${origin} ${to}`);
-    return { from: restarted ? this.#seen : reached, to, restarted };
+    const boots = this.#boot !== null && this.#writtenOn !== null;
+    const restarted = reached < this.#seen || (boots && this.#boot !== this.#writtenOn);
+    // Where no boot has a name, a clock that was set while nobody looked and another machine look alike. From `seen` on is what is known to
+    // have passed; from `reached` on, a machine with a longer uptime would take weeks that nobody lived through for passed.
+    const unknown = restarted || (this.#fresh && !boots);
+    this.#row(handle).write.run(this.#text(origin, to));
+    return { from: unknown ? this.#seen : reached, to, restarted };
   }
 
   /** The step is committed, or another client had made it. */
   settled(handle: Handle): number {
     this.#set = false;
+    this.#fresh = false;
     return this.follow(handle);
+  }
+
+  /** The row: its third word is passed over by versions that know two. */
+  #text(origin: number, seen: number): string {
+    return this.#boot === null ? `${origin} ${seen}` : `${origin} ${seen} ${this.#boot}`;
   }
 
   #row(handle: Handle): Row {

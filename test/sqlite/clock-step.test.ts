@@ -161,6 +161,31 @@ onSqlite((target) => {
     expect([await made("tick"), slots.length]).toEqual([before.ticks + 2, before.ticks + 2]);
   });
 
+  test("[O6] a file that comes to a machine with a longer uptime: a job in 30 days stays in 30 days, signals and keys stay", async () => {
+    const fresh = await target.fresh();
+    const first = await open(fresh.url, { ...fresh.options, clock: machine(), logger: silentLogger });
+    const later = await first.enqueue("later", 1, { delay: "30d" });
+    const dueAt = (await first.jobs.get(later.id))!.runAt;
+    const unique = defineJob({ name: "unique", unique: { key: () => "k", for: "20d" }, run: () => null });
+    const keyed = await first.enqueue(unique, null);
+    await (await first.lease({ names: ["unique"] }))[0]!.done();
+    await first.signal("go", { data: 6 });
+    await first.close();
+    // What another machine finds whose monotonic clock is 57 days further.
+    const [row] = await fresh.query(`select value from ${fresh.table("meta")} where key = 'clock'`);
+    const [origin, seen] = String(row!["value"]).split(" ").map(Number);
+    const moved = `${origin! + 57 * dayMs} ${seen} another-boot`;
+    await fresh.query(`update ${fresh.table("meta")} set value = '${moved}' where key = 'clock'`);
+    const { hf } = await client(fresh, machine());
+    await notice(hf);
+    expect((await hf.jobs.get(later.id))!.runAt).toEqual(dueAt);
+    expect(await hf.lease({ names: ["later"] })).toEqual([]);
+    await hf.internals.store.sweepFlows();
+    const [signal] = await fresh.query(`select expires_at from ${fresh.table("signal")}`);
+    expect(Number(signal!["expires_at"])).toBeGreaterThan(Date.now() + 6 * dayMs);
+    expect(await hf.enqueue(unique, null)).toMatchObject({ status: "duplicate", id: keyed.id });
+  });
+
   test("[O6] a step in either direction leaves a window of starts as full as it was", async () => {
     const fresh = await target.fresh();
     const clock = machine();
@@ -182,7 +207,10 @@ test("[O6] the file's time goes on where it was when the machine was started ane
   db.exec(`create table ${tables.meta} (key text primary key, value text not null)`);
   const at = { wall: 10_000_000, elapsed: 5_000_000 };
   const boot = (): FileClock => {
-    const clock = new FileClock({ ...systemClock, now: () => at.wall }, tables, undefined, () => at.elapsed);
+    const clock = new FileClock({ ...systemClock, now: () => at.wall }, tables, undefined, {
+      elapsed: () => at.elapsed,
+      boot: () => null,
+    });
     clock.begin(db);
     return clock;
   };
@@ -198,3 +226,39 @@ test("[O6] the file's time goes on where it was when the machine was started ane
   again.settled(db);
   expect([again.now(), again.wasSet]).toEqual([9_000_000, false]);
 });
+
+test.each([
+  ["a longer uptime", 57 * dayMs],
+  ["a shorter uptime", -57 * dayMs],
+  ["a longer uptime, and the first machine did not say which it was", 57 * dayMs, null],
+])(
+  "[O6] a file that comes to another machine with %s: its time goes on from where it was",
+  (_what, by, before: string | null = "one") => {
+    const db = new DatabaseSync(":memory:");
+    const tables = tableNames((name) => `"${name}"`);
+    db.exec(`create table ${tables.meta} (key text primary key, value text not null)`);
+    const host = { wall: yearMs, elapsed: 100 * dayMs, boot: before };
+    const first = new FileClock({ ...systemClock, now: () => host.wall }, tables, undefined, {
+      elapsed: () => host.elapsed,
+      boot: () => host.boot,
+    });
+    first.begin(db);
+    expect(first.wasSet).toBe(false);
+    Object.assign(host, { wall: yearMs + minuteMs, elapsed: 100 * dayMs + minuteMs + by, boot: "two" });
+    const second = new FileClock({ ...systemClock, now: () => host.wall }, tables, undefined, {
+      elapsed: () => host.elapsed,
+      boot: () => host.boot,
+    });
+    second.begin(db);
+    expect(second.wasSet).toBe(true);
+    const restarted = before !== null || by < 0;
+    expect(second.step(db)).toEqual({ from: yearMs, to: yearMs + minuteMs, restarted });
+    second.settled(db);
+    expect(second.now()).toBe(yearMs + minuteMs);
+    // On the same machine a clock that is set is a step from where the file's time was.
+    Object.assign(host, { wall: yearMs + 2 * hourMs, elapsed: host.elapsed + minuteMs });
+    second.look();
+    const from = yearMs + 2 * minuteMs;
+    expect(second.step(db)).toEqual({ from, to: yearMs + 2 * hourMs, restarted: false });
+  },
+);
