@@ -6,6 +6,7 @@
  * Not here: the fake clock (testing/fake-clock.ts), the database's clock (sqlite/file-clock.ts, postgres/server-clock.ts).
  */
 import { readFileSync } from "node:fs";
+import { uptime } from "node:os";
 
 /**
  * A timer that has been set.
@@ -106,4 +107,15 @@ export function bootId(): string | null {
     boot = null;
   }
   return boot;
+}
+
+/**
+ * How long the machine has slept, counted from an instant of its own: of two readings, what lies between. The monotonic clock stands still
+ * meanwhile on Linux, and the uptime goes on.
+ *
+ * @example
+ * const slept = sleptMs() - before;
+ */
+export function sleptMs(): number {
+  return uptime() * 1_000 - systemClock.monotonic();
 }

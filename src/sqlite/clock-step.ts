@@ -3,8 +3,11 @@
  *
  *   sessions   those that are alive get one whole lease from the new time on; a dead one's jobs are taken over when that has passed
  *   limits     starts and tokens keep their age, so that no window has more of them than it may
- *   forward    all else: the time has passed. But nothing is deleted in the next hour, because a clock that is set wrong is often set right soon
- *   back       what was due stays due, and what is waited for keeps its distance: retries, cool-downs, keys, duties. An instant that was asked
+ *   lives      of signals, unique keys, waits for a signal and overrides: they keep what is left of them, in both directions. A clock that is
+ *              set wrong is often set right soon, and nobody could tell afterwards what it has ended. Time that really went by counts, except
+ *              for signals: what the machine slept, and what it was off, by the clock with which it starts
+ *   forward    all else: the time has passed. But no job is deleted in the next hour
+ *   back       what was due stays due, and what is waited for keeps its distance: retries, cool-downs, duties. An instant that was asked
  *              for (`at`, `delay`, a sleep) stays what it is. No slot that has its job gets another: a pattern goes on after the last one that
  *              has, unless the clock was wrong by more than a day; an interval goes on in its rhythm.
  *
@@ -23,7 +26,8 @@ type Run = (sql: string) => void;
 
 export function moveRows(handle: Handle, t: Tables, step: ClockStep): void {
   const { from, to } = step;
-  const values = { from, to, by: to - from, keepUntil: to + KEEP_MS };
+  const by = to - from;
+  const values = { from, to, by, unlived: by - step.passed, keepUntil: to + KEEP_MS };
   const run: Run = (sql) => {
     const used = Object.entries(values).filter(([name]) => new RegExp(`:${name}\\b`).test(sql));
     handle.prepare(sql).run(Object.fromEntries(used));
@@ -41,6 +45,20 @@ export function moveRows(handle: Handle, t: Tables, step: ClockStep): void {
   } else {
     run(`update ${t.duty} set next_at = max(next_at, :keepUntil) where name = 'prune' or name = 'forget'`);
   }
+  moveLives(run, t);
+}
+
+/** After all else: a run that waits for a signal is due when the first of its steps is. */
+function moveLives(run: Run, t: Tables): void {
+  run(`update ${t.signal} set expires_at = expires_at + :by`);
+  run(`update ${t.unique_key} set expires_at = expires_at + :unlived where expires_at is not null`);
+  run(`update ${t.override} set until_at = until_at + :unlived`);
+  run(
+    `update ${t.step} set wake_at = wake_at + :unlived where state = 'open' and topic is not null and wake_at is not null`,
+  );
+  run(`update ${t.ready} set run_at = coalesce((select min(s.wake_at) from ${t.job} j cross join ${t.step} s on s.job = j.id
+        where j.seq = ${t.ready}.seq and s.state = 'open' and s.wake_at is not null), run_at)
+      where token is null and waits = 'signal' and run_at < ${WAITING_AT}`);
 }
 
 function moveLimits(run: Run, t: Tables): void {
@@ -63,9 +81,6 @@ function moveBack(run: Run, t: Tables): void {
   move(t.breaker, "open_until");
   move(t.turn, "wake_at");
   move(t.bell, "at");
-  move(t.override, "until_at");
-  move(t.unique_key, "expires_at");
-  move(t.signal, "expires_at");
   move(t.duty, "next_at");
 }
 

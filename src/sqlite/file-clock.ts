@@ -14,7 +14,7 @@
  * instant, and may be behind as well as ahead. So the row names the start (`bootId`), and the step is counted from `seen`.
  * Not here: what a step does to the rows (clock-step.ts).
  */
-import { bootId, type Clock, systemClock } from "../clock.ts";
+import { bootId, type Clock, sleptMs, systemClock } from "../clock.ts";
 import type { Tables } from "../sql/catalogue.ts";
 import type { Handle, Statement } from "./handle.ts";
 
@@ -30,6 +30,8 @@ export interface ClockStep {
   readonly to: number;
   /** The machine was started anew since, or it is another one: the time between the two has passed. */
   readonly restarted: boolean;
+  /** How much of a step forward is time that went by while the monotonic clock stood still; of the rest only the clock knows. */
+  readonly passed: number;
 }
 
 /** What a file's clock has of the machine beside its wall clock. */
@@ -38,9 +40,13 @@ export interface Host {
   readonly elapsed: () => number;
   /** Which start of which machine this is; null: it does not say. */
   readonly boot: () => string | null;
+  /** How long the machine has slept, from any instant on. */
+  readonly slept: () => number;
 }
 
-const thisHost: Host = { elapsed: () => systemClock.monotonic(), boot: bootId };
+const thisHost: Host = { elapsed: () => systemClock.monotonic(), boot: bootId, slept: sleptMs };
+/** The uptime is in seconds in some places. */
+const SLEPT_MS = 3_000;
 
 interface Row {
   readonly read: Statement;
@@ -65,6 +71,8 @@ export class FileClock implements Clock {
   /** Who wrote the row; null: nobody knows. */
   #writtenOn: string | null = null;
   readonly #boot: string | null;
+  readonly #slept: () => number;
+  #sleptBefore: number;
   /** The step was found at the first look: what was before is unknown. */
   #fresh = false;
   #followedAt = -Infinity;
@@ -74,6 +82,8 @@ export class FileClock implements Clock {
     this.#wall = () => machine.now();
     this.#elapsed = host.elapsed;
     this.#boot = host.boot();
+    this.#slept = host.slept;
+    this.#sleptBefore = host.slept();
     this.#tables = tables;
     this.#onSet = onSet;
     this.monotonic = () => machine.monotonic();
@@ -118,6 +128,7 @@ export class FileClock implements Clock {
     const [origin = 0, seen = 0] = value.split(" ").map(Number);
     this.#writtenOn = value.split(" ")[2] ?? null; // an older version writes none
     const moved = origin - this.#origin;
+    if (moved !== 0) this.#sleptBefore = this.#slept(); // Who moved it has counted it.
     this.#known = value;
     this.#origin = origin;
     this.#seen = seen;
@@ -151,13 +162,22 @@ export class FileClock implements Clock {
     // have passed; from `reached` on, a machine with a longer uptime would take weeks that nobody lived through for passed.
     const unknown = restarted || (this.#fresh && !boots);
     this.#row(handle).write.run(this.#text(origin, to));
-    return { from: unknown ? this.#seen : reached, to, restarted };
+    const from = unknown ? this.#seen : reached;
+    const forward = Math.max(0, to - from);
+    const slept = Math.round(this.#slept() - this.#sleptBefore);
+    return {
+      from,
+      to,
+      restarted,
+      passed: restarted ? forward : slept > SLEPT_MS ? Math.min(slept, forward) : 0,
+    };
   }
 
   /** The step is committed, or another client had made it. */
   settled(handle: Handle): number {
     this.#set = false;
     this.#fresh = false;
+    this.#sleptBefore = this.#slept();
     return this.follow(handle);
   }
 

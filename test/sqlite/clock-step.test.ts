@@ -7,6 +7,7 @@ import { idFactory } from "../../src/policy/id.ts";
 import { tableNames } from "../../src/sql/catalogue.ts";
 import { FileClock } from "../../src/sqlite/file-clock.ts";
 import { type FreshStore, onSqlite } from "../support/stores.ts";
+import { waitFor } from "../support/wait.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -186,6 +187,61 @@ onSqlite((target) => {
     expect(await hf.enqueue(unique, null)).toMatchObject({ status: "duplicate", id: keyed.id });
   });
 
+  test.each([
+    ["behind", -yearMs],
+    ["ahead", yearMs],
+  ])(
+    "[O6] a clock that was a year %s for a moment: signals, keys, waits and overrides last as long as they would have",
+    async (_where, offset) => {
+      const fresh = await target.fresh();
+      const clock = machine();
+      const { hf } = await client(fresh, clock);
+      const unique = (key: string): ReturnType<typeof defineJob> =>
+        defineJob({ name: key, unique: { key: () => key, for: "20d" }, run: () => null });
+      const enqueue = async (key: string): Promise<string> => {
+        const { id } = await hf.enqueue(unique(key), null);
+        await (await hf.lease({ names: [key] }))[0]!.done();
+        return id;
+      };
+      const waiting = defineJob({
+        name: "waits",
+        run: async (_input, ctx) => void (await ctx.waitFor("never", { timeout: "9d" })),
+      });
+      const worker = hf.work([waiting], { queues: ["default"] });
+      await worker.ready;
+      const run = await hf.enqueue(waiting, null);
+      await waitFor(async () => (await hf.jobs.get(run.id))!.state === "waiting", {
+        what: "the run to wait",
+      });
+      await worker.stop();
+      await hf.queues.set("mails", { concurrency: 5 }, { for: "2d" });
+      const before = await enqueue("before");
+      await hf.signal("before", { data: 1 });
+
+      clock.offsetMs = offset;
+      await notice(hf);
+      await hf.internals.store.sweepFlows();
+      expect(await hf.enqueue(unique("before"), null), "meanwhile").toMatchObject({ status: "duplicate" });
+      const during = await enqueue("during");
+      await hf.signal("during", { data: 2 });
+
+      clock.offsetMs = 0;
+      await notice(hf);
+      await hf.internals.store.sweepFlows();
+      for (const [key, id] of Object.entries({ before, during }))
+        expect(await hf.enqueue(unique(key), null), key).toMatchObject({ status: "duplicate", id });
+      const days = async (table: string, column: string, where = "true"): Promise<number[]> =>
+        (await fresh.query(`select ${column} as at from ${fresh.table(table)} where ${where}`)).map(
+          ({ at }) => Math.round((Number(at) - Date.now()) / dayMs),
+        );
+      expect(await days("signal", "expires_at")).toEqual([7, 7]);
+      expect(await days("unique_key", "expires_at")).toEqual([20, 20]);
+      expect(await days("override", "until_at")).toEqual([2]);
+      expect(await days("step", "wake_at", "kind = 'signal'")).toEqual([9]);
+      expect((await hf.jobs.get(run.id))!.runAt!.getTime() - Date.now()).toBeGreaterThan(8 * dayMs);
+    },
+  );
+
   test("[O6] a step in either direction leaves a window of starts as full as it was", async () => {
     const fresh = await target.fresh();
     const clock = machine();
@@ -210,6 +266,7 @@ test("[O6] the file's time goes on where it was when the machine was started ane
     const clock = new FileClock({ ...systemClock, now: () => at.wall }, tables, undefined, {
       elapsed: () => at.elapsed,
       boot: () => null,
+      slept: () => 0,
     });
     clock.begin(db);
     return clock;
@@ -222,7 +279,7 @@ test("[O6] the file's time goes on where it was when the machine was started ane
   Object.assign(at, { wall: 9_000_000, elapsed: 1_000 });
   const again = boot();
   expect(again.wasSet).toBe(true);
-  expect(again.step(db)).toEqual({ from: 10_060_000, to: 9_000_000, restarted: true });
+  expect(again.step(db)).toEqual({ from: 10_060_000, to: 9_000_000, restarted: true, passed: 0 });
   again.settled(db);
   expect([again.now(), again.wasSet]).toEqual([9_000_000, false]);
 });
@@ -237,10 +294,11 @@ test.each([
     const db = new DatabaseSync(":memory:");
     const tables = tableNames((name) => `"${name}"`);
     db.exec(`create table ${tables.meta} (key text primary key, value text not null)`);
-    const host = { wall: yearMs, elapsed: 100 * dayMs, boot: before };
+    const host = { wall: yearMs, elapsed: 100 * dayMs, boot: before, slept: 0 };
     const first = new FileClock({ ...systemClock, now: () => host.wall }, tables, undefined, {
       elapsed: () => host.elapsed,
       boot: () => host.boot,
+      slept: () => host.slept,
     });
     first.begin(db);
     expect(first.wasSet).toBe(false);
@@ -248,17 +306,28 @@ test.each([
     const second = new FileClock({ ...systemClock, now: () => host.wall }, tables, undefined, {
       elapsed: () => host.elapsed,
       boot: () => host.boot,
+      slept: () => host.slept,
     });
     second.begin(db);
     expect(second.wasSet).toBe(true);
     const restarted = before !== null || by < 0;
-    expect(second.step(db)).toEqual({ from: yearMs, to: yearMs + minuteMs, restarted });
+    expect(second.step(db)).toEqual({
+      from: yearMs,
+      to: yearMs + minuteMs,
+      restarted,
+      passed: restarted ? minuteMs : 0,
+    });
     second.settled(db);
     expect(second.now()).toBe(yearMs + minuteMs);
     // On the same machine a clock that is set is a step from where the file's time was.
     Object.assign(host, { wall: yearMs + 2 * hourMs, elapsed: host.elapsed + minuteMs });
     second.look();
     const from = yearMs + 2 * minuteMs;
-    expect(second.step(db)).toEqual({ from, to: yearMs + 2 * hourMs, restarted: false });
+    expect(second.step(db)).toEqual({ from, to: yearMs + 2 * hourMs, restarted: false, passed: 0 });
+    second.settled(db);
+    // What the machine sleeps has passed.
+    Object.assign(host, { wall: yearMs + 5 * hourMs, slept: 2 * hourMs });
+    second.look();
+    expect(second.step(db)).toMatchObject({ to: yearMs + 5 * hourMs, passed: 2 * hourMs });
   },
 );
