@@ -76,6 +76,8 @@ export const migrations: readonly Migration[] = [
       `create index cancel_session on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id uuid not null, expires_at bigint, primary key (scope, key))`,
       `create index unique_key_job on ${t.unique_key} (id)`,
+      // Keys that are held for a while, to be forgotten when that is over.
+      `create index unique_key_expiry on ${t.unique_key} (expires_at) where expires_at is not null`,
       // Ids that may be sent again within the hour and must not be written again: of deleted jobs, of signals, and of the latest enqueue
       // that rewrote a queued job (`job`; one row for each such job). Plain jobs leave none.
       `create table ${t.used_id} (id uuid primary key, at bigint not null, job uuid)`,

@@ -293,16 +293,17 @@ async function dropSpan(
   );
   const [{ n } = { n: 0 }] = await send(plain("select count(*)::int as n from straggler"));
   if (Number(n) > MOST_MOVED) return false;
-  for (const [table, column] of [
-    ["dependency", "job"],
-    ["member", "id"],
-    ["unique_key", "id"],
+  // A unique key that is held for longer than its job is kept holds until then.
+  for (const [table, column, more, values] of [
+    ["dependency", "job", "", []],
+    ["member", "id", "", []],
+    ["unique_key", "id", " and (x.expires_at is null or x.expires_at <= $3::bigint)", [policy.now]],
   ] as const)
     await send(
       plain(
         `delete from ${q(table)} x where x.${column} >= $1::uuid and x.${column} < $2::uuid and x.${column} not in (select id from straggler)
-           and not exists (select 1 from ${q("ready")} r where r.id = x.${column})`,
-        bounds,
+           and not exists (select 1 from ${q("ready")} r where r.id = x.${column})${more}`,
+        [...bounds, ...values],
       ),
     );
   const steps = await exists(send, step);

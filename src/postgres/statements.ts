@@ -657,7 +657,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     forget: `
       with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, state),
       r as (delete from ${t.ready} where id = any(:ids::uuid[]) and token is null returning id),
-      k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))),
+      -- A key that is held for a while outlives its job, unless the job is deleted by hand (:freed).
+      k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))
+        and (:freed::bool or expires_at is null or expires_at <= ${NOW})),
       j as (delete from ${t.job} where id = any(array(select id from h union all select id from r)) returning id, created_at),
       ${noted("j")},
       s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
@@ -668,6 +670,17 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     forgetUsed: `
       delete from ${t.used_id} where id = any(array(
         select id from ${t.used_id} where at <= ${NOW} - ${RESENT_MS} order by at limit :limit::int for update skip locked)) returning id`,
+    expiredKeys: `
+      select u.expires_at, u.scope, u.key, u.id, exists (select 1 from ${t.ready} r where r.id = u.id) as live from ${t.unique_key} u
+      where u.expires_at <= ${NOW} and u.expires_at >= :at::bigint and (u.expires_at, u.scope, u.key) > (:at::bigint, :scope::text, :key::text)
+      order by u.expires_at, u.scope, u.key limit :limit::int`,
+    // Who takes a key has its row locked: it is passed over.
+    forgetKeys: `
+      delete from ${t.unique_key} where ctid = any(array(
+        select u.ctid from unnest(:rows.scope::text[], :rows.key::text[], :rows.id::uuid[]) as w (scope, key, id)
+        join ${t.unique_key} u on u.scope = w.scope and u.key = w.key and u.id = w.id
+        where u.expires_at <= ${NOW} and not exists (select 1 from ${t.ready} r where r.id = u.id)
+        order by u.scope, u.key for update of u skip locked)) returning id`,
     findEnded: `
       select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
       where h.id = any(:ids::uuid[]) order by h.id desc for update of h`,

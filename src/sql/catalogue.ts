@@ -231,6 +231,8 @@ export const STATEMENTS = {
     again: "It deletes by id; the ids of young jobs are kept, so that no repeated enqueue brings them back.",
   },
   forgetUsed: { again: "It deletes only expired rows." },
+  expiredKeys: "reads",
+  forgetKeys: { again: "It deletes only keys that are expired and whose jobs have ended." },
   findEnded: "reads",
   revive: "inTransaction",
   inputsOf: "reads",

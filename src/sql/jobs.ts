@@ -138,7 +138,8 @@ export class Jobs {
       if (those === "stop") yield* askHolders(running, { reason: "deleted by user", pause: false }, now);
       if (those === "stop") for (const row of running) asked.add(maybeNumber(row, "session") as number);
       const held = new Set(running.map((row) => text(row, "id")));
-      const gone = yield { name: "forget", params: { now, ids: wanted.filter((id) => !held.has(id)) } };
+      const free = wanted.filter((id) => !held.has(id));
+      const gone = yield { name: "forget", params: { now, ids: free, freed: true } };
       const deleted = new Set(gone.map((row) => text(row, "id")));
       const left = those === "stop" ? "cancel_requested" : "running";
       return new Map(ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? left : "not_found"]));

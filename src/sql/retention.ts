@@ -11,7 +11,7 @@ import type { DutyState, PruneReport, SchemaState } from "../store.ts";
 import { MOVED_AT, MOVED_TO } from "./admin.ts";
 import { placeIn } from "./cursor.ts";
 import type { Driver } from "./driver.ts";
-import { maybeText, number, queueSettings, text } from "./rows.ts";
+import { flag, maybeText, number, queueSettings, text } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -95,7 +95,31 @@ export class Retention {
     for (const rule of rules) await this.#apply(rule, batch, report);
     await this.#forgetBatches(rules, batch);
     await this.#forgetUsed(batch);
+    await this.#forgetKeys(batch);
     return report;
+  }
+
+  /**
+   * Unique keys whose time is over: a job that keeps nothing (`keep: false`), or that was pruned before, has left them. Those of jobs that
+   * live stay, and are looked at in pages, so that a long backlog of them holds up nobody.
+   */
+  async #forgetKeys(batch: number): Promise<void> {
+    let after = { at: 0, scope: "", key: "" };
+    for (;;) {
+      const now = this.#driver.now();
+      const found = await this.#driver.read({ name: "expiredKeys", params: { now, ...after, limit: batch } });
+      const over = found.filter((row) => !flag(row, "live"));
+      const rows = over.map((row) => ({
+        scope: text(row, "scope"),
+        key: text(row, "key"),
+        id: text(row, "id"),
+      }));
+      if (rows.length > 0) await this.#driver.write({ name: "forgetKeys", params: { now, rows } });
+      const last = found.at(-1);
+      if (last === undefined || found.length < batch) return;
+      after = { at: number(last, "expires_at"), scope: text(last, "scope"), key: text(last, "key") };
+      await turn();
+    }
   }
 
   /** Ids that nobody sends again any more. */
@@ -166,7 +190,7 @@ export class Retention {
       if (last === undefined) return;
       const gone = await this.#driver.write({
         name: "forget",
-        params: { now: this.#driver.now(), ids: rows.map((row) => text(row, "id")) },
+        params: { now: this.#driver.now(), ids: rows.map((row) => text(row, "id")), freed: false },
       });
       for (const row of gone) {
         const state = row["state"];

@@ -81,6 +81,8 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_cancel_session" on ${t.cancel} (session)`,
       `create table ${t.unique_key} (scope text not null, key text not null, id text not null, expires_at integer, primary key (scope, key)) without rowid`,
       `create index "${schema}_unique_key_job" on ${t.unique_key} (id)`,
+      // Keys that are held for a while, to be forgotten when that is over.
+      `create index "${schema}_unique_key_expiry" on ${t.unique_key} (expires_at) where expires_at is not null`,
       // Ids that may be sent again within the hour and must not be written again: of deleted jobs, of signals, and of the latest enqueue
       // that rewrote a queued job (`job`; one row for each such job). Plain jobs leave none.
       `create table ${t.used_id} (id text primary key not null, at integer not null, job text) without rowid`,

@@ -466,7 +466,8 @@ export function statements(t: Tables): Statements {
         run_at = case when not begun and pending > 0 then run_at else max(:now, coalesce(due_at, 0)) end
       where seq in ${seq.among(":ids")} and token is null and waits = 'resume' returning ${seq.id(`${t.ready}.seq`)} as id, lane is not null as laned`,
     forget: [
-      `delete from ${t.unique_key} where id in (select value from json_each(:ids))
+      // A key that is held for a while outlives its job, unless the job is deleted by hand (:freed).
+      `delete from ${t.unique_key} where id in (select value from json_each(:ids)) and (:freed or expires_at is null or expires_at <= :now)
         and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)} and r.token is not null)`,
       `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id, state`,
       `delete from ${t.ready} where seq in ${seq.among(":ids")} and token is null returning ${seq.id(`${t.ready}.seq`)} as id, null as state`,
@@ -480,6 +481,12 @@ export function statements(t: Tables): Statements {
       `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
     forgetUsed: `delete from ${t.used_id} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit) returning id`,
+    expiredKeys: `
+      select u.expires_at, u.scope, u.key, u.id, exists (select 1 from ${t.ready} r where r.seq = ${seq.of("u.id")}) as live from ${t.unique_key} u
+      where u.expires_at <= :now and (u.expires_at, u.scope, u.key) > (:at, :scope, :key) order by u.expires_at, u.scope, u.key limit :limit`,
+    forgetKeys: `
+      delete from ${t.unique_key} where scope = :rows.scope and key = :rows.key and id = :rows.id and expires_at <= :now
+        and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)}) returning id`,
     findEnded: `
       select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
       where h.seq in ${seq.among(":ids")} order by h.seq desc`,

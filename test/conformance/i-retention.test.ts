@@ -7,7 +7,8 @@ import { pruneOnce } from "../../src/maintenance/pruner.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { WAL_LIMIT_BYTES } from "../../src/sqlite/connection.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { client, type TestClient } from "./client.ts";
+import { waitFor } from "../support/wait.ts";
+import { client, patient, type TestClient } from "./client.ts";
 
 const plain = defineJob({ name: "plain", run: () => null });
 const dayMs = 86_400_000;
@@ -114,6 +115,59 @@ onEveryStore((target) => {
     await hf.prune();
     expect(await hf.jobs.get(id)).toBeNull();
     expect([await count("job"), await count("history"), await count("ready")]).toEqual([0, 0, 0]);
+  });
+
+  test("[O8] an expired unique key goes though nothing of its job was kept, and stays while its job lives", async () => {
+    const opened = await client(target);
+    const { hf, clock, count } = opened;
+    const unique = { key: (input: string) => input, for: "1h" } as const;
+    const dropped = defineJob({ name: "dropped", keep: false, unique, run: (_input: string) => null });
+    const worker = hf.work([dropped], { queues: ["default"], ...patient });
+    const result = await hf.enqueue(dropped, "gone");
+    await waitFor(async () => (await count("job")) === 0, { what: "the job to end" });
+    await worker.stop();
+    await hf.enqueue(dropped, "waits", { delay: "30d" });
+    await hf.prune();
+    expect(await count("unique_key"), "before it has expired").toBe(2);
+    expect(await hf.enqueue(dropped, "gone")).toMatchObject({ status: "duplicate", id: result.id });
+    await clock.advance("1h");
+    await hf.prune();
+    expect(await count("unique_key")).toBe(1);
+    expect(await hf.enqueue(dropped, "waits")).toMatchObject({ status: "duplicate" });
+    expect(await hf.enqueue(dropped, "gone")).toMatchObject({ status: "enqueued" });
+  });
+
+  test("[O8] expired keys go in batches, past those whose jobs live", async () => {
+    const { hf, clock, count } = await client(target);
+    const unique = { key: (input: string) => input, for: "1h" } as const;
+    const live = defineJob({ name: "live", unique, run: (_input: string) => null });
+    const ended = defineJob({ name: "ended", unique, run: (_input: string) => null });
+    const inputs = Array.from({ length: 700 }, (_, n) => String(n));
+    await hf.enqueueMany(inputs.map((input) => ({ job: live, input })));
+    await hf.enqueueMany(inputs.map((input) => ({ job: ended, input })));
+    await hf.jobs.cancel({ name: "ended" });
+    await clock.advance("1h");
+    await hf.prune();
+    expect([await count("unique_key"), await count("history")]).toEqual([700, 700]);
+  });
+
+  test("[O8] a unique key is held for its time, though its job is pruned before", async () => {
+    const { hf, clock, count } = await client(target);
+    const job = defineJob({ name: "monthly", unique: { key: () => "k", for: "30d" }, run: () => null });
+    const { id } = await hf.enqueue(job, null);
+    await (await hf.lease())[0]!.done();
+    await clock.advance("8d");
+    expect(await hf.prune()).toMatchObject({ done: 1 });
+    expect(await hf.enqueue(job, null)).toMatchObject({ status: "duplicate", id });
+    await clock.advance("22d");
+    await hf.prune();
+    expect(await count("unique_key")).toBe(0);
+    const again = await hf.enqueue(job, null);
+    expect(again.status).toBe("enqueued");
+    await hf.jobs.delete(again.id);
+    expect(await hf.enqueue(job, null), "who deletes the job by hand frees its key").toMatchObject({
+      status: "enqueued",
+    });
   });
 
   test("[I1] of all processes one sweeps in each period", async () => {

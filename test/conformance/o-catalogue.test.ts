@@ -61,6 +61,12 @@ const held = defineJob({
   unique: { key: () => "only", for: "1h" },
   run: async (_: { n: number }) => {},
 });
+const fleeting = defineJob({
+  name: "fleeting",
+  keep: false,
+  unique: { key: () => "once", for: "1h" },
+  run: async (_: { n: number }) => {},
+});
 
 const scopeOf = (queue: string, limit = 10): ClaimScope & { queues: ReadonlyMap<string, number> } => ({
   queues: new Map([[queue, limit]]),
@@ -1045,6 +1051,9 @@ scenario(
     await hf.jobs.cancel(jobs[0].id);
     const gone = await hf.enqueue(plain, { n: 3 });
     await hf.jobs.delete(gone.id);
+    // Nothing is left of it but its key.
+    await hf.enqueue(fleeting, { n: 4 });
+    await (await hf.lease({ names: ["fleeting"] }))[0].done();
     await world.clock.advance("40d");
   },
   ({ store }) => store.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),

@@ -177,7 +177,7 @@ onPostgres((target) => {
     expect(warnings).toEqual([expect.stringContaining("1 rows"), expect.stringContaining("1 rows")]);
   });
 
-  test("[O8] the unique keys of a dropped day go with it, and those of jobs that stay are kept", async () => {
+  test("[O8] the expired unique keys of a dropped day go with it; those of jobs that stay, and those that hold still, are kept", async () => {
     const it = await opened(target);
     const { fresh, hf } = it;
     const day = today() - 20 * dayMs;
@@ -186,10 +186,25 @@ onPostgres((target) => {
     await hf.enqueue(forLong, null, { id: idAt(day + 4) });
     await (await hf.lease({ names: ["long"] }))[0]!.done();
     await fresh.query(`update ${fresh.table("history")} set ended_at = ?`, [day]);
+    const forMoment = defineJob({
+      name: "moment",
+      unique: { key: () => "k", for: "30d" },
+      run: () => null,
+    });
+    await hf.enqueue(forMoment, null, { id: idAt(day + 6) });
+    await (await hf.lease({ names: ["moment"] }))[0]!.done();
+    await fresh.query(`update ${fresh.table("history")} set ended_at = ?`, [day]);
+    await fresh.query(`update ${fresh.table("unique_key")} set expires_at = ? where id = ?`, [
+      Date.now() - 1,
+      idAt(day + 6),
+    ]);
     const kept = await hf.enqueue(echo, "waits", { id: idAt(day + 5), delay: "1h" });
-    expect(await count(fresh, "unique_key")).toBe(2);
+    expect(await count(fresh, "unique_key")).toBe(3);
     expect(await hf.prune()).toMatchObject({ partitions: 1 });
-    expect(await fresh.query(`select id from ${fresh.table("unique_key")}`)).toEqual([{ id: kept.id }]);
+    expect(await fresh.query(`select id from ${fresh.table("unique_key")} order by id`)).toEqual([
+      { id: idAt(day + 4) },
+      { id: kept.id },
+    ]);
   });
 
   test("[O8] beside a long reader, dropping stops at the first lock that is not free", async () => {
