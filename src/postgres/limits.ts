@@ -65,6 +65,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const rankAfter = (line: string, after: string) => `(case when :direction::bigint > 0
               then (select r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank > ${after} order by r.rank limit 1)
               else (select -r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank < -(${after}) order by r.rank desc limit 1) end)`;
+  // All that was taken: a row without a job (its day was dropped under a retry) has no input, and is dropped (`dropStrays`). A full join, although
+  // a left one would give the same: see sheaves.ts.
   const handOver = (more = "") => `
     filed as (
       insert into ${t.claim} (token, session, ids, rates)
@@ -72,7 +74,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     )
     select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts, ${piece.rest("c")}${more}
     from (select * from taken order by id offset 0) c
-    join (
+    full join (
       select * from ${t.job} where id = any(array(select id from taken))
         and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
       order by id offset 0
@@ -278,6 +280,17 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           ) c))
         returning ${columns}
       ),${handOver(`, (select l.queue from ${t.line} l where l.id = c.line) as queue`)}`,
+    // Rows that this claim has taken and that have no job. A claim that has nothing else is forgotten with them.
+    dropStrays: `
+      with gone as (
+        delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.session = :session::bigint
+          and not exists (select 1 from ${t.job} j where j.id = r.id offset 0)
+        returning r.id, r.token
+      ),
+      spent as (
+        delete from ${t.claim} c where c.session = :session::bigint and c.token = any(array(select token from gone)) and c.ids <@ array(select id from gone)
+      )
+      select id from gone`,
     laneHeads: `
       with recursive ${levels}
       select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (

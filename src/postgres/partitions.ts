@@ -14,6 +14,7 @@
  * dropped, in a transaction of its own. A lock that is not free at once ends the round: everybody who names the table
  * queues up behind a lock that waits. 300 ms is less than `deadlock_timeout`, so it is never the others who are cancelled.
  */
+import { WAITING_AT } from "../job.ts";
 import { idAt, idTime } from "../policy/id.ts";
 import type { Connections, Prepared } from "./connections.ts";
 
@@ -199,7 +200,7 @@ async function makePartition(send: Send, schema: string, parent: Parent, span: S
 }
 
 /**
- * Deletes rows of `ready` that have no job and that no live session holds. Only a span that was dropped under a retry left such rows, and their ids are older than the oldest
+ * Deletes rows of `ready` that have no job and that no live session holds, and gives back what they were counted in (sql/gates.ts). Only a span that was dropped under a retry left such rows, and their ids are older than the oldest
  * partition: few rows are looked at. Gives how many there were.
  */
 export async function dropStrays(
@@ -211,9 +212,21 @@ export async function dropStrays(
   if (oldest === undefined) return 0;
   const gone = await connections.query(
     plain(
-      `delete from "${schema}".ready r where r.id < $1::uuid and r.counted is null
-         and not exists (select 1 from "${schema}".session s where s.id = r.session and s.lease_until > (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-         and not exists (select 1 from "${schema}".job j where j.id = r.id offset 0) returning r.id`,
+      `with gone as (
+         delete from "${schema}".ready r where r.id < $1::uuid
+           and not exists (select 1 from "${schema}".session s where s.id = r.session and s.lease_until > (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+           and not exists (select 1 from "${schema}".job j where j.id = r.id offset 0) returning r.id, r.line, r.lane, coalesce(r.counted, 0) as counted
+       ),
+       lanes as (
+         insert into "${schema}".bell (line, lanes, ats, backs)
+         select line, array_agg(lane), array_agg(${WAITING_AT}::bigint), array_agg(n)
+         from (select line, lane, count(*)::int as n from gone where lane is not null and counted & 1 = 1 group by line, lane) g group by line
+       ),
+       queues as (
+         insert into "${schema}".refund (queue, n)
+         select l.queue, count(*)::int from gone g join "${schema}".line l on l.id = g.line where g.counted & 2 = 2 group by l.queue
+       )
+       select id from gone`,
       [idAt(oldest.from)],
     ),
     "general",

@@ -43,6 +43,7 @@ export interface BudgetClaim {
   readonly rows: Row[];
   readonly rated: ReadonlyMap<string, Rated>;
   readonly broken: readonly string[];
+  readonly strays: number;
   /** By the monotonic clock, no later than the tokens were taken; and how late after that workers may set about the jobs. */
   readonly takenAt: number;
   readonly beginsMs: number;
@@ -56,7 +57,15 @@ const noticedMs = 5;
 export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   const { name, tokens: n } = ask.budget;
   let takenAt = ask.monotonic();
-  const nothing = { rows: [], rated: new Map<string, Rated>(), broken: [], takenAt, beginsMs: 0, at: 0 };
+  const nothing = {
+    rows: [],
+    rated: new Map<string, Rated>(),
+    broken: [],
+    strays: 0,
+    takenAt,
+    beginsMs: 0,
+    at: 0,
+  };
   let row = yield* lockBucket(name, ask.now());
   if (row !== null && ask.monotonic() - takenAt > noticedMs) {
     takenAt = ask.monotonic();
@@ -73,12 +82,22 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   if (room === 0) return { ...nothing, known: true, retryInMs };
   const taken = new Taking(ask, room);
   for (const batch of batchesOf(ask, room)) yield* taken.from(batch);
-  const { rows, rated, broken } = taken;
-  if (rows.length === 0) return { ...nothing, broken, known: true, retryInMs: null };
+  const { rows, rated, broken, strays } = taken;
+  if (rows.length === 0) return { ...nothing, broken, strays, known: true, retryInMs: null };
   const after = takenForJobs(bucket, { jobs: rows.length, n, lateMs: late.startsMs }, now);
   yield row.save(after);
   const next = rows.length < room ? null : roomForJobs(after, n, late.startsMs, now).retryInMs;
-  return { known: true, retryInMs: next, rows, rated, broken, takenAt, beginsMs: late.beginsMs, at: now };
+  return {
+    known: true,
+    retryInMs: next,
+    rows,
+    rated,
+    broken,
+    strays,
+    takenAt,
+    beginsMs: late.beginsMs,
+    at: now,
+  };
 }
 
 interface Batch {
@@ -104,6 +123,7 @@ class Taking {
   readonly rows: Row[] = [];
   readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
+  strays = 0;
   readonly #ask: BudgetAsk;
   #room: number;
 
@@ -135,6 +155,7 @@ class Taking {
     const claim = yield* gatedClaim(ask);
     for (const [id, rate] of claim.rated) this.rated.set(id, rate);
     this.broken.push(...claim.broken);
+    this.strays += claim.strays;
     this.#took(claim.rows);
   }
 

@@ -122,6 +122,7 @@ const LIMIT_STATEMENTS = {
   pickTurns: "reads",
   takeLaned: "inTransaction",
   takeGated: "inTransaction",
+  dropStrays: "inTransaction",
   laneHeads: "reads",
   turned: "inTransaction",
   gated: "inTransaction",

@@ -151,7 +151,7 @@ export class Claims {
 
   /** What a claim under limits brought, for the worker; what it could not read is told. */
   async #limitedJobs(
-    { rows, rated, broken }: GatedClaim,
+    { rows, rated, broken, strays }: GatedClaim,
     session: number,
     sentAt: number,
   ): Promise<ClaimedJob[]> {
@@ -161,6 +161,13 @@ export class Claims {
         { queue },
       );
     }
+    if (strays > 0)
+      this.#warn(
+        `${strays} rows of "ready" had no row in "job", so that nothing could run: they were deleted.`,
+        {
+          count: strays,
+        },
+      );
     const unknown = unknownLines(rows, this.#lines);
     if (unknown.length > 0)
       this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));

@@ -114,6 +114,8 @@ export interface GatedClaim {
   readonly rated: ReadonlyMap<string, Rated>;
   /** Queues whose settings cannot be read: nothing is claimed from them. */
   readonly broken: readonly string[];
+  /** How many rows of `ready` it met that have no job: they were deleted, and are not counted. */
+  readonly strays: number;
 }
 
 /** What a claim under a rate leaves with its job. */
@@ -182,6 +184,7 @@ class Claiming implements GatedClaim {
   readonly rows: Row[] = [];
   readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
+  strays = 0;
   readonly #ask: GatedAsk;
   readonly #params: ReturnType<typeof scopeParams>;
   readonly #gates = new Map<string, Gate>();
@@ -271,7 +274,7 @@ class Claiming implements GatedClaim {
         name: "takeGated",
         params: { now, session, queues, names, direction, most, rates },
       };
-      for (const row of inClaimOrder(taken, direction)) {
+      for (const row of inClaimOrder(yield* this.#withJobs(taken), direction)) {
         const queue = text(row, "queue");
         this.#took(queue, 1);
         this.#note(row, queue, null, 0);
@@ -315,9 +318,21 @@ class Claiming implements GatedClaim {
         name: "takeLaned",
         params: { now, session, turns: asked.map(turnRow), names, direction, counted, most, rates },
       };
-      this.#takenFrom(turns, taken, instant);
+      this.#takenFrom(turns, yield* this.#withJobs(taken), instant);
     }
     yield* this.#turned(turns, picked);
+  }
+
+  /**
+   * A row of `ready` without a job can never run. It is dropped before anything is counted: nobody would settle it, and its place would be
+   * taken for ever.
+   */
+  *#withJobs(taken: readonly Row[]): Script<readonly Row[]> {
+    const ids = taken.filter((row) => row["input"] === null).map((row) => text(row, "id"));
+    if (ids.length === 0) return taken;
+    const gone = yield { name: "dropStrays", params: { session: this.#ask.session, ids } };
+    this.strays += gone.length;
+    return taken.filter((row) => row["input"] !== null);
   }
 
   /** Takes in what was given back, and wakes the turns for which something has changed. */
@@ -409,7 +424,7 @@ class Claiming implements GatedClaim {
     for (const turn of this.#order) turn.asked += 1;
   }
 
-  #takenFrom(turns: readonly Turn[], taken: Row[], instant: number): void {
+  #takenFrom(turns: readonly Turn[], taken: readonly Row[], instant: number): void {
     const byLane = Map.groupBy(turns, ({ lane }) => lane.id);
     const given = new Map<Turn, Row[]>(turns.map((turn) => [turn, []]));
     for (const row of taken) {

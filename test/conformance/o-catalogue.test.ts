@@ -1053,7 +1053,7 @@ scenario(
     await hf.jobs.delete(gone.id);
     // Nothing is left of it but its key.
     await hf.enqueue(fleeting, { n: 4 });
-    await (await hf.lease({ names: ["fleeting"] }))[0].done();
+    await (await hf.lease({ names: ["fleeting"] }))[0]!.done();
     await world.clock.advance("40d");
   },
   ({ store }) => store.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),

@@ -177,6 +177,51 @@ onPostgres((target) => {
     expect(warnings).toEqual([expect.stringContaining("1 rows"), expect.stringContaining("1 rows")]);
   });
 
+  test.each([
+    ["a lane", { lanes: { concurrency: 2 } }, {}],
+    ["a queue with limits", {}, { concurrency: 2 }],
+    ["a lane of a queue with limits", { lanes: { concurrency: 2 } }, { concurrency: 2 }],
+  ])("[O8] rows of `ready` without a job take no place in %s", async (_where, lanes, queue) => {
+    const { fresh, hf, warnings } = await opened(target);
+    if ("concurrency" in queue) await hf.queues.set("default", queue);
+    const job = defineJob({
+      name: "j",
+      ...("lanes" in lanes ? { lane: () => "x", ...lanes } : {}),
+      run: () => null,
+    });
+    const lost = [await hf.enqueue(job, null), await hf.enqueue(job, null)].map(({ id }) => id);
+    await fresh.query(`delete from ${fresh.table("job")} where id = any(?)`, [lost]);
+    const kept = [await hf.enqueue(job, null), await hf.enqueue(job, null)].map(({ id }) => id);
+    const worker = hf.work([job], { queues: ["default"] });
+    await waitFor(async () => (await hf.jobs.count({ state: "done" })) === 2, { what: "the jobs to run" });
+    await hf.queues.drain("default");
+    await waitFor(() => hf.queues.drained("default"), { what: "the queue to be drained" });
+    await worker.stop();
+    expect([await count(fresh, "ready"), (await hf.stats()).totals.running]).toEqual([0, 0]);
+    for (const id of kept) expect(await hf.jobs.get(id)).toMatchObject({ state: "done" });
+    expect(warnings).toEqual([expect.stringContaining("2 rows")]);
+  });
+
+  test("[O8] what rows of `ready` without a job were counted in is given back when their session has died", async () => {
+    const { fresh, hf, warnings } = await opened(target);
+    await hf.queues.set("default", { concurrency: 2 });
+    const job = defineJob({ name: "j", lane: () => "x", lanes: { concurrency: 2 }, run: () => null });
+    const old = (n: number): string => idAt(today() - 20 * dayMs + n);
+    await hf.enqueue(job, null, { id: old(1) });
+    await hf.enqueue(job, null, { id: old(2) });
+    expect(await hf.lease({ limit: 5 })).toHaveLength(2);
+    // As an older version left them: claimed and counted.
+    await fresh.query(`delete from ${fresh.table("job")}`);
+    const next = [await hf.enqueue(job, null), await hf.enqueue(job, null)].map(({ id }) => id);
+    await hf.internals.store.tidy();
+    expect(await count(fresh, "ready"), "their session lives").toBe(4);
+    await fresh.query(`update ${fresh.table("session")} set lease_until = 0`);
+    await hf.internals.store.tidy();
+    expect(await count(fresh, "ready")).toBe(2);
+    expect((await hf.lease({ limit: 5 })).map(({ id }) => id).sort()).toEqual(next.sort());
+    expect(warnings).toEqual([expect.stringContaining("2 rows")]);
+  });
+
   test("[O8] the expired unique keys of a dropped day go with it; those of jobs that stay, and those that hold still, are kept", async () => {
     const it = await opened(target);
     const { fresh, hf } = it;
