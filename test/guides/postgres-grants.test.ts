@@ -116,6 +116,7 @@ onPostgres((target) => {
         events: { emit: () => {} },
         clock: systemClock,
         retention: { doneMs: 0, deadMs: 0 },
+        reap: () => Promise.resolve(0),
       }).map(({ name }) => name);
     expect(names(owner)).toContain("partitions");
     expect(names(app)).not.toContain("partitions");
