@@ -2,7 +2,8 @@
  * Runs one attempt of one job and says what came of it.
  *
  *   start ─▶ decode ─▶ check against the schema ─▶ middleware ─▶ handler ─▶ encode the output ─▶ outcome
- *                             stop(cause) ─▶ the signal aborts; the handler may still finish
+ *                     tellStopping(reason) ─▶ `stopping` aborts; the handler goes on
+ *                             stop(cause) ─▶ `stopping`, then the signal aborts; the handler may still finish
  *                             abandon()   ─▶ the outcome is told now; a handler that still runs is a runaway
  *
  * Invariants: the outcome is told exactly once, whatever the handler does (throw, reject, never settle, settle
@@ -35,6 +36,9 @@ export type StopCause =
   | { readonly kind: "cancelled"; readonly reason: string }
   | { readonly kind: "shutdown" }
   | { readonly kind: "lost" };
+
+/** Why a handler is asked to come to an early end, while its attempt goes on. */
+export type StoppingReason = "shutdown" | "paused" | "quiet";
 
 /** What an attempt needs of the worker that runs it. */
 export interface AttemptDeps {
@@ -76,6 +80,8 @@ export class Attempt {
   readonly #definition: Runnable;
   readonly #deps: AttemptDeps;
   #controller: AbortController | undefined;
+  #stoppingController: AbortController | undefined;
+  #stoppingReason: StoppingReason | undefined;
   #cause: StopCause | undefined;
   #ended = false;
   /** Its run sleeps: the handler is left behind, and what it still comes to is nobody's business. */
@@ -122,6 +128,17 @@ export class Attempt {
       if (this.#cause !== undefined) this.#controller.abort(reasonOf(this.#cause, this.job));
     }
     return this.#controller.signal;
+  }
+
+  /** Likewise. Aborts before `signal`, or with it. */
+  get stopping(): AbortSignal {
+    if (this.#stoppingController === undefined) {
+      this.#stoppingController = new AbortController();
+      if (this.#stoppingReason !== undefined)
+        this.#stoppingController.abort(stoppingError(this.#stoppingReason, this.job));
+      else if (this.#cause !== undefined) this.#stoppingController.abort(reasonOf(this.#cause, this.job));
+    }
+    return this.#stoppingController.signal;
   }
 
   get machine(): boolean {
@@ -193,9 +210,17 @@ export class Attempt {
   stop(cause: StopCause): void {
     if (this.#ended || (this.#cause !== undefined && cause.kind !== "lost")) return;
     this.#cause = cause;
-    if (this.#controller !== undefined && !this.#controller.signal.aborted)
-      this.#controller.abort(reasonOf(cause, this.job));
+    // `stopping` first: a listener of `signal` must find that it has fired.
+    for (const controller of [this.#stoppingController, this.#controller])
+      if (controller?.signal.aborted === false) controller.abort(reasonOf(cause, this.job));
     this.flow?.pause();
+  }
+
+  /** Aborts `stopping` alone: the handler may finish, or come to an early end. The first reason stands. */
+  tellStopping(reason: StoppingReason): void {
+    if (this.#ended || this.#cause !== undefined || this.#stoppingReason !== undefined) return;
+    this.#stoppingReason = reason;
+    this.#stoppingController?.abort(stoppingError(reason, this.job));
   }
 
   /** A run stops before its next step, and goes on from there when it is resumed. What has no steps comes to its end. */
@@ -477,6 +502,19 @@ function stoppedBy(cause: StopCause): Outcome {
       return { kind: "released", delayMs: 0, reason: "shutdown", forced: true };
     case "lost":
       return { kind: "lost" };
+  }
+}
+
+/** What `ctx.stopping.reason` is, where the attempt goes on. */
+function stoppingError(reason: StoppingReason, job: ClaimedJob): JobError {
+  const details = { job: job.id, attempt: job.attempt, reason };
+  switch (reason) {
+    case "shutdown":
+      return new JobError("SHUTDOWN", "The worker is shutting down: end early if you can.", { details });
+    case "paused":
+      return new JobError("PAUSED", `The queue ${job.queue} was paused: end early if you can.`, { details });
+    case "quiet":
+      return new JobError("PAUSED", "The worker was made quiet: end early if you can.", { details });
   }
 }
 

@@ -62,6 +62,12 @@ export interface JobContext {
   readonly token: number;
   /** Aborts on timeout, cancellation, a lost lease and shutdown; `signal.reason` says which. */
   readonly signal: AbortSignal;
+  /**
+   * Aborts at once when the worker begins to shut down, is made quiet, or the job's queue is paused or held, and at the latest
+   * with `signal`. The attempt goes on: a long handler may save what it has and end early. Once aborted it stays so, even if
+   * the queue is resumed. `stopping.reason.code` is `SHUTDOWN`, `PAUSED`, or that of `signal`.
+   */
+  readonly stopping: AbortSignal;
   /** The client's logger; every line carries the job. With the option `jobLog` of `open`, lines are kept beside the job too. */
   readonly log: Logger;
   /** As `hf.enqueue`; the new job's `parentId` is this one. */
@@ -238,6 +244,7 @@ export interface ContextAttempt {
   readonly job: ClaimedJob;
   readonly maxAttempts: number;
   readonly signal: AbortSignal;
+  readonly stopping: AbortSignal;
   /** Machines have steps of their own, and nothing else of a flow. */
   readonly machine?: boolean;
   /** Where a machine stands. */
@@ -308,6 +315,9 @@ export class AttemptContext implements JobContext {
   }
   get signal(): AbortSignal {
     return this.#attempt.signal;
+  }
+  get stopping(): AbortSignal {
+    return this.#attempt.stopping;
   }
   get log(): Logger {
     if (this.#log !== undefined) return this.#log;

@@ -183,6 +183,8 @@ export type ErrorCode =
   | "CANCELLED"
   /** The worker is shutting down and takes the attempt back. */
   | "SHUTDOWN"
+  /** The job's queue was paused or held, or its worker made quiet, while the job runs. */
+  | "PAUSED"
   // --- us ------------------------------------------------------------------------------------------------
   /** A fault in Holdfast itself: please report it. */
   | "INTERNAL";

@@ -342,6 +342,7 @@ export class Worker {
     const about = { workerId: this.id, name: this.name, reason };
     await Promise.resolve(); // so that a listener that calls `stop` meets the promise of this very call
     this.#deps.events.emit("worker.stopping", about);
+    this.#runner.tellStopping("shutdown");
     try {
       await this.#drain(timeoutMs);
     } catch (error) {
@@ -530,7 +531,10 @@ export class Worker {
         : `worker ${this.name} goes on`,
     );
     this.#tellPaused(quiet, "quiet");
-    if (quiet) this.#runner.releaseBuffered("quiet");
+    if (quiet) {
+      this.#runner.releaseBuffered("quiet");
+      this.#runner.tellStopping("quiet");
+    }
     // Its part of a total may be another now.
     else this.#live.changed();
     this.#claimer.claim();
@@ -858,6 +862,7 @@ export class Worker {
       onFirst: () => this.#claimer.claim(),
       // What waits for a slot goes back, what runs finishes (F3).
       onFewer: (pool) => this.#runner.releaseBuffered("queue paused or scaled down", pool),
+      onPaused: (pool) => this.#runner.tellStopping("paused", pool),
       onMore: () => this.#claimer.claim(),
       onFatal: (error) => this.#fail(error, "reading the queues' settings"),
     });

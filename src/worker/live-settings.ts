@@ -26,6 +26,8 @@ export interface LiveSettingsDeps {
   readonly onFirst: () => void;
   /** The queue was paused or its slots were cut. */
   readonly onFewer: (pool: Pool) => void;
+  /** The queue was paused, or a hold now stops it. */
+  readonly onPaused: (pool: Pool) => void;
   /** It was resumed or has more slots. */
   readonly onMore: (pool: Pool) => void;
   readonly onFatal: (error: unknown) => void;
@@ -116,6 +118,7 @@ export class LiveSettings {
       const split = await rebalanceOnce({ store, served, session }, settings);
       for (const pool of pools.values()) {
         const { paused, backoff, breaker } = settings.get(pool.queue) ?? nothingSet;
+        const stood = pool.paused;
         const slots = pool.apply({ paused, backoff, breaker, slots: split.get(pool.queue) ?? null });
         const held =
           holds === null
@@ -123,6 +126,7 @@ export class LiveSettings {
             : holds.some(({ queues }) => queues === null || queues.includes(pool.queue));
         if (slots === "fewer" || (held && !this.#held.has(pool.queue))) this.#deps.onFewer(pool);
         else if (slots === "more") this.#deps.onMore(pool);
+        if ((paused && !stood) || (held && !this.#held.has(pool.queue))) this.#deps.onPaused(pool);
         if (held) this.#held.add(pool.queue);
         else this.#held.delete(pool.queue);
       }

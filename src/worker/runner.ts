@@ -9,7 +9,7 @@
  * lease was lost is not settled at all; what was claimed and is not started is given back unburnt.
  * Not here: when to claim (worker/claimer.ts), writing (worker/settler.ts), one attempt (attempt.ts).
  */
-import { Attempt, type AttemptDeps, type StopCause } from "../attempt.ts";
+import { Attempt, type AttemptDeps, type StopCause, type StoppingReason } from "../attempt.ts";
 import type { Clock, Timer } from "../clock.ts";
 import type { AnyJob } from "../definition.ts";
 import type { Emitter } from "../events.ts";
@@ -252,6 +252,12 @@ export class Runner {
     }
     if (lost.length > 0) this.#deps.onLost(lost);
     this.#tellIfCalm();
+  }
+
+  /** Aborts `ctx.stopping` of running attempts, of one queue or of all. They go on. */
+  tellStopping(reason: StoppingReason, pool?: Pool): void {
+    for (const attempt of this.#running)
+      if (pool === undefined || attempt.job.queue === pool.queue) attempt.tellStopping(reason);
   }
 
   /** Tells every running attempt to stop. */
