@@ -16,7 +16,7 @@
  * Not here: when an attempt times out or is cancelled (worker.ts), what its outcome makes of the job (transition.ts).
  */
 import { AttemptContext, type ContextDeps, flowRun } from "./context.ts";
-import { isDead, isRelease, isRetryAfter, isThrottled } from "./decision.ts";
+import { isDead, isDecision, isRelease, isRetryAfter, isThrottled, orThrow } from "./decision.ts";
 import type { AnyJob } from "./definition.ts";
 import { type HoldfastError, isHoldfastError, JobError, StateError } from "./errors.ts";
 import { outdatedBy } from "./flow/advance.ts";
@@ -315,11 +315,15 @@ export class Attempt {
     const { id, name, queue, attempt } = this.job;
     const carrier = this.job.extras?.carrier ?? {};
     return this.#deps.middleware.run({ id, name, queue, attempt, input, ctx, carrier }, async () =>
-      run(input, ctx),
+      orThrow(await run(input, ctx)),
     );
   }
 
   #returned(value: unknown): void {
+    if (isDecision(value)) {
+      this.#threw(value);
+      return;
+    }
     if (this.#ended) {
       if (!this.#left) this.#deps.onRunawayEnd(this);
       return;

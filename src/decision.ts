@@ -1,11 +1,12 @@
 /**
- * Decisions: what a handler throws on purpose to say what becomes of its attempt.
+ * Decisions: what a handler throws or returns on purpose to say what becomes of its attempt.
  *
  *   Dead        the job ends now            RetryAfter  fails, and tries again then
  *   Throttled   not now: attempt given back Release     not the job's fault: attempt given back
  *
  * Invariants: checked when made, in the handler's own stack, so that settling never meets a bad one; recognised
- * by brand, so that a decision made by another copy of the package counts.
+ * by brand, so that a decision made by another copy of the package counts; one that is returned is thrown by the code
+ * that called the handler, so that middleware and whoever records errors meet one and the same thing.
  * Not here: what each one does to the row (transition.ts).
  */
 import { shown, UsageError } from "./errors.ts";
@@ -153,6 +154,26 @@ export function isThrottled(thrown: unknown): thrown is Throttled {
  */
 export function isRelease(thrown: unknown): thrown is Release {
   return kindOf(thrown) === "Release";
+}
+
+/** What a handler may throw or return to say what becomes of its attempt. */
+export type Decision = Dead | RetryAfter | Throttled | Release;
+
+/**
+ * Whether a value is one of the four decisions, also of another copy of the package.
+ *
+ * @example
+ * if (isDecision(returned)) throw returned;
+ */
+export function isDecision(value: unknown): value is Decision {
+  const kind = kindOf(value);
+  return kind === "Dead" || kind === "RetryAfter" || kind === "Throttled" || kind === "Release";
+}
+
+/** Throws a returned decision; gives back every other value. */
+export function orThrow<Value>(value: Value): Value {
+  if (isDecision(value)) throw value;
+  return value;
 }
 
 type Kind = "Dead" | "RetryAfter" | "Throttled" | "Release";

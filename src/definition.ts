@@ -7,6 +7,7 @@
  *
  * Not here: what an enqueue does with it (enqueue.ts), what an attempt does (attempt.ts).
  */
+import type { Decision } from "./decision.ts";
 import type { JobContext } from "./context.ts";
 import {
   type AnyContract,
@@ -64,7 +65,9 @@ export interface JobDefinition<
    * @example
    * export const handlers = [sendMail.handle(async (input, ctx) => { … })];
    */
-  handle<Result extends Output>(run: Handler<Parsed, Result>): JobDefinition<Name, Input, Parsed, Result>;
+  handle<Result extends Output>(
+    run: Handler<Parsed, Result | Decision>,
+  ): JobDefinition<Name, Input, Parsed, Result>;
 }
 
 /** A definition of whatever input and output: what workers are made of. */
@@ -190,13 +193,13 @@ export function defineJob<const Name extends string, Schema extends StandardSche
     readonly input: Schema;
     readonly run?: Handler<InferOutput<Schema>, Output> | undefined;
   },
-): JobDefinition<Name, InferInput<Schema>, InferOutput<Schema>, Output>;
+): JobDefinition<Name, InferInput<Schema>, InferOutput<Schema>, Exclude<Output, Decision>>;
 export function defineJob<const Name extends string, Input = unknown, Output = unknown>(
   options: CommonJobOptions<Name, Input> & {
     readonly input?: undefined;
     readonly run?: Handler<Input, Output> | undefined;
   },
-): JobDefinition<Name, Input, Input, Output>;
+): JobDefinition<Name, Input, Input, Exclude<Output, Decision>>;
 export function defineJob(given: object): unknown {
   const options = checkOptions(given, optionNames, "defineJob") as unknown as UncheckedOptions;
   const name = checkName(options.name, "The name of a job");

@@ -11,7 +11,7 @@
  * Not here: when a thing may be done, and when its result is given (run.ts).
  */
 import type { Clock, Timer } from "../clock.ts";
-import { isRetryAfter } from "../decision.ts";
+import { isRetryAfter, orThrow } from "../decision.ts";
 import { type HoldfastError, JobError, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob, NewJob } from "../job.ts";
 import { backoffMs, DEFAULT_BACKOFF } from "../policy/backoff.ts";
@@ -21,7 +21,7 @@ import type { StepKind, StepRecord, Store } from "../store.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./ask.ts";
 import { runInside } from "./inside.ts";
-import { isDecision, isFinal, isOurs, isUsage, stepError } from "./step-error.ts";
+import { isAboutJob, isFinal, isOurs, isUsage, stepError } from "./step-error.ts";
 import { withTry } from "./tries.ts";
 import type { StepWriter } from "./writer.ts";
 
@@ -151,7 +151,7 @@ export class Doer {
     }
     const { error } = ran;
     // A decision is about the job, and an attempt that was told to stop says nothing about the step.
-    if (isDecision(error) || this.#deps.signal().aborted || isOurs(error)) {
+    if (isAboutJob(error) || this.#deps.signal().aborted || isOurs(error)) {
       this.#run.break(ask, error);
       return;
     }
@@ -215,6 +215,7 @@ export class Doer {
           late.promise,
         ]);
       }
+      orThrow(value);
       const text =
         value === undefined ? null : encodeJson(value, `output of step "${name}"`, maxBytes, outputCodes);
       return { ok: true, text };

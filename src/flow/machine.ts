@@ -13,6 +13,7 @@
 import type { JobContext } from "../context.ts";
 import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
 import { type AnyJob, defineJob, type Upcast } from "../definition.ts";
+import { type Decision, orThrow } from "../decision.ts";
 import { JobError, shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
 import { type Backoff, type BackoffFunction, checkBackoff, fixed } from "../policy/backoff.ts";
@@ -87,7 +88,7 @@ type MoveOf<Data, Output> =
 /** A move that a step makes and that its machine does not know. */
 type CheckedSteps<Steps> = {
   [Name in keyof Steps]: Steps[Name] extends { run: (...args: infer Args) => infer Result }
-    ? Awaited<Result> extends MoveOf<DataOf<Steps>, unknown>
+    ? Awaited<Result> extends MoveOf<DataOf<Steps>, unknown> | Decision
       ? Steps[Name]
       : Omit<Steps[Name], "run"> & { run: (...args: Args) => Promise<MoveOf<DataOf<Steps>, unknown>> }
     : Steps[Name];
@@ -138,7 +139,7 @@ interface CheckedStep {
 }
 
 /**
- * Defines a machine. Each step returns `next(step, data)` or `finish(output)`; a wrong name or wrong data does not compile.
+ * Defines a machine. Each step returns `next(step, data)`, `finish(output)` or a decision (`new Dead(…)` …); a wrong name or wrong data does not compile.
  *
  * @throws UsageError BAD_NAME, BAD_OPTION, UNKNOWN_OPTION
  * @example
@@ -250,7 +251,7 @@ async function runMachine(
     const startedAt = port.monotonic();
     const checked =
       step.data === null ? data : await validate(step.data, data, `data of step "${name}"`, "INPUT_INVALID");
-    const move: unknown = await step.run(checked, ctx);
+    const move: unknown = orThrow(await step.run(checked, ctx));
     if (isMove(move, "finish")) return (move as Finish).output;
     if (!isMove(move, "next")) throw badMove(job, `step "${name}" returned neither next(…) nor finish(…)`);
     const to = move as Next;

@@ -47,7 +47,7 @@ function decodeFailure(text: string | null): Failure {
 }
 
 /** It is about the job, and says nothing about the step. */
-export function isDecision(error: unknown): boolean {
+export function isAboutJob(error: unknown): boolean {
   return isDead(error) || isThrottled(error) || isRelease(error);
 }
 
