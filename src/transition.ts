@@ -4,7 +4,7 @@
  *   succeeded ─▶ done                         cancelled ─▶ cancelled
  *   failed    ─▶ again after the backoff, or dead when the attempts are used up
  *   dead      ─▶ dead; diverged: no undo      throttled ─▶ again, attempt given back, own counter
- *   released  ─▶ again in its old position, attempt given back; from a handler's second run on it waits 1 s
+ *   released  ─▶ again in its old position, attempt given back; a handler's second `Release` in a row waits 1 s
  *   suspended ─▶ waits, attempt given back     moved  ─▶ again at the next step, counters anew
  *   undone    ─▶ dead or cancelled, as it would have been before its steps were undone
  *   lost      ─▶ again in its old position, attempt given back, one crash more; dead after too many; cancelled if that was asked
@@ -52,6 +52,7 @@ export type Outcome =
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
       /** The handler threw `Release`. */ readonly thrown?: true;
+      /** And so did its run before this one, both without a delay. */ readonly repeated?: true;
       /** Not the handler's own wish: its worker shuts down. */ readonly forced?: true;
       /** A breaker kept it from running. */ readonly breaker?: true;
       /** This worker's code is older than what it needs. */ readonly outdated?: true;
@@ -167,6 +168,8 @@ export type Transition =
 export interface Note {
   readonly kind: "throttled" | "released" | "breaker" | "version" | "paused";
   readonly reason: string;
+  /** The handler threw `Release` without a delay. */
+  readonly thrown?: true;
 }
 
 /** The limits that apply to one job. */
@@ -259,7 +262,7 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
         note: noteOf("throttled", outcome.reason),
       });
     case "released":
-      return again(job, outcome.delayMs > 0 ? outcome.delayMs : releasedAgainMs(job, outcome), {
+      return again(job, outcome.delayMs > 0 ? outcome.delayMs : releasedAgainMs(outcome), {
         keeps: true,
         attempt: givenBack(job),
         begun: outcome.unstarted === true ? job.begun : true,
@@ -290,11 +293,16 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
 const releaseAgainMs = 1_000;
 
 /**
- * A `Release` without a delay keeps the job's position in the first run. From the second run on the job waits: a handler that
- * releases its job in every run would otherwise get it back at once, for ever, before all others.
+ * A `Release` without a delay keeps the job's position. A second one in a row puts the job back: a handler that releases
+ * its job in every run would otherwise get it again at once, for ever, before all others.
  */
-function releasedAgainMs(job: ClaimedJob, outcome: Outcome & { kind: "released" }): number {
-  return outcome.thrown === true && job.begun ? releaseAgainMs : 0;
+function releasedAgainMs(outcome: Outcome & { kind: "released" }): number {
+  return outcome.repeated === true ? releaseAgainMs : 0;
+}
+
+/** A `Release` without a delay; whether it is the second in a row depends on the note of the run before. */
+export function mayRepeat(job: ClaimedJob, outcome: Outcome): outcome is Outcome & { kind: "released" } {
+  return outcome.kind === "released" && outcome.thrown === true && outcome.delayMs === 0 && job.begun;
 }
 
 /** How often more than its attempts a run is begun whose steps are to be undone, and that ends before it comes to them. */
@@ -424,11 +432,12 @@ function releaseNote(outcome: Outcome & { kind: "released" }): { note: string } 
   if (reason === null) return null;
   if (outcome.breaker === true) return { note: noteOf("breaker", reason) };
   if (outcome.outdated === true) return { note: noteOf("version", reason) };
-  return outcome.unstarted === true ? null : { note: noteOf("released", reason) };
+  if (outcome.unstarted === true) return null;
+  return { note: noteOf("released", reason, outcome.thrown === true && outcome.delayMs === 0) };
 }
 
-function noteOf(kind: Note["kind"], reason: string): string {
-  const note: Note = { kind, reason: reason.slice(0, noteChars) };
+function noteOf(kind: Note["kind"], reason: string, thrown = false): string {
+  const note: Note = { kind, reason: reason.slice(0, noteChars), ...(thrown ? { thrown } : null) };
   return JSON.stringify(note);
 }
 

@@ -695,6 +695,8 @@ export class Worker {
         },
       },
       undoable: (id, given) => undoAsks.ask(id, given),
+      releasedBefore: async (id, given) =>
+        (await writer.patiently(() => store.place(id), given))?.note?.thrown === true,
       breakers: this.#breakers,
       onFatal: (error) => this.#fail(error, "asking what is to be undone"),
       onHungry: () => this.#claimer.claim(),

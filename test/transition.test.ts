@@ -4,7 +4,7 @@ import { LEGAL_MOVES, type ClaimedJob } from "../src/job.ts";
 import { exponential, fixed } from "../src/policy/backoff.ts";
 import { MAX_DELAY_MS } from "../src/policy/duration.ts";
 import { decodeFailures } from "../src/policy/failure.ts";
-import { decide, type Policy, policyFor } from "../src/transition.ts";
+import { decide, mayRepeat, type Policy, policyFor } from "../src/transition.ts";
 
 const env = { now: 1_000, random: () => 0.5 };
 const policy: Policy = {
@@ -123,6 +123,27 @@ describe("decide", () => {
     expect(
       decide(job({ attempt: 0 }), { kind: "released", delayMs: 0, reason: null }, policy, env),
     ).toMatchObject({ move: "again", delayMs: 0, attempt: 0, throttled: false });
+  });
+
+  test("[O12] a Release without a delay keeps the due time, and waits 1 s where the run before ended so too", () => {
+    const thrown = { kind: "released", delayMs: 0, reason: "x", thrown: true } as const;
+    const begun = job({ begun: true });
+    expect(decide(begun, thrown, policy, env)).toMatchObject({
+      delayMs: 0,
+      keeps: { runAt: begun.runAt },
+      note: '{"kind":"released","reason":"x","thrown":true}',
+    });
+    const again = decide(begun, { ...thrown, repeated: true }, policy, env);
+    expect(again).toMatchObject({ delayMs: 1_000 });
+    expect(again).not.toHaveProperty("keeps");
+    expect(mayRepeat(begun, thrown)).toBe(true);
+    expect(mayRepeat(job({ begun: false }), thrown)).toBe(false);
+    expect(mayRepeat(begun, { ...thrown, delayMs: 5 })).toBe(false);
+    const forced = { kind: "released", delayMs: 0, reason: "shutdown", forced: true } as const;
+    expect(mayRepeat(begun, forced)).toBe(false);
+    expect(decide(begun, forced, policy, env)).toMatchObject({
+      note: '{"kind":"released","reason":"shutdown"}',
+    });
   });
 
   test("a cancelled job says why, and one that never started used no attempt", () => {

@@ -15,7 +15,7 @@ import type { AnyJob } from "../definition.ts";
 import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
-import { decide, type Outcome, policyFor, type Transition, triedToUndo } from "../transition.ts";
+import { decide, mayRepeat, type Outcome, policyFor, type Transition, triedToUndo } from "../transition.ts";
 import { decodeJson } from "../policy/json.ts";
 import type { Passage, WorkerBreakers } from "./breakers.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -36,6 +36,8 @@ export interface RunnerDeps {
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onUnawaited" | "onRunawayEnd">;
   /** Whether the database has steps of a run that are to be undone; asked until it answers, or `given` up. */
   readonly undoable?: (id: string, given: () => boolean) => Promise<"undo" | "undoing" | undefined>;
+  /** Whether the run of this job before this one ended with a `Release` without a delay. Left out: taken for true. */
+  readonly releasedBefore?: (id: string, given: () => boolean) => Promise<boolean>;
   /** Whether a breaker lets a job run. */
   readonly breakers?: Pick<WorkerBreakers, "any" | "passage" | "ended">;
   /** The database says for good that it cannot be asked what is to be undone. */
@@ -366,6 +368,30 @@ export class Runner {
     if (this.#suspect === job.id) this.#suspect = undefined;
     if (this.#deps.breakers?.any === true)
       this.#deps.breakers.ended(job, outcome, () => decodeJson(job.input, "input"));
+    if (mayRepeat(job, outcome)) void this.#released(attempt, outcome, heldMs);
+    else this.#over(attempt, outcome, heldMs);
+  }
+
+  /**
+   * The claim does not say how the run before this one ended, because few jobs need it: the database is asked. The slot stays
+   * taken meanwhile, or the job behind would be claimed before this one is back in its position.
+   */
+  async #released(attempt: Attempt, outcome: Outcome & { kind: "released" }, heldMs: number): Promise<void> {
+    const { job } = attempt;
+    this.#asking.add(job);
+    let repeated = true;
+    try {
+      const lost = (): boolean => attempt.stopCause?.kind === "lost";
+      repeated = (await this.#deps.releasedBefore?.(job.id, lost)) ?? true;
+    } catch {
+      // The database says no for good, and will say so of the settle.
+    }
+    this.#asking.delete(job);
+    this.#over(attempt, repeated ? { ...outcome, repeated } : outcome, heldMs);
+  }
+
+  #over(attempt: Attempt, outcome: Outcome, heldMs: number): void {
+    const { job } = attempt;
     // A lost one has been reported when it was lost, and nothing of it may be written.
     if (outcome.kind === "lost") this.#deps.settler.letGo([job]);
     else this.#settle(job, outcome, heldMs, attempt);

@@ -1,6 +1,6 @@
 // Which position a job has in the claim order: given back or lost (O12), and due in the past (O13).
 import { expect, test } from "vitest";
-import { defineJob, Release } from "holdfast";
+import { defineJob, fixed, Release } from "holdfast";
 import type { Store } from "../../src/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { client, patient } from "./client.ts";
@@ -105,6 +105,72 @@ onEveryStore((target) => {
     await worker.idle();
     expect(order.at(-1)).toBe(0);
     expect(order).toHaveLength(5);
+    await worker.stop();
+  });
+
+  test("[O12] the first Release after a sleep or a failed attempt keeps the position; the second in a row does not", async () => {
+    const { hf, clock } = await client(target);
+    for (const before of ["sleep", "failure", "nothing"] as const) {
+      let runs = 0;
+      const dues: (number | null)[] = [];
+      const job = defineJob({
+        name: before,
+        retry: { attempts: 3, backoff: fixed("1m") },
+        run: async (_input: null, ctx) => {
+          runs += 1;
+          if (before === "failure" && runs === 1) throw new Error("broken");
+          if (before === "sleep") await ctx.sleep("nap", "1m");
+          if (dues.length < 3) throw new Release();
+        },
+      });
+      const worker = hf.work([job], { queues: { default: 1 }, ...patient });
+      hf.on("job.released", ({ name, delayMs }) => {
+        if (name === before) dues.push(delayMs);
+      });
+      const { id } = await hf.enqueue(job, null);
+      await worker.idle();
+      if (before !== "nothing") await clock.advance("1m");
+      await worker.idle();
+      expect(dues, before).toEqual([0, 1_000]);
+      await clock.advance("1s");
+      await worker.idle();
+      expect(dues, before).toEqual([0, 1_000, 1_000]);
+      await clock.advance("1s");
+      await worker.idle();
+      expect(await hf.jobs.get(id)).toMatchObject({ state: "done" });
+      await worker.stop();
+    }
+  });
+
+  test("[O12] a job that was released at shutdown keeps its position at its handler's first Release", async () => {
+    const { hf, clock } = await client(target);
+    const runs: number[] = [];
+    const job = defineJob({
+      name: "ordered",
+      run: (n: number, { signal }) => {
+        runs.push(n);
+        if (runs.length === 1)
+          return new Promise<never>((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(new Error("stopped")));
+          });
+        if (runs.length === 2) throw new Release();
+        return null;
+      },
+    });
+    for (let n = 1; n <= 3; n++) {
+      await hf.enqueue(job, n);
+      await clock.advance(10);
+    }
+    const first = hf.work([job], { queues: { default: 1 }, ...patient });
+    await first.ready;
+    while (runs.length === 0) await clock.advance(10);
+    await first.stop({ timeout: 0 });
+    const worker = hf.work([job], { queues: { default: 1 }, ...patient });
+    const delays: number[] = [];
+    hf.on("job.released", ({ delayMs }) => delays.push(delayMs));
+    await worker.idle();
+    expect(delays).toEqual([0]);
+    expect(runs).toHaveLength(5);
     await worker.stop();
   });
 
