@@ -79,6 +79,8 @@ export interface AnyJob extends AnyContract {
   readonly upcast?: Upcast | null;
   /** What it waits for, where it says so. */
   readonly signals?: readonly SignalDefinition[];
+  /** The backoff of the worker that runs it, where neither it nor the queue says. */
+  readonly workerBackoff?: Backoff | BackoffFunction | null;
   /** Set for machines. */
   readonly machine?: object | null;
 }

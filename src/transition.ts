@@ -11,7 +11,7 @@
  *
  * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
  * the statement that applies them adds the database's now; `attempt` never goes below 0; a limit in the row wins
- * over the definition's, the definition's over the queue's, and the queue's over the default.
+ * over the definition's, that over the queue's, that over the worker's, and that over the default.
  * Not here: how an attempt comes to its outcome (attempt.ts), how a transition is written (sql/).
  */
 import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
@@ -192,6 +192,8 @@ export const DEFAULT_CRASHES = 5;
 export interface PolicySource {
   readonly attempts: number;
   readonly backoff: Backoff | BackoffFunction | null;
+  /** Of the worker that runs it, behind the queue's. */
+  readonly workerBackoff?: Backoff | BackoffFunction | null;
   readonly maxCrashes: number;
   readonly countCrashes: "attempt" | "crash";
   readonly keep: boolean;
@@ -206,7 +208,7 @@ export interface DecideEnv {
 }
 
 /**
- * The limits of a job: the row's, else the definition's, else the queue's, else the defaults.
+ * The limits of a job: the row's, else the definition's, else the queue's, else the worker's, else the defaults.
  *
  * @example
  * const policy = policyFor(job, definitions.get(job.name) ?? null, queue.backoff);
@@ -219,7 +221,12 @@ export function policyFor(
   const extras = job.extras;
   return {
     maxAttempts: job.maxAttempts ?? definition?.attempts ?? DEFAULT_ATTEMPTS,
-    backoff: asBackoff(extras?.backoff) ?? definition?.backoff ?? asBackoff(queueBackoff) ?? DEFAULT_BACKOFF,
+    backoff:
+      asBackoff(extras?.backoff) ??
+      definition?.backoff ??
+      asBackoff(queueBackoff) ??
+      definition?.workerBackoff ??
+      DEFAULT_BACKOFF,
     maxCrashes: extras?.maxCrashes ?? definition?.maxCrashes ?? DEFAULT_CRASHES,
     countCrashes: extras?.countCrashes ?? definition?.countCrashes ?? "crash",
     keep: extras?.keep ?? definition?.keep ?? true,

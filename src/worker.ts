@@ -1,7 +1,7 @@
 /**
  * The worker: claim → run → settle, in many slots, for as long as the process lives.
  *
- *   starting ──first session and claim──▶ working ──stop · a signal · asked from afar · a fatal fault──▶ draining ──▶ stopped
+ *   starting ──first session and claim──▶ working ──stop · a signal · a remote stop · a fatal fault──▶ draining ──▶ stopped
  *
  * This file wires the parts and owns the worker's life; each part owns one thing:
  *   worker/claimer.ts   when to claim            worker/pool.ts      slots and claiming ahead
@@ -49,6 +49,7 @@ import { type Settlement, Settler } from "./worker/settler.ts";
 import {
   handlersOf,
   type SettingsEnv,
+  withDefaults,
   type WorkerSettings,
   workerSettings,
   type WorkOptions,
@@ -145,6 +146,7 @@ export class Worker {
   #calmWaiters: (() => void)[] = [];
   #unlisten: (() => void) | undefined;
   #offSignals: (() => void) | undefined;
+  #offAbort: (() => void) | undefined;
   #retired = false;
   readonly #loopDelay: LoopDelay;
   #overloaded = false;
@@ -156,7 +158,7 @@ export class Worker {
   constructor(deps: WorkerDeps, definitions: readonly AnyJob[], options?: WorkOptions) {
     this.#deps = deps;
     this.#settings = workerSettings(options, deps);
-    this.#definitions = handlersOf(definitions);
+    this.#definitions = withDefaults(handlersOf(definitions), this.#settings);
     this.id = deps.workerId;
     this.name = this.#settings.name;
     this.ready = this.#readiness.promise;
@@ -235,7 +237,7 @@ export class Worker {
   stop(options?: { timeout?: Duration }): Promise<void> {
     const { timeout } = checkOptions(options, ["timeout"], "worker.stop") as { timeout?: Duration };
     const timeoutMs = timeout === undefined ? this.#settings.shutdownMs : durationMs(timeout, "timeout");
-    return this.#shutDown("stop", timeoutMs);
+    return this.#shutDown("worker.stop()", timeoutMs);
   }
 
   /**
@@ -300,7 +302,17 @@ export class Worker {
     const { store, log, events } = this.#deps;
     this.#unlisten = store.listen((wake) => this.#woken(wake));
     if (this.#settings.signals) {
-      this.#offSignals = onSignals({ first: () => this.#retire("signal"), second: () => this.#leaveNow() });
+      this.#offSignals = onSignals({
+        first: (signal) => this.#retire(signal),
+        second: (signal) => this.#leaveNow(signal),
+      });
+    }
+    const { signal } = this.#settings;
+    if (signal !== null) {
+      const abort = (): void => this.#retire("abort signal");
+      if (signal.aborted) return abort();
+      signal.addEventListener("abort", abort, { once: true });
+      this.#offAbort = () => signal.removeEventListener("abort", abort);
     }
     const kinds = [...this.#definitions.keys()];
     log.info(
@@ -377,6 +389,7 @@ export class Worker {
     await this.#tenancy.close();
     this.#loopDelay.stop();
     this.#offSignals?.();
+    this.#offAbort?.();
   }
 
   /**
@@ -435,9 +448,9 @@ export class Worker {
     this.#deps.exit?.();
   }
 
-  #leaveNow(): Promise<void> {
+  #leaveNow(signal: string): Promise<void> {
     this.#hurry.abort();
-    return this.#shutDown("signal", 0);
+    return this.#shutDown(signal, 0);
   }
 
   // --- calm ---------------------------------------------------------------------------------------------
@@ -753,7 +766,7 @@ export class Worker {
         }
       },
       onClaims: (session, claims, sentAt) => this.#compare(session, claims, sentAt),
-      onStopAsked: () => this.#retire("asked from afar"),
+      onStopAsked: () => this.#retire("remote stop"),
       onQuiet: (quiet) => this.#hush(quiet),
       onDoubt: (doubtful) => {
         this.#tellPaused(doubtful, "the lease could not be renewed");

@@ -5,8 +5,10 @@
  * heartbeat cannot keep (0 < heartbeat < lease); an error names the option or the environment variable.
  * Not here: what the settings do (worker.ts), a queue's live settings in the database (worker/pool.ts).
  */
+import { ATTEMPT_BOUNDS } from "../contract.ts";
 import type { AnyJob } from "../definition.ts";
 import { shown, UsageError } from "../errors.ts";
+import { type Backoff, type BackoffFunction, checkBackoff } from "../policy/backoff.ts";
 import { type Duration, durationMs } from "../policy/duration.ts";
 import { checkName } from "../policy/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts";
@@ -33,6 +35,10 @@ export interface WorkOptions {
   shutdown?: Duration;
   /** Stop on SIGTERM and SIGINT; a second one exits at once. Default false. */
   signals?: boolean;
+  /** Stops the worker when it aborts, as `stop` would; one that has aborted already stops it at once. */
+  signal?: AbortSignal;
+  /** Attempts and backoff of jobs whose row, definition and queue do not say. Steps of machines have their own. */
+  retry?: { attempts?: number | undefined; backoff?: Backoff | BackoffFunction | undefined };
   /** Shown in `hf.workers.list()`. Else the environment's WORKER_NAME, else the host's name. */
   name?: string;
   /** Which build of yours this is, such as a tag or a commit: a mark on the dashboard's charts where the first worker with it started. Else the environment's HOLDFAST_RELEASE. */
@@ -56,6 +62,10 @@ export interface WorkerSettings {
   readonly pollMs: number;
   readonly shutdownMs: number;
   readonly signals: boolean;
+  readonly signal: AbortSignal | null;
+  /** Null: the default. */
+  readonly attempts: number | null;
+  readonly backoff: Backoff | BackoffFunction | null;
   readonly name: string;
   /** Null: nobody said. */
   readonly release: string | null;
@@ -78,6 +88,8 @@ const optionNames = [
   "poll",
   "shutdown",
   "signals",
+  "signal",
+  "retry",
   "name",
   "release",
   "maxBlock",
@@ -113,11 +125,44 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
     pollMs: positive(known.poll ?? "500ms", "poll"),
     shutdownMs: durationMs(known.shutdown ?? "30s", "shutdown"),
     signals: flag(known.signals, "signals"),
+    signal: signalOf(known.signal),
+    ...retryOf(known.retry),
     name: nameOf(known.name, given),
     release: releaseOf(known.release, given),
     maxBlockMs: positive(known.maxBlock ?? "60s", "maxBlock"),
     maxLoopDelayMs: positive(known.maxLoopDelay ?? "500ms", "maxLoopDelay"),
   };
+}
+
+function signalOf(signal: unknown): AbortSignal | null {
+  if (signal === undefined) return null;
+  if (signal instanceof AbortSignal) return signal;
+  throw new UsageError("BAD_OPTION", `signal of work must be an AbortSignal; got ${shown(signal)}.`, {
+    details: { option: "signal" },
+  });
+}
+
+function retryOf(retry: unknown): Pick<WorkerSettings, "attempts" | "backoff"> {
+  const { attempts, backoff } = checkOptions(retry, ["attempts", "backoff"], "retry of work");
+  return {
+    attempts:
+      attempts === undefined ? null : checkInteger(attempts, "retry.attempts of work", ATTEMPT_BOUNDS),
+    backoff: backoff === undefined ? null : checkBackoff(backoff, "retry.backoff of work"),
+  };
+}
+
+/** The definitions with the worker's defaults where they do not say. A machine's steps have a rule of their own. */
+export function withDefaults(
+  definitions: ReadonlyMap<string, AnyJob>,
+  { attempts, backoff }: Pick<WorkerSettings, "attempts" | "backoff">,
+): ReadonlyMap<string, AnyJob> {
+  if (attempts === null && backoff === null) return definitions;
+  const filled = [...definitions].map(([name, definition]): [string, AnyJob] => {
+    if ((definition.machine ?? null) !== null) return [name, definition];
+    const own = definition.row.maxAttempts ?? attempts ?? definition.attempts;
+    return [name, { ...definition, attempts: own, workerBackoff: backoff }];
+  });
+  return new Map(filled);
 }
 
 function releaseOf(release: unknown, given: SettingsEnv): string | null {

@@ -50,6 +50,25 @@ describe("the options of a worker", () => {
     }
   });
 
+  test("[O13] a signal that is none and a retry out of range are refused by name", () => {
+    const bad = (options: object): unknown => codeOf({ queues: ["a"], ...options } as WorkOptions);
+    expect(bad({ signal: "stop" })).toMatchObject(["BAD_OPTION", expect.stringContaining("signal of work")]);
+    expect(bad({ retry: { attempts: 0 } })).toMatchObject([
+      "BAD_OPTION",
+      expect.stringContaining("retry.attempts of work"),
+    ]);
+    expect(bad({ retry: { backoff: "1m" } })).toMatchObject([
+      "BAD_OPTION",
+      expect.stringContaining("retry.backoff of work"),
+    ]);
+    expect(bad({ retry: { tries: 3 } })).toMatchObject(["UNKNOWN_OPTION", expect.stringContaining("tries")]);
+    expect(workerSettings({ queues: ["a"] }, given)).toMatchObject({
+      signal: null,
+      attempts: null,
+      backoff: null,
+    });
+  });
+
   test("[F4] no queue, or one with a bad name, is refused and names the setting", () => {
     expect(codeOf(undefined)).toMatchObject(["NO_QUEUES", expect.stringMatching(/`queues`.*QUEUES/)]);
     expect(codeOf({ queues: [] })).toMatchObject(["NO_QUEUES", expect.any(String)]);
