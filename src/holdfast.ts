@@ -107,7 +107,7 @@ export async function open(target?: string | object, options?: OpenOptions): Pro
   // A file that cannot be opened stays so; a server may only be on its way.
   const waitMs = typeof address === "string" && !address.startsWith("postgres") ? 0 : client.retryForMs;
   let first = waitMs > 0;
-  const store = await new Retry(clock, waitMs).repeatable(() =>
+  const store = await new Retry(clock, waitMs, client.logger).repeatable(() =>
     openOnce().catch((error: unknown) => {
       if (first && isLost(error))
         told.onWarning(`The database is not there yet; trying again for ${waitMs} ms: ${error.message}`, {
@@ -212,7 +212,7 @@ export class Holdfast implements AsyncDisposable {
     this.#env = env;
     this.#events = events;
     this.#newId = idFactory(() => env.clock.now());
-    this.#retry = new Retry(env.clock, settings.retryForMs);
+    this.#retry = new Retry(env.clock, settings.retryForMs, settings.logger);
     const retry = this.#retry;
     const checkOpen = (): void => this.#checkOpen();
     const shared = { store, retry, checkOpen };

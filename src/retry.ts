@@ -6,12 +6,13 @@
  *   failing   (the server's memory or disk)    as a conflict, then as lost
  *   else      surfaces at once
  *
- * Invariants: classified by code, never by the words of a message; waits by the clock that is passed in. An
+ * Invariants: each repetition after a conflict is logged; classified by code, never by the words of a message; waits by the clock that is passed in. An
  * enqueue may be repeated because its ids are made here: a commit whose answer was lost changes nothing twice.
  * Not here: a worker's patience with the database (worker.ts), a user's transaction (never tried again: it is theirs).
  */
 import { type Clock, sleep } from "./clock.ts";
 import { type HoldfastError, isHoldfastError } from "./errors.ts";
+import type { Logger } from "./logger.ts";
 
 const conflictDelaysMs = [100, 300, 1_000] as const;
 const firstLostDelayMs = 100;
@@ -37,7 +38,7 @@ const conflictCodes: ReadonlySet<string> = new Set([
 
 /** Whether nothing happened because somebody else was in the way. */
 export function isConflict(error: unknown): boolean {
-  return hasCode(error, conflictCodes);
+  return codeAmong(error, conflictCodes) !== null;
 }
 
 /** Whether the database could not be reached, or stopped answering; what was sent may have happened. One that does not exist stays so. */
@@ -45,27 +46,29 @@ export function isLost(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && lostCodes.has(error.code) && error.details["sqlState"] !== "3D000";
 }
 
-function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
+function codeAmong(error: unknown, codes: ReadonlySet<string>): string | null {
   let link: unknown = error;
   // A driver's own code may sit below ours; a circle of causes must not hold us.
   for (let depth = 0; depth < 5 && typeof link === "object" && link !== null; depth++) {
     const { code, cause } = link as { code?: unknown; cause?: unknown };
-    if (typeof code === "string" && codes.has(code)) return true;
+    if (typeof code === "string" && codes.has(code)) return code;
     link = cause;
   }
-  return false;
+  return null;
 }
 
 /** Tries a call again as the table above says. */
 export class Retry {
   readonly #clock: Clock;
   readonly #retryForMs: number;
+  readonly #log: Pick<Logger, "warn">;
   /** How often anything was tried again. */
   retries = 0;
 
-  constructor(clock: Clock, retryForMs: number) {
+  constructor(clock: Clock, retryForMs: number, log: Pick<Logger, "warn">) {
     this.#clock = clock;
     this.#retryForMs = retryForMs;
+    this.#log = log;
   }
 
   /** For reads, and for writes that are the same when they happen twice. */
@@ -88,7 +91,13 @@ export class Retry {
       } catch (error) {
         const leftMs = lostForMs - (this.#clock.monotonic() - startedAt);
         let delayMs: number | undefined;
-        if (isConflict(error)) delayMs = conflictDelaysMs[conflicts++];
+        const conflict = codeAmong(error, conflictCodes);
+        if (conflict !== null) delayMs = conflictDelaysMs[conflicts++];
+        if (conflict !== null && delayMs !== undefined)
+          this.#log.warn(
+            { delayMs, tries: conflicts, code: conflict },
+            `the database was busy (${conflict}): the call is repeated in ${delayMs} ms`,
+          );
         // Once in any case: the deadline of a single statement may be as long as all the time that there is.
         if (delayMs === undefined && isLost(error) && (leftMs > 0 || (losses === 0 && lostForMs > 0)))
           delayMs = Math.min(firstLostDelayMs * 2 ** losses++, longestLostDelayMs, Math.max(leftMs, 1));

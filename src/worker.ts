@@ -143,6 +143,8 @@ export class Worker {
   readonly #end = Promise.withResolvers<void>();
   #stopping: Promise<void> | undefined;
   readonly #hurry = new AbortController();
+  /** How many jobs it has released since it was told to stop. */
+  #released = 0;
   #calmWaiters: (() => void)[] = [];
   #unlisten: (() => void) | undefined;
   #offSignals: (() => void) | undefined;
@@ -353,6 +355,10 @@ export class Worker {
   async #leave(reason: string, timeoutMs: number): Promise<void> {
     const about = { workerId: this.id, name: this.name, reason };
     await Promise.resolve(); // so that a listener that calls `stop` meets the promise of this very call
+    this.#deps.log.info(
+      { worker: this.id, name: this.name, reason, running: this.#runner.running, graceMs: timeoutMs },
+      `worker ${this.name} stops (${reason}): running jobs have ${timeoutMs / 1_000} s to finish`,
+    );
     this.#deps.events.emit("worker.stopping", about);
     this.#runner.tellStopping("shutdown");
     try {
@@ -361,7 +367,10 @@ export class Worker {
       this.#fail(error, "stopping");
     }
     this.#deps.events.emit("worker.stopped", about);
-    this.#deps.log.info({ worker: this.id, name: this.name, reason }, `worker ${this.name} has stopped`);
+    this.#deps.log.info(
+      { worker: this.id, name: this.name, reason, released: this.#released },
+      `worker ${this.name} has stopped; jobs released: ${this.#released}`,
+    );
     const closed = new StateError("CLOSED", "The worker was stopped before it was ready.");
     this.#readiness.reject(this.#cause === undefined ? closed : this.#cause.error);
     if (this.#cause === undefined) this.#end.resolve();
@@ -563,6 +572,8 @@ export class Worker {
 
   #settled(settlements: readonly Settlement[]): void {
     this.#report.settled(settlements);
+    if (this.#stopping !== undefined)
+      for (const { outcome } of settlements) if (outcome.kind === "released") this.#released += 1;
     if (this.#scheduler?.waits === true)
       for (const { job, transition } of settlements)
         if (transition.move === "end") this.#scheduler.ended(job.id);

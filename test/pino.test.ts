@@ -76,7 +76,7 @@ onEveryStore((target) => {
     await worker.idle();
     await worker.stop();
     expect(said).toEqual([
-      ["attempt failed; the job will run again", expect.stringMatching(/Error: boom\n +at .*explodes/)],
+      ["attempt failed; retry 1 of 1", expect.stringMatching(/Error: boom\n +at .*explodes/)],
       ["job is dead", expect.stringMatching(/Error: boom\n +at .*explodes/)],
     ]);
   });

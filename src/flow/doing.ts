@@ -14,6 +14,7 @@ import type { Clock, Timer } from "../clock.ts";
 import { isRetryAfter, orThrow } from "../decision.ts";
 import { type HoldfastError, JobError, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob, NewJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
 import { backoffMs, DEFAULT_BACKOFF } from "../policy/backoff.ts";
 import { describeFailure } from "../policy/failure.ts";
 import { decodeJson, encodeJson } from "../policy/json.ts";
@@ -32,6 +33,8 @@ export interface DoerDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly maxBytes: number;
+  /** Every line names the job. */
+  readonly log: () => Pick<Logger, "warn">;
   readonly signal: () => AbortSignal;
   /** Of the code that runs. */
   readonly version: number;
@@ -171,7 +174,12 @@ export class Doer {
         wakeInMs: Math.round(delayMs),
       } as const;
       const written = await this.write(ask, retry);
-      if (written !== null) this.#run.waits(ask, written.wakeAt, { tries, label });
+      if (written !== null) {
+        const { message, stack } = failure;
+        const details = { step: ask.name, error: message, stack, delayMs: retry.wakeInMs };
+        this.#deps.log().warn(details, `step ${ask.name} failed; retry ${tries} of ${settings.attempts - 1}`);
+        this.#run.waits(ask, written.wakeAt, { tries, label });
+      }
       return;
     }
     const failed = {

@@ -247,7 +247,7 @@ async function runMachine(
     const step = steps.get(name);
     if (step === undefined)
       throw badMove(job, `the machine stands at step "${name}", which it does not have`);
-    port.stand({ ...place, policy: step.policy });
+    port.stand({ ...place, step: name, policy: step.policy });
     const startedAt = port.monotonic();
     const checked =
       step.data === null ? data : await validate(step.data, data, `data of step "${name}"`, "INPUT_INVALID");
@@ -291,6 +291,7 @@ async function runMachine(
         `Job ${job.id} is no longer leased to this attempt: its move was not saved.`,
       );
     }
+    port.log.info({ step: to.step, from: name, delayMs: to.delayMs }, `moved to step ${to.step}`);
     if (to.delayMs > 0 || port.pausing())
       return { [moveBrand]: "moved", delayMs: to.delayMs } satisfies Moved;
     name = to.step;

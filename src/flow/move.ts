@@ -5,6 +5,7 @@
  * Not here: machines (machine.ts).
  */
 import type { ClaimedJob } from "../job.ts";
+import type { Logger } from "../logger.ts";
 import type { Backoff, BackoffFunction } from "../policy/backoff.ts";
 import type { Store } from "../store.ts";
 
@@ -13,6 +14,7 @@ export const moveBrand: unique symbol = Symbol.for("holdfast.move") as never;
 
 /** Where an attempt of a machine stands, for whoever settles it. */
 export interface MachinePlace {
+  readonly step: string;
   readonly attempt: number;
   readonly crashes: number;
   readonly policy: { readonly attempts: number; readonly backoff: Backoff | BackoffFunction };
@@ -43,6 +45,8 @@ export interface MachinePort {
   /** Remembers, before a move is saved, that this version has taken the machine on. False: it is not ours any more. */
   readonly advance: () => Promise<boolean>;
   readonly maxBytes: number;
+  /** Every line names the job. */
+  readonly log: Pick<Logger, "info">;
   readonly monotonic: () => number;
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
   /** Tells whose retries count now; the timeout starts anew. */

@@ -9,8 +9,6 @@ import type { AttemptEvent, Emitter } from "../events.ts";
 import type { ClaimedJob } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../policy/failure.ts";
-import type { Transition } from "../store.ts";
-import type { Outcome } from "../transition.ts";
 import type { Settlement } from "./settler.ts";
 
 export interface ReportDeps {
@@ -51,10 +49,11 @@ export class Report {
   /** These outcomes have been written. */
   settled(settlements: readonly Settlement[]): void {
     const { events, log } = this.#deps;
-    for (const { job, outcome, transition, heldMs } of settlements) {
+    for (const settlement of settlements) {
+      const { job, outcome, heldMs } = settlement;
       if (outcome.kind === "succeeded" && log.trace !== undefined)
         log.trace({ ...this.#about(job), context: job.context, durationMs: heldMs }, "job is done");
-      if (outcome.kind !== "succeeded") this.#notDone(job, outcome, transition, heldMs);
+      if (outcome.kind !== "succeeded") this.#notDone(settlement);
       else if (events.has("job.done")) {
         events.emit("job.done", { ...this.#about(job), durationMs: heldMs });
       }
@@ -72,10 +71,10 @@ export class Report {
     );
   }
 
-  #notDone(job: ClaimedJob, outcome: Outcome, transition: Transition, durationMs: number): void {
+  #notDone({ job, outcome, transition, heldMs: durationMs, step, maxAttempts }: Settlement): void {
     const { events, log } = this.#deps;
     const about = this.#about(job);
-    const details = { ...about, context: job.context };
+    const details = { ...about, context: job.context, ...(step === undefined ? null : { step }) };
     if (transition.move === "wait" || transition.move === "none") {
       if (outcome.kind === "committed") events.emit("job.done", { ...about, durationMs });
       else
@@ -87,7 +86,7 @@ export class Report {
       if (outcome.kind === "failed") {
         const { message: error, stack } = outcome.failure;
         events.emit("job.failed", { ...about, error, delayMs, durationMs });
-        log.warn({ ...details, error, stack, delayMs }, "attempt failed; the job will run again");
+        log.warn({ ...details, error, stack, delayMs }, `attempt failed; ${nextTry(job, maxAttempts)}`);
         return;
       }
       const reason = outcome.kind === "throttled" || outcome.kind === "released" ? outcome.reason : null;
@@ -119,4 +118,9 @@ export class Report {
     const { id, name, queue, attempt } = job;
     return { id, name, queue, attempt, workerId: this.#deps.workerId };
   }
+}
+
+/** The first retry follows the first attempt, so there is one less of them. */
+function nextTry({ attempt }: ClaimedJob, maxAttempts: number | undefined): string {
+  return maxAttempts === undefined ? "the job will run again" : `retry ${attempt} of ${maxAttempts - 1}`;
 }

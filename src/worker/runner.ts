@@ -480,7 +480,8 @@ export class Runner {
         // A handler that returned before its first step has not done the job.
         if (outcome.kind === "succeeded") told = notYetUndone;
       }
-      settler.push({ job, outcome: told, transition, heldMs });
+      const step = at === null ? null : { step: at.step };
+      settler.push({ job, outcome: told, transition, heldMs, maxAttempts: policy.maxAttempts, ...step });
     };
     const undo = this.#mustUndo(job, decided, attempt);
     if (undo !== "ask") push(undo);

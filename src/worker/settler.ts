@@ -26,6 +26,10 @@ export interface Settlement {
   readonly outcome: Outcome;
   readonly transition: Transition;
   readonly heldMs: number;
+  /** The machine's step that it ended in. */
+  readonly step?: string;
+  /** Attempts that the job, or the machine's step, has in all. Left out: not known. */
+  readonly maxAttempts?: number;
 }
 
 export interface SettlerDeps {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../src/errors.ts";
+import { silentLogger } from "../../src/logger.ts";
 import { Retry } from "../../src/retry.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 
@@ -24,16 +25,33 @@ describe("trying again", () => {
   test("a conflict is tried again after 100 ms, 300 ms and 1 s, then surfaces", async () => {
     const clock = new FakeClock();
     const { call, times } = failing(clock, [busy, busy, busy, busy]);
-    const result = expect(new Retry(clock, 30_000).once(call)).rejects.toBe(busy);
+    const result = expect(new Retry(clock, 30_000, silentLogger).once(call)).rejects.toBe(busy);
     await clock.advance("10s");
     await result;
     expect(times).toEqual([0, 100, 400, 1_400]);
   });
 
+  test("[O14] each repetition after a conflict is logged with its delay; one after a lost connection is not", async () => {
+    const clock = new FakeClock();
+    const lines: unknown[] = [];
+    const log = { warn: (details: object, message: string) => void lines.push([details, message]) };
+    const deadlock = new StoreError("STORE_FAILED", "see cause", {
+      cause: Object.assign(new Error("x"), { code: "40P01" }),
+    });
+    const { call } = failing(clock, [busy, deadlock, lost]);
+    const result = new Retry(clock, 30_000, log).repeatable(call);
+    await clock.advance("10s");
+    expect(await result).toBe("ok");
+    expect(lines).toEqual([
+      [{ delayMs: 100, tries: 1, code: "DATABASE_BUSY" }, expect.stringContaining("100 ms")],
+      [{ delayMs: 300, tries: 2, code: "40P01" }, expect.stringContaining("300 ms")],
+    ]);
+  });
+
   test("two conflicts are three calls and a success", async () => {
     const clock = new FakeClock();
     const { call, times } = failing(clock, [busy, busy]);
-    const result = new Retry(clock, 30_000).repeatable(call);
+    const result = new Retry(clock, 30_000, silentLogger).repeatable(call);
     await clock.advance("10s");
     expect(await result).toBe("ok");
     expect(times).toHaveLength(3);
@@ -45,12 +63,12 @@ describe("trying again", () => {
       cause: Object.assign(new Error("x"), { code: "40P01" }),
     });
     const first = failing(clock, [deadlock]);
-    const result = new Retry(clock, 30_000).once(first.call);
+    const result = new Retry(clock, 30_000, silentLogger).once(first.call);
     await clock.advance("1s");
     expect(await result).toBe("ok");
     const unique = Object.assign(new Error("database is busy: deadlock detected"), { code: "23505" });
     const second = failing(clock, [unique]);
-    await expect(new Retry(clock, 30_000).once(second.call)).rejects.toBe(unique);
+    await expect(new Retry(clock, 30_000, silentLogger).once(second.call)).rejects.toBe(unique);
     expect(second.times).toHaveLength(1);
   });
 
@@ -58,7 +76,7 @@ describe("trying again", () => {
     const clock = new FakeClock();
     const out = new StoreError("DATABASE_FAILING", "out of memory");
     const once = failing(clock, [out, out, out, out]);
-    const refused = expect(new Retry(clock, 30_000).once(once.call)).rejects.toBe(out);
+    const refused = expect(new Retry(clock, 30_000, silentLogger).once(once.call)).rejects.toBe(out);
     await clock.advance("10s");
     await refused;
     expect(once.times).toHaveLength(4);
@@ -66,7 +84,7 @@ describe("trying again", () => {
       clock,
       Array.from({ length: 10 }, () => out),
     );
-    const result = new Retry(clock, 30_000).repeatable(repeated.call);
+    const result = new Retry(clock, 30_000, silentLogger).repeatable(repeated.call);
     await clock.advance("20s");
     expect(await result).toBe("ok");
   });
@@ -77,7 +95,7 @@ describe("trying again", () => {
       clock,
       Array.from({ length: 100 }, () => lost),
     );
-    const result = expect(new Retry(clock, 5_000).repeatable(call)).rejects.toBe(lost);
+    const result = expect(new Retry(clock, 5_000, silentLogger).repeatable(call)).rejects.toBe(lost);
     await clock.advance("20s");
     await result;
     expect(times.slice(0, 5)).toEqual([0, 100, 300, 700, 1_500]);
@@ -87,7 +105,7 @@ describe("trying again", () => {
   test("a lost connection surfaces at once for what may not", async () => {
     const clock = new FakeClock();
     const { call, times } = failing(clock, [lost]);
-    await expect(new Retry(clock, 5_000).once(call)).rejects.toBe(lost);
+    await expect(new Retry(clock, 5_000, silentLogger).once(call)).rejects.toBe(lost);
     expect(times).toHaveLength(1);
   });
 });
