@@ -458,8 +458,12 @@ export class Attempt {
         retryInMs: error.delayFrom(this.#deps.now()),
       };
     if (isThrottled(error)) return { kind: "throttled", delayMs: error.retryAfterMs, reason: error.reason };
-    if (isRelease(error))
-      return { kind: "released", delayMs: error.delayMs, reason: error.reason, thrown: true };
+    if (isRelease(error)) {
+      const { delayMs, reason } = error;
+      // One that answers `ctx.stopping` cannot spin: nothing claims the job until its queue or a worker is back.
+      const asked = this.#stoppingReason !== undefined || this.#cause !== undefined;
+      return { kind: "released", delayMs, reason, ...(asked ? null : { thrown: true }) };
+    }
     return undefined;
   }
 

@@ -141,11 +141,12 @@ export class Budgets {
    */
   async take(name: string, n = 1): Promise<BudgetGrant> {
     this.#deps.checkOpen();
-    return this.takeFor(name, n);
+    const { granted, retryAfter } = await this.takeFor(name, n);
+    return { granted, retryAfter };
   }
 
   /** @internal As `take`, for handlers: they may take while their worker stops. */
-  async takeFor(name: string, n: number): Promise<BudgetGrant> {
+  async takeFor(name: string, n: number): Promise<BudgetGrant & { readonly unknown?: true }> {
     const known = checkName(name, "The name of a budget");
     return this.#purse(known).take(checkTokens(n, "n of a budget"));
   }
@@ -220,7 +221,7 @@ export class Budgets {
 
 interface Waiter {
   readonly n: number;
-  readonly resolve: (grant: BudgetGrant) => void;
+  readonly resolve: (grant: BudgetGrant & { readonly unknown?: true }) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -247,7 +248,7 @@ class Purse {
     this.#holder = deps.newId().slice(-12);
   }
 
-  take(n: number): Promise<BudgetGrant> {
+  take(n: number): Promise<BudgetGrant & { readonly unknown?: true }> {
     if (this.#waiters.length === 0 && this.#spend(n)) return Promise.resolve(granted);
     return new Promise((resolve, reject) => {
       this.#waiters.push({ n, resolve, reject });
@@ -321,7 +322,8 @@ class Purse {
           budget: this.#name,
         },
       );
-      for (const { resolve } of waiters) resolve({ granted: false, retryAfter: unknownRetryMs });
+      for (const { resolve } of waiters)
+        resolve({ granted: false, retryAfter: unknownRetryMs, unknown: true });
       return;
     }
     for (const [i, { n, resolve, reject }] of waiters.entries()) {

@@ -6,7 +6,7 @@
  * writes (`progress`) names the fence, so that a stale holder changes nothing and is told.
  * Not here: when the signal aborts (attempt.ts), what steps and sleeps do (flow/run.ts).
  */
-import type { Clock } from "./clock.ts";
+import { type Clock, sleep } from "./clock.ts";
 import {
   ATTEMPT_BOUNDS,
   type AnyContract,
@@ -15,7 +15,7 @@ import {
   type EnqueueOptions,
   type JobContract,
 } from "./contract.ts";
-import { Throttled } from "./decision.ts";
+import { Release, Throttled } from "./decision.ts";
 import { type JobError, shown, StateError, UsageError } from "./errors.ts";
 import { ProgressWriter } from "./progress.ts";
 import { Advance } from "./flow/advance.ts";
@@ -84,12 +84,16 @@ export interface JobContext {
   readonly schedule: { readonly name: string; readonly at: Date } | null;
   /**
    * Takes `n` tokens (default 1) of a budget. When there are not enough, it throws `Throttled`: let it pass, and the
-   * attempt is given back and runs again when there may be some.
+   * attempt is given back and runs again when there may be some. With `wait`, the handler keeps its slot and waits for them:
+   * as long as it takes, or for that long. While it waits, a shutdown or a pause (`ctx.stopping`) makes it throw `Release`.
    *
-   * @throws Throttled the budget is empty, or unknown
-   * @throws UsageError BAD_OPTION `n` is not positive, or more than the budget can ever have
+   * @throws Throttled the budget is empty (with `wait`: still, when that time is over), or unknown
+   * @throws Release `ctx.stopping` aborts while it waits: the job keeps its position
+   * @throws UsageError BAD_OPTION `n` is not positive, or more than the budget can ever have; BAD_DURATION
+   * @example
+   * await ctx.budget("slack", 1, { wait: "10s" });
    */
-  budget(name: string, n?: number): Promise<void>;
+  budget(name: string, n?: number, options?: BudgetWaitOptions): Promise<void>;
 
   /**
    * Does something once: its result is remembered, and after a crash, a sleep or a retry of the job it is given from
@@ -171,6 +175,12 @@ export interface JobContext {
   commit(tx: object, output?: unknown): Promise<void>;
 }
 
+/** Options of `ctx.budget`. */
+export interface BudgetWaitOptions {
+  /** True: waits in the handler until there are tokens. A duration: no longer than that. Default: does not wait. */
+  readonly wait?: true | Duration | undefined;
+}
+
 /** Options of `ctx.step`. */
 export interface StepOptions<Output = unknown> {
   /** Tries of this step by itself; between them the run sleeps. Default: one, and a failure is the job's. */
@@ -234,7 +244,7 @@ export interface ContextDeps {
   readonly budget: (
     name: string,
     n: number,
-  ) => Promise<{ readonly granted: boolean; readonly retryAfter: number }>;
+  ) => Promise<{ readonly granted: boolean; readonly retryAfter: number; readonly unknown?: true }>;
   /** Left out where nothing but plain jobs run. */
   readonly flow?: FlowDeps | undefined;
 }
@@ -339,9 +349,30 @@ export class AttemptContext implements JobContext {
     return made === undefined ? null : { name: made.name, at: new Date(made.at) };
   }
 
-  async budget(name: string, n = 1): Promise<void> {
-    const { granted, retryAfter } = await this.#deps.budget(name, n);
-    if (!granted) throw new Throttled(retryAfter, shortOf(name, n));
+  async budget(name: string, n = 1, options?: BudgetWaitOptions): Promise<void> {
+    const { wait } = checkOptions(options, ["wait"], "ctx.budget") as BudgetWaitOptions;
+    const waitMs = wait === undefined ? 0 : wait === true ? Infinity : durationMs(wait, "wait");
+    const endsAt = waitMs === 0 ? 0 : this.#flowDeps.clock.monotonic() + waitMs;
+    for (;;) {
+      const { granted, retryAfter, unknown } = await this.#deps.budget(name, n);
+      if (granted) return;
+      const short = new Throttled(retryAfter, shortOf(name, n));
+      const leftMs = waitMs === 0 ? 0 : endsAt - this.#flowDeps.clock.monotonic();
+      if (unknown === true || leftMs <= 0) throw short;
+      await this.#pause(Math.min(retryAfter, leftMs), `it waited for the budget "${name}"`);
+    }
+  }
+
+  /** Sleeps inside the handler; a shutdown or a pause gives the job back, and every other stop ends it. */
+  async #pause(ms: number, what: string): Promise<void> {
+    const { signal, stopping } = this.#attempt;
+    try {
+      // `stopping` aborts with `signal`, and before it: one of the two is enough to wake.
+      await sleep(this.#flowDeps.clock, ms, stopping);
+    } catch {
+      signal.throwIfAborted();
+      throw new Release(`${what} when its worker stopped or its queue was paused`);
+    }
   }
 
   get #bound(): ReturnType<ContextDeps["enqueueFor"]> {

@@ -25,7 +25,7 @@ export { defineMachine, finish, next } from "./flow/machine.ts";
 export type { Finish, MachineContext, MachineDefinition, MachineStep, Next } from "./flow/machine.ts";
 export { defineSignal } from "./flow/signal.ts";
 export type { SignalDefinition } from "./flow/signal.ts";
-export type { CallOptions, StepOptions, WaitForOptions } from "./context.ts";
+export type { BudgetWaitOptions, CallOptions, StepOptions, WaitForOptions } from "./context.ts";
 export type { StepInfo } from "./flow/ask.ts";
 export type { BatchOptions, SignalOptions } from "./holdfast.ts";
 export type { BrokenFlow, FlowReport } from "./flow/check.ts";

@@ -51,7 +51,7 @@ export type Outcome =
       readonly delayMs: number;
       readonly reason: string | null;
       /** The handler never ran. */ readonly unstarted?: true;
-      /** The handler threw `Release`. */ readonly thrown?: true;
+      /** The handler threw `Release`, and not because it was told to stop. */ readonly thrown?: true;
       /** And so did its run before this one, both without a delay. */ readonly repeated?: true;
       /** Not the handler's own wish: its worker shuts down. */ readonly forced?: true;
       /** A breaker kept it from running. */ readonly breaker?: true;
