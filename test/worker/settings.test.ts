@@ -51,7 +51,7 @@ describe("the options of a worker", () => {
   });
 
   test("[O13] a signal that is none and a retry out of range are refused by name", () => {
-    const bad = (options: object): unknown => codeOf({ queues: ["a"], ...options } as WorkOptions);
+    const bad = (options: object): unknown => codeOf({ queues: ["a"], ...options });
     expect(bad({ signal: "stop" })).toMatchObject(["BAD_OPTION", expect.stringContaining("signal of work")]);
     expect(bad({ retry: { attempts: 0 } })).toMatchObject([
       "BAD_OPTION",
