@@ -6,6 +6,7 @@
  * queue have room. What remains is a job whose turn comes with the next free slot. What stands before a ready job, and the
  * words for it, are in obstacles.ts: a queue's page asks the same.
  */
+import { nameAndKeyOf } from "./flow/signal.ts";
 import type { Job } from "./job.ts";
 import { breakerKey } from "./policy/breaker.ts";
 import { shortage } from "./policy/budget.ts";
@@ -55,6 +56,8 @@ export interface Why {
   readonly limit: { readonly limit: number; readonly used: number } | null;
   /** What a run waits for: the names of its steps, or the ids of jobs. */
   readonly waitsFor: readonly string[];
+  /** The signals that it waits for, any one of which lets it go on; key null: without a key. */
+  readonly signals: readonly { readonly name: string; readonly key: string | null }[];
 }
 
 /** Explains a job that was just read (null: there is none). */
@@ -71,6 +74,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     budget: null,
     limit: null,
     waitsFor: [],
+    signals: [],
   };
   const say = (reason: WhyReason, text: string, more: Partial<Why> = {}): Why => ({
     ...base,
@@ -134,14 +138,15 @@ async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
 
 async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
   const waits = (await store.openSteps(job.id)).filter((step) => step.topic !== null);
-  const shown = waits.map((step) => {
-    const [name, key] = (step.topic ?? "").split("\n");
-    return key === undefined ? `"${name}"` : `"${name}" with the key "${key}"`;
-  });
+  const signals = waits.map((step) => nameAndKeyOf(step.topic ?? ""));
+  const shown = signals.map(({ name, key }) =>
+    key === null ? `"${name}"` : `"${name}" with the key "${key}"`,
+  );
   const until = job.runAt === null ? "" : `, until ${iso(job.runAt)} at the latest`;
   return say("waiting-for-signal", `It waits for the signal ${shown.join(" or ")}${until}.`, {
     until: job.runAt,
     waitsFor: waits.map((step) => step.name),
+    signals,
   });
 }
 

@@ -1,12 +1,22 @@
 /** What to type about a job that does not run, where something can be done about it. Pure. Beside ../why.ts, which says why. */
 import type { Why, WhyReason } from "../index.ts";
-import { oneLine } from "./text.ts";
+import { harmless } from "./text.ts";
 
 type Remedy = (why: Why) => string | null;
 
+/** Between single quotes a shell takes everything as it is. Control characters would reach the terminal first: $'…' spells them (bash, zsh, ksh). */
 const shell = (text: string): string => {
-  const clean = oneLine(text);
-  return /^[\w.:@/-]+$/.test(clean) ? clean : `'${clean.replaceAll("'", `'\\''`)}'`;
+  if (/^[\w.:@/-]+$/.test(text)) return text;
+  const spelt = Array.from(text, spell).join("");
+  return spelt === text.replaceAll(/[\\']/g, "\\$&") ? `'${text.replaceAll("'", `'\\''`)}'` : `$'${spelt}'`;
+};
+const spell = (character: string): string => {
+  if (character === "\\" || character === "'") return `\\${character}`;
+  if (character === "\n") return "\\n";
+  if (character !== "\t" && harmless(character) === character) return character;
+  const code = character.charCodeAt(0);
+  // \x is a byte, which is a character only in ASCII.
+  return code < 128 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 };
 const wait: Remedy = () => null;
 const due: Remedy = ({ id }) => `Not to wait: holdfast jobs run ${id}`;
@@ -18,6 +28,15 @@ const moreOf = ({ budget }: Why): string =>
   `To allow more: holdfast budgets set ${shell(budget ?? "")} --rate …`;
 const look: Remedy = ({ id }) => `More: holdfast jobs show ${id}`;
 
+const signal = ({ name, key }: Why["signals"][number]): string => {
+  const option = key === null ? "" : key.startsWith("-") ? ` --key=${shell(key)}` : ` --key ${shell(key)}`;
+  // A name that looks like an option goes behind a double dash, and its key before that.
+  return name.startsWith("-")
+    ? `holdfast signal${option} -- ${shell(name)}`
+    : `holdfast signal ${shell(name)}${option}`;
+};
+const SIGNALS_SHOWN = 3;
+
 const remedies: Readonly<Record<WhyReason, Remedy>> = {
   "not-found": wait,
   done: wait,
@@ -25,9 +44,11 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   cancelled: ({ id }) => `Again: holdfast jobs retry ${id}`,
   running: wait,
   waiting: look,
-  asleep: look,
-  "waiting-for-signal": ({ id }) =>
-    `Send it, with its key if it has one: holdfast signal <name> <json> --key <key>; more: holdfast jobs show ${id}`,
+  asleep: ({ id }) => `To skip the wait: holdfast jobs run ${id}; more: holdfast jobs show ${id}`,
+  "waiting-for-signal": ({ id, signals }) =>
+    signals.length === 0
+      ? `More: holdfast jobs show ${id}`
+      : `Send it: ${signals.slice(0, SIGNALS_SHOWN).map(signal).join("; or: ")} (data: as JSON after the name); more: holdfast jobs show ${id}`,
   "waiting-for-jobs": look,
   "job-paused": ({ id }) => `holdfast jobs resume ${id}`,
   future: due,

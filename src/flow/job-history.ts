@@ -6,6 +6,7 @@
 import type { Job } from "../job.ts";
 import { decodeFailures } from "../policy/failure.ts";
 import type { Dependency, DependencyPolicy, StepKind, StepRecord, StepState, Store } from "../store.ts";
+import { nameAndKeyOf } from "./signal.ts";
 import { triesOf } from "./tries.ts";
 
 /** One attempt: those that failed or were lost are listed by their errors, the latest by the job's own times. */
@@ -193,10 +194,8 @@ function endOf(step: StepRecord, job: Job): { state: StepState; endedAt: Date | 
 }
 
 function signalEntry(step: StepRecord): SignalEntry {
-  const [name, ...key] = (step.topic ?? "").split("\n");
   return {
-    name: name ?? "",
-    key: key.length === 0 ? null : key.join("\n"),
+    ...nameAndKeyOf(step.topic ?? ""),
     step: step.name,
     state: step.state === "open" ? "waiting" : step.label === "timeout" ? "timeout" : "taken",
     data: json(step.output),

@@ -125,3 +125,9 @@ async function fits(schema: StandardSchemaV1, name: string, data: unknown): Prom
 export function topicOf(name: string, key: unknown): string {
   return key === undefined ? name : `${name}\n${checkText(key, "key")}`;
 }
+
+/** The opposite of `topicOf`. Key null: the signal is for runs that wait without one. */
+export function nameAndKeyOf(topic: string): { readonly name: string; readonly key: string | null } {
+  const end = topic.indexOf("\n");
+  return end === -1 ? { name: topic, key: null } : { name: topic.slice(0, end), key: topic.slice(end + 1) };
+}

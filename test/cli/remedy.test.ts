@@ -1,4 +1,5 @@
 // What `holdfast why` says to do: every command in it is one that there is, with options that it takes.
+import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { expect, test } from "vitest";
 import { COMMON_OPTIONS } from "../../src/cli/command.ts";
@@ -22,6 +23,7 @@ const why: Why = {
   lane: "it's\u001b[31m a lane",
   breaker: "queue:mail",
   budget: "slack",
+  signals: [],
 } as unknown as Why;
 
 const all: readonly [WhyReason, string | null][] = [
@@ -32,8 +34,8 @@ const all: readonly [WhyReason, string | null][] = [
   ["breaker-half-open", null],
   ["dead", "holdfast jobs retry 0199aaaa-0000-7000-8000-000000000001"],
   ["cancelled", "holdfast jobs retry 0199aaaa-0000-7000-8000-000000000001"],
-  ["asleep", "holdfast jobs show 0199aaaa-0000-7000-8000-000000000001"],
-  ["waiting-for-signal", "holdfast signal <name>"],
+  ["asleep", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
+  ["waiting-for-signal", "holdfast jobs show 0199aaaa-0000-7000-8000-000000000001"],
   ["waiting-for-jobs", "holdfast jobs show 0199aaaa-0000-7000-8000-000000000001"],
   ["job-paused", "holdfast jobs resume 0199aaaa-0000-7000-8000-000000000001"],
   ["future", "holdfast jobs run 0199aaaa-0000-7000-8000-000000000001"],
@@ -44,8 +46,8 @@ const all: readonly [WhyReason, string | null][] = [
   ["breaker-open", "holdfast breakers reset queue:mail"],
   ["budget-empty", "holdfast budgets set slack --rate …"],
   ["budget-unknown", "holdfast budgets set slack --rate …"],
-  ["lane-paused", "holdfast lanes resume mail 'it'\\''s a lane'"],
-  ["lane-full", "holdfast lanes set mail 'it'\\''s a lane'"],
+  ["lane-paused", "holdfast lanes resume mail $'it\\'s\\x1b[31m a lane'"],
+  ["lane-full", "holdfast lanes set mail $'it\\'s\\x1b[31m a lane'"],
   ["queue-full", "holdfast queues set mail"],
   ["queue-rate", "holdfast queues set mail"],
   ["unserved", "holdfast work --queues mail"],
@@ -71,7 +73,69 @@ test.each(all)("[N9] %s", (reason, remedy) => {
   }
 });
 
+const signals: readonly [name: string, key: string | null, command: string][] = [
+  ["approved", null, "holdfast signal approved"],
+  ["approved", "order-7", "holdfast signal approved --key order-7"],
+  ["approved", "", "holdfast signal approved --key ''"],
+  ["it's  done", 'a $HOME `id` "b"', `holdfast signal 'it'\\''s  done' --key 'a $HOME \`id\` "b"'`],
+  ["-v", "-x", "holdfast signal --key=-x -- -v"],
+];
+
+test.each(signals)(
+  "[O18] the signal %j with the key %j: the command says both, as the shell takes them",
+  (name, key, command) => {
+    const said = remedyOf({ ...why, reason: "waiting-for-signal", signals: [{ name, key }] }) ?? "";
+    expect(said).toContain(`${command} (`);
+    expect(said).not.toMatch(/<\w+>/);
+    const words = execFileSync("sh", ["-c", `printf '%s\\0' ${command}`], { encoding: "utf8" }).split("\0");
+    const options = allCommands.find((one) => one.name === "signal")?.options ?? {};
+    const parsed = parseArgs({ args: words.slice(2, -1), options, allowPositionals: true });
+    expect(parsed.positionals).toEqual([name]);
+    expect(parsed.values["key"] ?? null).toBe(key);
+  },
+);
+
+test("[O18] a run that waits for several signals: each has its command; beyond three, where to see the rest", () => {
+  const of = (count: number): string =>
+    remedyOf({
+      ...why,
+      reason: "waiting-for-signal",
+      signals: Array.from({ length: count }, (_, n) => ({ name: `s${n}`, key: null })),
+    }) ?? "";
+  expect(of(2)).toContain("holdfast signal s0; or: holdfast signal s1 (");
+  expect(of(4)).not.toContain("s3");
+  expect(of(4)).toContain("holdfast jobs show 0199aaaa");
+});
+
 onEveryStore((target) => {
+  test("[O18][N9] why names the signal that a run waits for, and the way past a sleep: typed, both let it go on", async () => {
+    const { hf, store } = await fresh(target);
+    const holdfast = on(store);
+    const order = defineJob({
+      name: "order",
+      run: async (_: null, ctx) => {
+        await ctx.sleep("cooling", "3d");
+        return ctx.waitFor("approved", { key: "it's 7\nand 8" });
+      },
+    });
+    const worker = hf.work([order], { queues: ["default"] });
+    const { id } = await hf.enqueue(order, null);
+    const reason = (wanted: string) =>
+      waitFor(async () => (await hf.jobs.why(id)).reason === wanted, { what: wanted });
+
+    await reason("asleep");
+    expect((await holdfast(["why", id])).out).toContain(`holdfast jobs run ${id}`);
+    expect((await holdfast(["jobs", "run", id])).code).toBe(0);
+
+    await reason("waiting-for-signal");
+    const why = (await holdfast(["why", id, "--json"])).json<{ signals: unknown; remedy: string }>();
+    expect(why.signals).toEqual([{ name: "approved", key: "it's 7\nand 8" }]);
+    expect(why.remedy).toContain(`holdfast signal approved --key $'it\\'s 7\\nand 8' (`);
+    expect((await holdfast(["signal", "approved", "1", "--key", "it's 7\nand 8"])).code).toBe(0);
+    expect(await hf.result(id, { timeout: "20s" })).toBe(1);
+    await worker.stop();
+  });
+
   test("[N9] why says what to type, and typing it lets the job go on", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);
