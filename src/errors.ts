@@ -116,6 +116,8 @@ export type ErrorCode =
   | "CONNECTION_LOST"
   /** No connection could be made. */
   | "DATABASE_UNREACHABLE"
+  /** Postgres: the server has no database of this name. `holdfast create` makes it. */
+  | "DATABASE_MISSING"
   /** The database did not answer within the deadline of the statement. */
   | "STATEMENT_TIMEOUT"
   /** The database stayed locked by others for longer than we try. */

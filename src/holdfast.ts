@@ -91,7 +91,7 @@ export interface BatchOptions {
  * ./holdfast.db, unless one is given; a handle of your own (node:sqlite, better-sqlite3, a pg Pool) works too.
  *
  * @throws UsageError UNKNOWN_OPTION, BAD_OPTION, BAD_URL
- * @throws StoreError DATABASE_UNREACHABLE, DRIVER_MISSING, SCHEMA_TOO_NEW, READ_ONLY, DISK_FULL …
+ * @throws StoreError DATABASE_UNREACHABLE, DATABASE_MISSING, DRIVER_MISSING, SCHEMA_TOO_NEW, READ_ONLY, DISK_FULL …
  * @example
  * const hf = await open("sqlite:jobs.db");
  * const hf = await open("postgres://localhost/app", { schema: "jobs" });

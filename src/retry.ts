@@ -43,7 +43,7 @@ export function isConflict(error: unknown): boolean {
 
 /** Whether the database could not be reached, or stopped answering; what was sent may have happened. One that does not exist stays so. */
 export function isLost(error: unknown): error is HoldfastError {
-  return isHoldfastError(error) && lostCodes.has(error.code) && error.details["sqlState"] !== "3D000";
+  return isHoldfastError(error) && lostCodes.has(error.code);
 }
 
 function codeAmong(error: unknown, codes: ReadonlySet<string>): string | null {

@@ -5,6 +5,7 @@ import { open } from "holdfast";
 import { describe, expect, test } from "vitest";
 import { isSafeVersion } from "../src/sqlite/connection.ts";
 import { networkFileSystem } from "../src/sqlite/file.ts";
+import { cli } from "./cli/support.ts";
 import { temporaryDirectory } from "./support/guard.ts";
 import { onEveryStore, onPostgres } from "./support/stores.ts";
 
@@ -98,16 +99,37 @@ onPostgres((target) => {
     const { url } = await target.fresh();
     const elsewhere = new URL(url);
     elsewhere.pathname = "/no_such_database";
+    const began = Date.now();
     await expect(open(String(elsewhere), { logger: quiet })).rejects.toMatchObject({
-      code: "DATABASE_UNREACHABLE",
+      code: "DATABASE_MISSING",
       message: expect.stringContaining("does not exist") as string,
     });
+    expect(Date.now() - began).toBeLessThan(15_000); // not waited for: the default is 30 s
     const stranger = new URL(url);
     stranger.username = "no_such_role";
     stranger.password = "hunter2";
     const error: unknown = await open(String(stranger), { logger: quiet }).catch((e: unknown) => e);
     expect(error).toMatchObject({ code: "PERMISSION_DENIED" });
     expect(JSON.stringify(error) + String(error)).not.toContain("hunter2");
+  });
+});
+
+onPostgres((target) => {
+  test("[O18] a database that does not exist: the message has the command that makes it, without the password", async () => {
+    const { url } = await target.fresh();
+    const elsewhere = new URL(url);
+    elsewhere.pathname = "/no%20such_database";
+    elsewhere.username ||= "postgres";
+    elsewhere.password ||= "hunter2"; // a server of the tests asks for none
+    const shown = new URL(elsewhere);
+    shown.password = "";
+    const said = `The database "no such_database" does not exist. Create it with: holdfast create --url '${shown.href}', with the password in it.`;
+    const error: unknown = await open(String(elsewhere), { logger: quiet }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: "DATABASE_MISSING", message: said });
+    expect(JSON.stringify(error) + String(error)).not.toContain(`:${elsewhere.password}@`);
+    const command = await cli(["stats", "--url", String(elsewhere), "--json"]);
+    expect(command.code).toBe(1);
+    expect(JSON.parse(command.err)).toMatchObject({ error: { code: "DATABASE_MISSING", message: said } });
   });
 });
 

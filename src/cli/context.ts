@@ -217,7 +217,7 @@ export class Context {
     for (const admin of this.#admins) await admin.close();
   }
 
-  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there, DATABASE_UNREACHABLE for a server that is not. */
+  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there, DATABASE_UNREACHABLE or DATABASE_MISSING for a server or its database. */
   async mustExist(): Promise<void> {
     await this.#mustExist(await this.target());
   }

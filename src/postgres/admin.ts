@@ -14,7 +14,7 @@ import {
 import type { Row } from "../sql/catalogue.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
 import { postgresTables } from "./driver.ts";
-import { MOVED_STATE, sqlState, toStoreError } from "./errors.ts";
+import { isMissing, MOVED_STATE, sqlState, toStoreError } from "./errors.ts";
 import { clientConfig, clientOf, Hosts } from "./hosts.ts";
 import { NOTIFY_ALL } from "./listen.ts";
 import { migrations } from "./migrations.ts";
@@ -29,11 +29,14 @@ export function migrationSql(schema: string, known: readonly Migration[] = migra
   ];
 }
 
-/** Makes the database of the URL where there is none, through the server's own database `postgres`. */
+/** Makes the database of the URL where there is none, through `postgres` or, where that was dropped, `template1`. */
 export async function createPostgresDatabase(url: string): Promise<boolean> {
   const hosts = Hosts.of(url);
   const name = decodeURIComponent(new URL(hosts.url).pathname.slice(1));
-  const client = await connect(hosts.onDatabase("postgres"));
+  const client = await connect(hosts.onDatabase("postgres")).catch((error: unknown) => {
+    if (isMissing(error)) return connect(hosts.onDatabase("template1"));
+    throw error;
+  });
   try {
     const { rows } = await client.query(
       "select 1 from pg_catalog.pg_database where datname operator(pg_catalog.=) $1",

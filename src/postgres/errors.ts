@@ -20,8 +20,33 @@ export function sqlState(error: unknown): string | null {
 
 /** The connection is gone or its server is going: destroy it, take another. */
 export function isGone(error: unknown): error is StoreError {
-  return (
-    error instanceof StoreError && (error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE")
+  return error instanceof StoreError && gone.has(error.code);
+}
+
+const gone: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "CONNECTION_LOST",
+  "DATABASE_UNREACHABLE",
+  "DATABASE_MISSING",
+]);
+
+/** 3D000: the server has no database of this name. */
+export function isMissing(error: unknown): boolean {
+  return sqlState(error) === "3D000";
+}
+
+/** With the URL, the message has the whole command; without a password in it, which would end up in logs. */
+export function missingDatabase(url: string, cause: unknown): StoreError {
+  const shown = new URL(url);
+  const withPassword = shown.password !== "" || shown.searchParams.has("password");
+  shown.password = "";
+  shown.searchParams.delete("password");
+  const { href } = shown;
+  const quoted = /^[\w.:@/-]+$/.test(href) ? href : `'${href.replaceAll("'", "%27")}'`;
+  const name = decodeURIComponent(shown.pathname.slice(1));
+  return new StoreError(
+    "DATABASE_MISSING",
+    `The database ${JSON.stringify(name)} does not exist. Create it with: holdfast create --url ${quoted}${withPassword ? ", with the password in it" : ""}.`,
+    { cause, details: { sqlState: "3D000", database: name } },
   );
 }
 
@@ -126,7 +151,10 @@ export function toStoreError(error: unknown): unknown {
     case "28P01":
       return fail("PERMISSION_DENIED", `Postgres refused the role or password: ${message}.`);
     case "3D000":
-      return fail("DATABASE_UNREACHABLE", `The database in the URL does not exist: ${message}.`);
+      return fail(
+        "DATABASE_MISSING",
+        `The database does not exist: ${message}. Create it with: holdfast create --url postgres://…`,
+      );
     case "XX001":
     case "XX002":
       return fail("CORRUPT", `Postgres found its data damaged (${state}): ${message}.`);

@@ -7,7 +7,7 @@
  * writes is as good as one that is down.
  */
 import { StoreError, UsageError } from "../errors.ts";
-import { isGone, sqlState, toStoreError } from "./errors.ts";
+import { isGone, isMissing, missingDatabase, toStoreError } from "./errors.ts";
 import type { Pg, PgClient } from "./pg.ts";
 
 const CONNECT_MS = 5_000;
@@ -66,7 +66,8 @@ export class Hosts {
         return await connect();
       } catch (error) {
         // A password that is refused is refused everywhere, and so is the name of a database.
-        if (!isGone(toStoreError(error)) || sqlState(error) === "3D000") throw error;
+        if (isMissing(error)) throw missingDatabase(url, error);
+        if (!isGone(toStoreError(error))) throw error;
         this.leave(url);
         if (tries >= this.#urls.length) throw error;
       }

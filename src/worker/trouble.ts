@@ -17,6 +17,8 @@ export type Trouble = "passing" | "permanent" | "unclear";
 const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CONNECTION_LOST",
   "DATABASE_UNREACHABLE",
+  // A restore drops the database and makes it again. `open` gives up at once: there it is a wrong name.
+  "DATABASE_MISSING",
   "STATEMENT_TIMEOUT",
   "DATABASE_BUSY",
   "DATABASE_FAILING",
@@ -81,5 +83,5 @@ export function isRowsFault(error: unknown): boolean {
 export function isTold(error: unknown, dialect: "sqlite" | "postgres"): boolean {
   if (dialect !== "postgres" || !isHoldfastError(error) || error.details["sqlState"] === "53300")
     return false;
-  return error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE";
+  return ["CONNECTION_LOST", "DATABASE_UNREACHABLE", "DATABASE_MISSING"].includes(error.code);
 }

@@ -86,7 +86,9 @@ describe("errors of the driver", () => {
     expect(toStoreError(fault)).toBe(fault);
     const words = "SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string";
     expect(toStoreError(failure(undefined, words))).toMatchObject({ code: "PERMISSION_DENIED" });
-    expect(isLost(toStoreError(failure("3D000")))).toBe(false);
+    const missing = toStoreError(failure("3D000"));
+    // `open` gives up at once; a worker waits, because a restore drops the database and makes it again.
+    expect([isLost(missing), troubleOf(missing)]).toEqual([false, "passing"]);
   });
 });
 
@@ -123,6 +125,30 @@ describe("hosts of a URL", () => {
     });
     await expect(refused).rejects.toMatchObject({ code: "28P01" });
     expect(tries).toBe(1);
+  });
+
+  test("[O18] a database that does not exist is not looked for at the next host, and the message says how to make it", async () => {
+    const hosts = Hosts.of("postgres://me:hunter2@one,two/app?sslmode=require&password=hunter2");
+    let tries = 0;
+    const refused = hosts.first(async () => {
+      tries += 1;
+      throw failure("3D000");
+    });
+    await expect(refused).rejects.toMatchObject({
+      code: "DATABASE_MISSING",
+      message:
+        "The database \"app\" does not exist. Create it with: holdfast create --url 'postgres://me@one/app?sslmode=require', with the password in it.",
+    });
+    expect(tries).toBe(1);
+    await expect(
+      Hosts.of("postgres://one/app").first(() => Promise.reject(failure("3D000"))),
+    ).rejects.toThrow("holdfast create --url postgres://one/app");
+    // A pool of the user's: its address is not known here.
+    expect(toStoreError(failure("3D000", 'database "app" does not exist'))).toMatchObject({
+      code: "DATABASE_MISSING",
+      message:
+        'The database does not exist: database "app" does not exist. Create it with: holdfast create --url postgres://…',
+    });
   });
 
   test.each([
