@@ -2,7 +2,7 @@
 import { UsageError } from "../errors.ts";
 import type { Logger } from "../index.ts";
 import type { Context } from "./context.ts";
-import { json, oneLine } from "./text.ts";
+import { harmless, json, oneLine } from "./text.ts";
 
 const levels = ["trace", "debug", "info", "warn", "error"] as const;
 type Level = (typeof levels)[number];
@@ -23,7 +23,7 @@ export function loggerTo(ctx: Context, least: string): Logger {
       if (ctx.json) ctx.note(json({ at, level, message, ...plain(details) }));
       else
         ctx.note(
-          `${ctx.paintError("dim", at.slice(11, 23))} ${ctx.paintError(tones[level], level.padEnd(5))} ${oneLine(message)} ${ctx.paintError("dim", fields(details))}`,
+          `${ctx.paintError("dim", at.slice(11, 23))} ${ctx.paintError(tones[level], level.padEnd(5))} ${oneLine(message)} ${ctx.paintError("dim", fields(details))}${ctx.paintError("dim", stackOf(details))}`,
         );
     };
   const logger: Logger = {
@@ -36,6 +36,19 @@ export function loggerTo(ctx: Context, least: string): Logger {
   return logger;
 }
 
+/** A stack goes below its line, whole: cut to the width of a field it would end before the first frame of the job's own code. */
+function isStack(name: string, value: unknown): value is string {
+  return name === "stack" && typeof value === "string";
+}
+
+function stackOf({ stack }: Record<string, unknown>): string {
+  if (!isStack("stack", stack)) return "";
+  return harmless(stack)
+    .split("\n")
+    .map((line) => `\n    ${line}`)
+    .join("");
+}
+
 function plain(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(details).map(([name, value]) => [name, value instanceof Error ? value.message : value]),
@@ -44,7 +57,7 @@ function plain(details: Record<string, unknown>): Record<string, unknown> {
 
 function fields(details: Record<string, unknown>): string {
   return Object.entries(plain(details))
-    .filter(([, value]) => value !== null && value !== undefined)
+    .filter(([name, value]) => value !== null && value !== undefined && !isStack(name, value))
     .map(([name, value]) => `${name}=${oneLine(typeof value === "string" ? value : json(value), 200)}`)
     .join(" ");
 }

@@ -261,6 +261,30 @@ onEveryStore((target) => {
   });
 });
 
+test("[O18] a failed attempt: work shows its stack whole, one frame to a line, and harmless", async () => {
+  const cwd = folder("stack");
+  writeFileSync(
+    join(cwd, "holdfast.config.ts"),
+    `import { defineConfig, defineJob } from ${index};
+const chargeTheCardOfTheCustomer = (): never => { throw new Error("declined\\u001b[2J\\nby the bank, " + "x".repeat(300)); };
+export default defineConfig({ url: "sqlite:jobs.db", jobs: [defineJob({ name: "pay", retry: { attempts: 1 }, run: async () => chargeTheCardOfTheCustomer() })] });
+`,
+  );
+  const hf = await open(`sqlite:${join(cwd, "jobs.db")}`, { logger: silentLogger });
+  await hf.enqueue("pay", null);
+  await hf.close();
+  await using worker = holdfast(cwd, ["work", "--once"]);
+  await worker.exited;
+  const lines = worker.output.split("\n");
+  const at = lines.findIndex((line) => line.includes("job is dead"));
+  expect(lines[at], worker.output).not.toContain("stack=");
+  expect(lines[at + 1]).toMatch(/^ {4}Error: declined$/);
+  expect(lines[at + 2]).toMatch(/^ {4}by the bank, x{300}$/);
+  expect(lines[at + 3]).toMatch(/^ {8}at chargeTheCardOfTheCustomer \(.*holdfast\.config\.ts:2:\d+\)$/);
+  expect(lines[at + 4]).toMatch(/^ {8}at /);
+  expect(worker.output).not.toContain("\u001b[2J");
+});
+
 test("[K5] without config, flag and environment it is ./holdfast.db", async () => {
   const cwd = folder("bare");
   const plain = { HOLDFAST_URL: "", DATABASE_URL: "" };
