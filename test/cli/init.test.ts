@@ -1,6 +1,15 @@
 // `holdfast init` writes a project; with the package as users get it, that project runs.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../support/guard.ts";
@@ -61,6 +70,54 @@ test("the starter project compiles, enqueues, runs and is looked at, all with th
   expect(stats.totals).toMatchObject({ done: 2, scheduled: 2 });
 });
 
+test.each([
+  ["module", "ts"],
+  ["commonjs", "mts"],
+  [undefined, "mts"],
+])(
+  "[O18] init . in a project of type %s runs, and all of it uses one file, from any folder",
+  (type, ending) => {
+    const app = folder("project");
+    const main = join(built, "dist", "cli", "main.js");
+    const holdfast = (args: readonly string[], cwd: string): string =>
+      run(process.execPath, [main, ...args], cwd);
+    const manifest = JSON.stringify({ name: "mine", ...(type === undefined ? {} : { type }) });
+    writeFileSync(join(app, "package.json"), manifest);
+    const said = holdfast(["init", ".", "--postgres"], app);
+    expect(said).toContain(`or the url in holdfast.config.${ending}`);
+    for (const file of readdirSync(app))
+      if (file !== "package.json") rmSync(join(app, file), { recursive: true });
+    expect(holdfast(["init", "."], app)).toContain(`wrote  enqueue.${ending}\n`);
+    expect(readFileSync(join(app, "package.json"), "utf8")).toBe(manifest);
+    mkdirSync(join(app, "node_modules"));
+    symlinkSync(built, join(app, "node_modules", "holdfast"));
+    symlinkSync(join(root, "node_modules", "@types"), join(app, "node_modules", "@types"));
+    run(bin("tsc"), ["-p", app], app);
+
+    const elsewhere = join(app, "deep", "er");
+    mkdirSync(elsewhere, { recursive: true });
+    expect(run(process.execPath, [join("..", "..", `enqueue.${ending}`)], elsewhere)).toMatch(/^enqueued /);
+    expect(holdfast(["enqueue", "hello", '{"name":"Grace"}'], join(app, "deep"))).toMatch(/^enqueued /);
+    const output = holdfast(["work", "--once"], elsewhere);
+    expect(output).toContain("Hello, Ada!");
+    expect(output).toContain("Hello, Grace!");
+    expect([existsSync(join(app, "jobs.db")), readdirSync(elsewhere)]).toEqual([true, []]);
+  },
+);
+
+test("init where a config of another ending is: it is kept, and enqueue reads that one", async () => {
+  const where = folder("other-ending");
+  writeFileSync(join(where, "package.json"), "{}");
+  writeFileSync(join(where, "holdfast.config.js"), "");
+  const { written, kept } = (await cli(["init", "--json"], { cwd: where })).json<{
+    written: string[];
+    kept: string[];
+  }>();
+  expect(kept).toEqual(["package.json", "holdfast.config.js"]);
+  expect(written).toContain("enqueue.mts");
+  expect(readFileSync(join(where, "enqueue.mts"), "utf8")).toContain('from "./holdfast.config.js"');
+});
+
 onEveryStore((target) => {
   test("init --postgres: its project makes its database, enqueues and runs there", async () => {
     if (target.dialect === "sqlite") return; // that is the test above
@@ -104,10 +161,12 @@ test("what is there already is kept, unless forced", async () => {
   writeFileSync(join(where, "package.json"), "{}");
   const first = (await cli(["init", "--json"], { cwd: where })).json<{ written: string[]; kept: string[] }>();
   expect(first.kept).toEqual(["package.json"]);
-  expect(first.written).toContain("holdfast.config.ts");
+  expect(first.written).toContain("holdfast.config.mts");
   // Its package.json has neither our script nor the package.
   const said = (await cli(["init"], { cwd: where })).out;
   expect(said).toMatch(/Next:\n {2}npm install holdfast\n {2}npx holdfast work /);
+  rmSync(join(where, "tsconfig.json"));
+  expect((await cli(["init"], { cwd: where })).out).toContain("\n  npm install --save-dev @types/node ");
   expect(readFileSync(join(where, "package.json"), "utf8")).toBe("{}");
   expect(
     (await cli(["init", "--json", "--force", "--postgres"], { cwd: where })).json<{ kept: string[] }>().kept,

@@ -1,8 +1,13 @@
-/** `holdfast init`: a small project that runs. What is there already is left alone. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+/**
+ * `holdfast init`: a small project that runs. What is there already is left alone.
+ *
+ * Into a package that is not `"type": "module"` the files are written as .mts: those are modules whatever package.json says.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../version.ts";
 import type { Command } from "../command.ts";
+import { findConfig } from "../config-file.ts";
 import { oneLine } from "../text.ts";
 
 export const init: Command = {
@@ -23,7 +28,9 @@ export const init: Command = {
     const folder = resolve(ctx.io.cwd, ctx.args[0] ?? ".");
     const written: string[] = [];
     const kept: string[] = [];
-    for (const [file, text] of Object.entries(files(packageName(folder), ctx.flag("postgres")))) {
+    const postgres = ctx.flag("postgres");
+    const starter = starterOf(folder, ctx.flag("force"));
+    for (const [file, text] of Object.entries(files(packageName(folder), starter, postgres))) {
       const path = join(folder, file);
       if (existsSync(path) && !ctx.flag("force")) {
         kept.push(file);
@@ -39,19 +46,63 @@ export const init: Command = {
         ...kept.map((file) => `${ctx.paint("dim", "kept")}   ${file}`),
         "",
         "Next:",
-        ...nextSteps(relative(ctx.io.cwd, folder), ctx.flag("postgres"), kept.includes("package.json")),
+        ...nextSteps({
+          folder: relative(ctx.io.cwd, folder),
+          config: starter.config,
+          postgres,
+          keptPackage: kept.includes("package.json"),
+          wroteTsconfig: written.includes("tsconfig.json"),
+        }),
       ].join("\n"),
     );
   },
 };
 
+/** How the starter's files are called. */
+interface Starter {
+  readonly ending: "ts" | "mts";
+  /** The config's file: one that is there, of whatever ending, is kept. */
+  readonly config: string;
+}
+
+function starterOf(folder: string, force: boolean): Starter {
+  const manifest = join(folder, "package.json");
+  const ending = force || !existsSync(manifest) || isModule(manifest) ? "ts" : "mts";
+  const there = force ? null : findConfig(folder, 0);
+  const config = there !== null && dirname(there) === folder ? basename(there) : `holdfast.config.${ending}`;
+  return { ending, config };
+}
+
+function isModule(manifest: string): boolean {
+  try {
+    return (JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown } | null)?.type === "module";
+  } catch {
+    return false; // .mts runs everywhere
+  }
+}
+
 /** What to type now. A package.json that was there has no script of ours, and does not name the package. */
-function nextSteps(folder: string, postgres: boolean, kept: boolean): string[] {
+function nextSteps({
+  folder,
+  config,
+  postgres,
+  keptPackage: kept,
+  wroteTsconfig,
+}: {
+  readonly folder: string;
+  readonly config: string;
+  readonly postgres: boolean;
+  readonly keptPackage: boolean;
+  readonly wroteTsconfig: boolean;
+}): string[] {
   const steps: [line: string, says: string][] = [
     ...(folder === "" ? [] : [[`cd ${oneLine(folder)}`, ""] as [string, string]]),
     [kept ? `npm install holdfast${postgres ? " pg" : ""}` : "npm install", ""],
+    ...(kept && wroteTsconfig
+      ? [["npm install --save-dev @types/node", "tsconfig.json names it"] as [string, string]]
+      : []),
     ...(postgres
-      ? [["export HOLDFAST_URL=postgres://…", "or the url in holdfast.config.ts"] as [string, string]]
+      ? [["export HOLDFAST_URL=postgres://…", `or the url in ${config}`] as [string, string]]
       : []),
     [kept ? "npx holdfast work" : "npm run work", "runs jobs until Ctrl-C"],
     [`npx holdfast enqueue hello '{"name":"Ada"}'`, "in another terminal"],
@@ -70,8 +121,13 @@ function packageName(folder: string): string {
   return name === "" ? "jobs" : name;
 }
 
-function files(name: string, postgres: boolean): Readonly<Record<string, string>> {
-  const url = postgres ? "postgres://localhost:5432/postgres" : "sqlite:jobs.db";
+function files(
+  name: string,
+  { ending, config }: Starter,
+  postgres: boolean,
+): Readonly<Record<string, string>> {
+  // Absolute, so that enqueue.ts and the command line agree on the file from every folder.
+  const url = postgres ? '"postgres://localhost:5432/postgres"' : "`sqlite:${import.meta.dirname}/jobs.db`";
   return {
     "package.json": `${JSON.stringify(
       {
@@ -81,7 +137,7 @@ function files(name: string, postgres: boolean): Readonly<Record<string, string>
         scripts: {
           work: "holdfast work",
           dev: "holdfast work --watch",
-          "enqueue-hello": "node enqueue.ts",
+          "enqueue-hello": `node enqueue.${ending}`,
           doctor: "holdfast doctor",
           dashboard: "holdfast dashboard",
         },
@@ -108,17 +164,17 @@ function files(name: string, postgres: boolean): Readonly<Record<string, string>
       2,
     )}\n`,
     ".gitignore": "node_modules\n*.db\n*.db-wal\n*.db-shm\n",
-    "holdfast.config.ts": `// What \`holdfast work\` runs. HOLDFAST_URL and --url win over the url here.
+    [config]: `// What \`holdfast work\` runs. HOLDFAST_URL and --url win over the url here.
 import { defineConfig } from "holdfast";
-import { hello, remind } from "./jobs/hello.ts";
+import { hello, remind } from "./jobs/hello.${ending}";
 
 export default defineConfig({
-  url: "${url}",
+  url: ${url},
   jobs: [hello, remind],
   work: { queues: { default: 10 } },
 });
 `,
-    "jobs/hello.ts": `// Two jobs: a greeting, and a reminder that the greeting puts off for a while.
+    [`jobs/hello.${ending}`]: `// Two jobs: a greeting, and a reminder that the greeting puts off for a while.
 import { defineJob } from "holdfast";
 
 export const hello = defineJob({
@@ -138,10 +194,10 @@ export const remind = defineJob({
   },
 });
 `,
-    "enqueue.ts": `// Enqueues one job and ends: node enqueue.ts
+    [`enqueue.${ending}`]: `// Enqueues one job and ends: node enqueue.${ending}
 import { open } from "holdfast";
-import config from "./holdfast.config.ts";
-import { hello } from "./jobs/hello.ts";
+import config from "./${config}";
+import { hello } from "./jobs/hello.${ending}";
 
 const hf = await open(process.env.HOLDFAST_URL ?? config.url);
 const { id } = await hf.enqueue(hello, { name: "Ada" });
