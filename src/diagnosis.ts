@@ -5,6 +5,7 @@
  * Pure: facts in, checks out. Not here: finding the facts (findings.ts).
  */
 import { counted, MOST_COUNTED } from "./counted.ts";
+import { oldNode } from "./node-version.ts";
 import { bytes, duration, grouped } from "./policy/amounts.ts";
 import { isQuiet } from "./serving.ts";
 import type { Inspection, QueueState, WorkerState } from "./store.ts";
@@ -37,7 +38,6 @@ export interface Facts {
   readonly now: number;
 }
 
-const oldestNode = [22, 18] as const;
 /** What is still well. */
 export const LIMITS = {
   skewMs: 1_000,
@@ -81,13 +81,6 @@ function wrong(name: string, text: string, remedy: string): Check {
 function nodeVersion(version: string): Check {
   const remedy = oldNode(version);
   return remedy === null ? ok("node", version) : wrong("node", `${version} is too old`, remedy);
-}
-
-/** What to do about a Node that is too old; null where it is not. */
-export function oldNode(version: string): string | null {
-  const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);
-  const enough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
-  return enough ? null : `Take Node ${oldestNode.join(".")} or newer.`;
 }
 
 function schema({ applied, pending, drift, movedTo, refused }: Facts): Check[] {

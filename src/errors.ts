@@ -89,7 +89,7 @@ export type ErrorCode =
   | "FORK_REFUSED"
   /** No job has this id. */
   | "JOB_NOT_FOUND"
-  /** The command line: this Node can neither run TypeScript nor open SQLite. */
+  /** This Node is too old: it can neither run TypeScript nor open SQLite. Thrown when the package is imported. */
   | "NODE_TOO_OLD"
   /** The command line: no operation, or no cause of failures, has this id. */
   | "NOT_FOUND"

@@ -1,6 +1,7 @@
 /**
  * Holdfast: durable jobs on SQLite and Postgres. The table of contents of the public API.
  */
+import "./supported-node.ts"; // first
 
 // Opening a database: everything else hangs on the client that it gives.
 export { Holdfast, open } from "./holdfast.ts";

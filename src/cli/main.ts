@@ -1,6 +1,21 @@
 #!/usr/bin/env node
-/** `holdfast`: the command line. Everything of it is in run.ts; this file is the process. */
-import { processIo } from "./io.ts";
-import { run } from "./run.ts";
+/**
+ * `holdfast`: the command line. Everything of it is in run.ts; this file is the process.
+ *
+ * On a Node that is too old nothing else is loaded: run.ts and what it imports may not even link there.
+ */
+import { nodeTooOld } from "../node-version.ts";
 
-process.exitCode = await run(process.argv.slice(2), processIo());
+const argv = process.argv.slice(2);
+const tooOld = nodeTooOld(process.version);
+if (tooOld === null) {
+  const [{ processIo }, { run }] = await Promise.all([import("./io.ts"), import("./run.ts")]);
+  process.exitCode = await run(argv, processIo());
+} else {
+  const { code, message, details } = tooOld;
+  const text = argv.includes("--json")
+    ? JSON.stringify({ error: { code, message, details } })
+    : `error ${code}  ${message}`;
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}

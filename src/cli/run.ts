@@ -7,12 +7,12 @@
  * standard error (JSON with --json) without a stack; nothing that fails exits with 0.
  */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { HoldfastError, isHoldfastError, shown, StateError, UsageError } from "../errors.ts";
+import { HoldfastError, isHoldfastError, shown, UsageError } from "../errors.ts";
+import { nodeTooOld } from "../node-version.ts";
 import { nearest } from "../policy/options.ts";
 import { VERSION } from "../version.ts";
 import { type Command, COMMON_OPTIONS, type Option } from "./command.ts";
 import { Context, type Values } from "./context.ts";
-import { oldNode } from "../diagnosis.ts";
 import { helpFor, overview } from "./help.ts";
 import { type Io, painter } from "./io.ts";
 import { allCommands, groups } from "./registry.ts";
@@ -224,9 +224,8 @@ function badValue(
 
 /** Said before anything fails of it: a config in TypeScript, or node:sqlite, would fail with words that tell nobody why. */
 function checkNode(version: string): void {
-  const remedy = oldNode(version);
-  if (remedy !== null)
-    throw new StateError("NODE_TOO_OLD", `Node ${version} is too old for holdfast. ${remedy}`);
+  const error = nodeTooOld(version);
+  if (error !== null) throw error;
 }
 
 export function checkCount(command: Command, path: string, positionals: readonly string[]): void {

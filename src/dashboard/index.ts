@@ -1,6 +1,7 @@
 /**
  * `holdfast/dashboard`: the dashboard as a handler, for Node, and as a server.
  */
+import "../supported-node.ts"; // first
 
 // Mounting it: one function from Request to Response.
 export { dashboard } from "./handler.ts";
