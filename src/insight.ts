@@ -229,6 +229,8 @@ export interface ErrorGroupFilter {
   readonly queues?: readonly string[];
   readonly names?: readonly string[];
   readonly states?: readonly TriageState[];
+  /** Tells nothing of other queues than `queues`: for viewers who may see these alone. */
+  readonly within?: boolean;
 }
 
 /** The groups, and how far was looked. */
@@ -438,8 +440,8 @@ export interface Insight {
   runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage>;
   /** Newest first; how far each is, is counted up to a bound. */
   batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage>;
-  /** The newest run of a kind that ended well and had steps, among its newest few; null: there is none in reach. */
-  outline(name: string): Promise<RunOutline | null>;
+  /** The newest run of a kind in a queue that ended well and had steps, among its newest few; null: there is none in reach. */
+  outline(of: { readonly queue: string; readonly name: string }): Promise<RunOutline | null>;
   /** Live jobs by queue and kind: of all, or of these queues and kinds alone, which then have the bounds to themselves. */
   lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }>;
   /** What runs, by queue and kind: a few looks, where `lines` counts everything. */

@@ -595,6 +595,7 @@ export function flowOf(
     state,
     step,
     error,
+    hidden: false,
   }));
   return {
     attempts: history.attempts.map(({ attempt, startedAt, endedAt, error, lost }) => ({

@@ -641,7 +641,7 @@ export interface FlowNode {
   readonly id: string;
   readonly label: string;
   readonly kind: "job" | FlowStep["kind"];
-  /** Null: a job that is not kept any more. */
+  /** Null: a job that is not kept any more, or that this person may not view. */
   readonly state: JobState | FlowStep["state"] | null;
   readonly jobId: string | null;
   /** The step that it stands for; null: a job. */
@@ -678,11 +678,14 @@ export interface FlowHistory {
   /** Jobs that it called, enqueued, or waits for (`after`); at most 1,000. */
   readonly children: readonly {
     readonly id: string;
+    /** Null: it is not kept any more, or `hidden`. */
     readonly name: string | null;
     readonly relation: "called" | "enqueued" | "after";
     readonly state: JobState | null;
     readonly step: string | null;
     readonly error: string | null;
+    /** It is in a queue that this person may not view. */
+    readonly hidden: boolean;
   }[];
   /** The newest 1,000 steps, children and dependencies, for drawing; the job itself is among the nodes. */
   readonly graph: {
@@ -869,7 +872,7 @@ export interface Load {
   readonly at: readonly number[];
   /** The fullest queues of this time, at most four. */
   readonly queues: readonly { readonly name: string; readonly ready: readonly (number | null)[] }[];
-  /** Of all the others together. */
+  /** Of all the others together; null for viewers who may not see these. */
   readonly other: readonly (number | null)[];
   readonly running: readonly (number | null)[];
   readonly slots: readonly (number | null)[];

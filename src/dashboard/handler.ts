@@ -275,13 +275,27 @@ export function dashboardWith(
    */
   async function followed(topic: Topic, who: Identity, request: Request): Promise<Followed> {
     const { route, path, query, sees } = topic;
+    // It tells of other jobs by the permission for each, which only this person's own look can ask.
+    const apart = topic.apart && given.authorize !== undefined;
     const asked = new Request(new URL(`${basePath}/api/v1${addressOf(topic)}`, request.url), {
       headers: request.headers,
     });
     const seen: Permission[] = [];
-    // One look is shared, so nothing in it can depend on what one person may see beside the route's own subject.
+    const places = new Map<string, Promise<boolean>>();
     const maySee: RouteContext["may"] = async (permission, of) => {
-      if (of !== undefined && given.authorize !== undefined) return false;
+      if (of !== undefined && given.authorize !== undefined) {
+        // A shared look cannot depend on what one person may see beside the route's own subject.
+        if (!apart) return false;
+        const resources = [await of()].flat();
+        const key = JSON.stringify([
+          permission,
+          resources.map(({ type, queue, name }) => [type, queue, name]),
+        ]);
+        const known = places.get(key) ?? may(permission, () => resources);
+        places.set(key, known);
+        return known;
+      }
+      if (permission === route.permission) return true;
       if (sees.includes(permission)) return seen.includes(permission);
       throw new Error(`The topic ${topic.name} asks for ${permission}, which it does not name`);
     };
@@ -309,7 +323,7 @@ export function dashboardWith(
     for (const permission of sees) if (await may(permission)) seen.push(permission);
     return {
       topic: topic.name,
-      key: [topic.name, ...seen].join(" "),
+      key: [topic.name, ...seen, ...(apart ? [randomUUID()] : [])].join(" "),
       everyMs: topic.everyMs,
       read: () => viewing(async () => route.run(context)),
     };

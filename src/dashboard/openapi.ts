@@ -706,6 +706,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
         state: maybe(state),
         step: maybe(text),
         error: maybe(text),
+        hidden: flag,
       }),
     ),
     graph: object({

@@ -24,6 +24,8 @@ interface Kind {
   readonly everyMs?: number;
   /** Permissions that decide what of it is shown. */
   readonly sees?: readonly Permission[];
+  /** It tells of other jobs, each by the permission for it: where `authorize` decides, nobody shares a look at it. */
+  readonly apart?: true;
 }
 
 const payload: readonly Permission[] = ["view:payload"];
@@ -35,9 +37,9 @@ export const TOPICS = {
   queue: { route: "getQueue", names: "name" },
   trends: { route: "queueTrends", everyMs: 15_000 },
   // Its input and output may be large: they are asked for when their tags change.
-  job: { route: "getJob", names: "id", query: { without: "input,output" }, sees: payload },
+  job: { route: "getJob", names: "id", query: { without: "input,output" }, sees: payload, apart: true },
   jobs: { route: "listJobs", filtered: true, sees: filters },
-  run: { route: "jobHistory", names: "id", sees: payload },
+  run: { route: "jobHistory", names: "id", sees: payload, apart: true },
   log: { route: "jobLog", names: "id" },
   runs: { route: "listRuns" },
   errors: { route: "errorGroups", everyMs: 2_000, sees: payload },
@@ -48,7 +50,7 @@ export const TOPICS = {
   activity: { route: "listAudit", query: { limit: "6" }, sees: filters },
   schedules: { route: "listSchedules" },
   "schedule-runs": { route: "scheduleRuns", everyMs: 5_000 },
-  schedule: { route: "scheduleHistory", names: "name", query: { limit: "100" }, everyMs: 5_000 },
+  schedule: { route: "scheduleHistory", names: "name", query: { limit: "100" }, everyMs: 5_000, apart: true },
   holds: { route: "listHolds" },
   overrides: { route: "listOverrides" },
   limits: { route: "limitUse", query: { minutes: "15" }, everyMs: 2_000 },
@@ -71,6 +73,7 @@ export interface Topic {
   readonly query: URLSearchParams;
   readonly everyMs: number;
   readonly sees: readonly Permission[];
+  readonly apart: boolean;
 }
 
 /**
@@ -121,6 +124,7 @@ function topicOf(text: string): Topic {
     query,
     everyMs: kind.everyMs ?? 1_000,
     sees: kind.sees ?? [],
+    apart: kind.apart === true,
   };
 }
 

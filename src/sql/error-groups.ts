@@ -67,6 +67,34 @@ export function jobsByCause(dead: readonly Row[], troubled: readonly Row[]): Map
   return new Map([...found].map(([group, { counts: _counts, ...jobs }]) => [group, jobs]));
 }
 
+/**
+ * A cause as viewers of `queues` alone may see it. The text, the sample, the times and the note of a cause that other queues
+ * have met as well may be those of the other queues: they are left out.
+ */
+function within(
+  queues: readonly string[],
+  { cause, counts }: { readonly cause: Cause | undefined; readonly counts: CauseCounts | undefined },
+): { readonly cause: Cause | undefined; readonly counts: CauseCounts | undefined } {
+  const met = counts?.places ?? [];
+  const places = met.filter(({ queue }) => queues.includes(queue));
+  // Without counts nobody knows which queue the text is from.
+  if (places.length > 0 && places.length === met.length) return { cause, counts };
+  return {
+    cause: cause && {
+      ...cause,
+      firstAt: places.reduce<number | null>((at, place) => least(at, place.firstAt), null),
+      lastAt: places.reduce<number | null>((at, place) => most(at, place.lastAt), null),
+      sample: null,
+      message: null,
+      by: null,
+      note: null,
+      link: null,
+      since: 0,
+    },
+    counts: counts && { ...counts, places },
+  };
+}
+
 /** Everything about one cause. `message` is that of its sample, where the job is still there. */
 export function errorGroup(
   group: string,
@@ -76,9 +104,12 @@ export function errorGroup(
     readonly counts: CauseCounts | undefined;
     readonly message: string | null;
     readonly now: number;
+    /** Nothing of other queues is told; null: of all. */
+    readonly within: readonly string[] | null;
   },
 ): ErrorGroupDetail {
-  const { jobs, cause, counts, now } = of;
+  const { jobs, now } = of;
+  const { cause, counts } = of.within === null ? of : within(of.within, of);
   const lastAt = most(jobs?.lastAt ?? null, cause?.lastAt ?? null);
   const hours = counts?.hours ?? noHours();
   const day = hours.slice(-24);
@@ -90,7 +121,7 @@ export function errorGroup(
     queue: queues[0] ?? "",
     queues,
     versions: [...new Set(places.map(({ version }) => version))].sort((a, b) => b - a),
-    state: cause === undefined ? "open" : triageState(cause, { now, lastAt, since: cause.since }),
+    state: stateOf(of),
     decidedAt: cause?.at ?? null,
     decidedBy: cause?.by ?? null,
     untilAt: cause?.untilAt ?? null,
@@ -110,8 +141,15 @@ export function errorGroup(
     message: of.message ?? cause?.message ?? null,
     week: hours,
     weekFrom: Math.floor(now / HOUR) * HOUR - (HOURS_SHOWN - 1) * HOUR,
-    places,
+    places: places.map(({ queue, version, n }) => ({ queue, version, n })),
   };
+}
+
+/** A decision is about the cause in all queues, and so is what has come of it. */
+function stateOf({ jobs, cause, now }: Parameters<typeof errorGroup>[1]): ErrorGroup["state"] {
+  if (cause === undefined) return "open";
+  const lastAt = most(jobs?.lastAt ?? null, cause.lastAt);
+  return triageState(cause, { now, lastAt, since: cause.since });
 }
 
 /** What wants attention first, then the most jobs, then the most failures. */

@@ -525,8 +525,8 @@ export class SqlInsight implements Insight {
       );
   }
 
-  async outline(name: string): Promise<RunOutline | null> {
-    const filter: InsightFilter = { states: ["done"], names: [name] };
+  async outline({ queue, name }: Parameters<Insight["outline"]>[0]): Promise<RunOutline | null> {
+    const filter: InsightFilter = { states: ["done"], queues: [queue], names: [name] };
     const { jobs } = await this.browse(filter, { limit: RUNS_BACK, cursor: null });
     for (const { id } of jobs) {
       const rows = await this.#driver.read({ name: "stepOutline", params: { id, limit: OUTLINE } });
@@ -629,6 +629,7 @@ export class SqlInsight implements Insight {
           counts: counts.get(id),
           message: null,
           now,
+          within: filter.within === true ? queues : null,
         }),
       )
       .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));

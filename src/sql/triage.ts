@@ -43,7 +43,17 @@ export interface CauseCounts {
   readonly lastHour: number;
   /** By the hour, oldest first, the current one last: a week. */
   readonly hours: readonly number[];
-  readonly places: readonly { readonly queue: string; readonly version: number; readonly n: number }[];
+  readonly places: readonly CausePlace[];
+}
+
+/** Failures of one cause in one queue, by the code's version. */
+interface CausePlace {
+  readonly queue: string;
+  readonly version: number;
+  readonly n: number;
+  /** To the minute, or to the hour after the counts of that hour were added up. */
+  readonly firstAt: number;
+  readonly lastAt: number;
 }
 
 export class Causes {
@@ -134,6 +144,8 @@ export class Causes {
         queue: text(row, "queue"),
         version: number(row, "version"),
         n: number(row, "n"),
+        firstAt: number(row, "first_at"),
+        lastAt: number(row, "last_at"),
       });
     return counts;
   }

@@ -25,7 +25,7 @@ export function triageStatements(t: Tables) {
       where f.error_group in (select value from json_each(:ids)) and f.at >= :since and (:queues is null or f.queue in (select value from json_each(:queues)))
       group by 1, 2 order by 1, 2`,
     failurePlaces: `
-      select f.error_group, f.queue, f.version, sum(f.n) as n from ${t.failure} f
+      select f.error_group, f.queue, f.version, sum(f.n) as n, min(f.at) as first_at, max(f.at) as last_at from ${t.failure} f
       where f.error_group in (select value from json_each(:ids)) group by 1, 2, 3 order by 1, 4 desc, 2, 3`,
     failuresBy: `
       with walked as materialized (

@@ -313,10 +313,14 @@ function signalColumns(kind: string, again: () => void): Column<FlowHistory["sig
 const childColumns: Column<FlowHistory["children"][number]>[] = [
   {
     head: t("Job"),
-    cell: ({ id, name, error }) => (
+    cell: ({ id, name, error, hidden }) => (
       <>
         {name === null ? (
-          <span class="muted mono">{t("{id}, not kept any more", { id: shortId(id) })}</span>
+          <span class="muted mono">
+            {hidden
+              ? t("{id}, not visible to you", { id: shortId(id) })
+              : t("{id}, not kept any more", { id: shortId(id) })}
+          </span>
         ) : (
           <JobLink id={id}>{name}</JobLink>
         )}

@@ -5,6 +5,7 @@ import { commonFields } from "../../policy/common.ts";
 import type { Deploy, ErrorClues, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
 import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
+import { resource } from "../resource.ts";
 import { change, nameOf, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
 
@@ -31,6 +32,7 @@ export const errorsRoutes: readonly Route[] = [
         ...(queues === undefined ? {} : { queues }),
         ...(names === undefined ? {} : { names }),
         ...(states === undefined ? {} : { states }),
+        within: queues !== undefined && !(await mayAnywhere(context, names)),
       });
       const show = await shownTo(context);
       return { ...found, groups: found.groups.map(show) };
@@ -198,6 +200,12 @@ function noteOf({ note, link }: RouteContext["body"]): { note?: string | null; l
     ...(note === undefined ? {} : { note: note as string | null }),
     ...(link === undefined ? {} : { link: link as string | null }),
   };
+}
+
+/** Whether the causes of these kinds may be viewed in all queues. */
+function mayAnywhere({ may }: RouteContext, names: readonly string[] | undefined): Promise<boolean> {
+  const kinds = names === undefined || names.length === 0 ? [null] : names;
+  return may("view", () => kinds.map((name) => resource("error", null, { name })));
 }
 
 /** What an error says may have been in a payload. */

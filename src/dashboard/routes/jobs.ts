@@ -1,6 +1,9 @@
 /** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
 import type { JobContract } from "../../contract.ts";
 import type { Holdfast } from "../../index.ts";
+import type { JobDetail } from "../../insight.ts";
+import { count } from "../../obstacles.ts";
+import type { Why } from "../../why.ts";
 import type { BulkAction, InputCheck, Permission } from "../contract.ts";
 import { ApiError } from "../http.ts";
 import { UsageError } from "../../errors.ts";
@@ -13,7 +16,7 @@ import { isId } from "../../policy/id.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../query.ts";
 import { jobDetail, jobLine } from "../shapes.ts";
 import { type Resource, resource } from "../resource.ts";
-import { pageParams, readFilter, type Route, type RouteContext } from "./route.ts";
+import { pageParams, readFilter, type Route, type RouteContext, visible } from "./route.ts";
 import { about } from "./targets.ts";
 import { mayMove } from "./bulk.ts";
 
@@ -192,7 +195,8 @@ export const jobsRoutes: readonly Route[] = [
         .map((worker) => worker.versions[job.name] ?? 1);
       const workerVersions = [...new Set(versions)].sort((a, b) => a - b);
       const mayPayload = await context.may("view:payload");
-      return { ...jobDetail(job, why, redactor, mayPayload, without), workerVersions };
+      const [own, because] = await withoutHidden(context, job, why);
+      return { ...jobDetail(own, because, redactor, mayPayload, without), workerVersions };
     },
   },
   {
@@ -310,6 +314,30 @@ function jobAction(
     answer: "Outcome",
     run: (context) => act(context, verb, run),
   };
+}
+
+/** The job and its reason without other jobs that this person may not view. */
+async function withoutHidden(context: RouteContext, job: JobDetail, why: Why): Promise<[JobDetail, Why]> {
+  const { schedule, batches } = job;
+  const waits = why.reason === "waiting-for-jobs" ? why.waitsFor : [];
+  const others = [schedule?.previous?.jobId, schedule?.next?.jobId, ...batches.map(({ then }) => then?.id)];
+  const see = await visible(context, [...waits, ...others.flatMap((id) => id ?? [])]);
+  const neighbour = <T extends { readonly jobId: string }>(one: T | null): T | null =>
+    one !== null && see(one.jobId) ? one : null;
+  const own: JobDetail = {
+    ...job,
+    schedule: schedule && {
+      ...schedule,
+      previous: neighbour(schedule.previous),
+      next: neighbour(schedule.next),
+    },
+    batches: batches.map((batch) => ({
+      ...batch,
+      then: batch.then !== null && see(batch.then.id) ? batch.then : null,
+    })),
+  };
+  if (waits.every(see)) return [own, why];
+  return [own, { ...why, text: `It waits for ${count(waits.length, "job")}.`, waitsFor: waits.filter(see) }];
 }
 
 const conflicts: Readonly<Record<string, string>> = {

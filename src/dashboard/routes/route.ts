@@ -16,7 +16,7 @@ import type { Operations } from "../../operations.ts";
 import { ageless, insightFilter } from "../query.ts";
 import type { Pulse } from "../pulse.ts";
 import type { Redactor } from "../redact.ts";
-import type { Resource } from "../resource.ts";
+import { type Resource, resource } from "../resource.ts";
 import type { Identity } from "../security.ts";
 import { standing } from "../standings.ts";
 import type { Followed, Stream } from "../stream.ts";
@@ -159,6 +159,34 @@ export function whileOf(
   const { for: delay, until, ...rest } = body;
   const when = { ...(delay === undefined ? {} : { for: delay }), ...(until === undefined ? {} : { until }) };
   return [rest, when as OverrideOptions];
+}
+
+/** As many jobs are read at once. */
+const mostRead = 500;
+
+/**
+ * Whether this person may view each of some jobs, wherever they are. A job that is gone has no queue to ask about: what is told of
+ * it is what the job that asks has kept.
+ */
+export async function visible(
+  { insight, may }: Pick<RouteContext, "insight" | "may">,
+  ids: readonly string[],
+): Promise<(id: string) => boolean> {
+  if (ids.length === 0 || (await may("view", () => resource("jobs")))) return () => true;
+  const hidden = new Set<string>();
+  const known = new Map<string, Promise<boolean>>();
+  const wanted = [...new Set(ids)];
+  for (let from = 0; from < wanted.length; from += mostRead) {
+    const chunk = wanted.slice(from, from + mostRead);
+    const { jobs } = await insight.browse({ ids: chunk }, { limit: chunk.length, cursor: null });
+    for (const { id, queue, name } of jobs) {
+      const place = JSON.stringify([queue, name]);
+      const seen = known.get(place) ?? may("view", () => resource("job", id, { queue, name }));
+      known.set(place, seen);
+      if (!(await seen)) hidden.add(id);
+    }
+  }
+  return (id) => !hidden.has(id);
 }
 
 /** A filter, and the right to use its search: who may search can test for values that are not shown. */

@@ -9,17 +9,19 @@ import { LOG_LEVELS, type LogLevel } from "../../job-log.ts";
 import { isId } from "../../policy/id.ts";
 import type { RunFilter, RunSummary } from "../../insight.ts";
 import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../contract.ts";
-import { json } from "../http.ts";
+import { ApiError, json } from "../http.ts";
 import { bad, filterOfQuery, integer } from "../query.ts";
 import type { Redactor } from "../redact.ts";
 import { resource } from "../resource.ts";
 import { errorKind } from "../shapes.ts";
 import { stepsBefore } from "../step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
-import { pageParams, readFilter, type Route } from "./route.ts";
+import { pageParams, readFilter, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";
 
 const mostSteps = 1_000;
+/** In place of the name of a job that this person may not view. */
+const HIDDEN = "(not visible to you)";
 /** Behind the number of any step. */
 const lastSeq = 2_147_483_647;
 
@@ -65,7 +67,10 @@ export const runsRoutes: readonly Route[] = [
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
       const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
       // A child may be in a queue that is not this person's to see.
+      const calls = history.steps.flatMap(({ jobId }) => jobId ?? []);
+      const see = await visible(context, [...history.children.map((child) => child.id), ...calls]);
       const own = history.children.map(async (child) => {
+        if (!see(child.id)) return { ...child, name: null, state: null, error: null, hidden: true };
         if (!mayPayload || child.error === null) return { ...child, error: null };
         const place = await insight.inspect(child.id);
         const seen =
@@ -76,19 +81,30 @@ export const runsRoutes: readonly Route[] = [
         return { ...child, error: seen ? redactor.text(child.error) : errorKind(child.error) };
       });
       const children = await Promise.all(own);
+      const graph = {
+        ...history.graph,
+        nodes: history.graph.nodes.map((node) =>
+          node.kind !== "job" || see(node.id) ? node : { ...node, label: HIDDEN, state: null, jobId: null },
+        ),
+      };
       return {
         ...history,
         attempts: history.attempts.map((attempt) => ({
           ...attempt,
           error: mayPayload ? redactor.text(attempt.error) : errorKind(attempt.error),
         })),
-        steps: history.steps.map((step) => ({
-          ...step,
-          output: shown(step.output),
-          error: error(step.error),
-        })),
+        // What a call came to is what the job that it called came to.
+        steps: history.steps.map((step) => {
+          const seen = step.jobId === null || see(step.jobId);
+          return {
+            ...step,
+            output: seen ? shown(step.output) : null,
+            error: seen ? error(step.error) : errorKind(step.error),
+          };
+        }),
         signals: history.signals.map((signal) => ({ ...signal, data: shown(signal.data) })),
         children,
+        graph,
       };
     },
   },
@@ -122,7 +138,7 @@ export const runsRoutes: readonly Route[] = [
     path: "/jobs/:id/expected",
     id: "expectedSteps",
     summary:
-      "What a run that has not ended may still come to: the steps of the newest run of its kind that ended well, by name.",
+      "What a run that has not ended may still come to: the steps of the newest run of its kind and queue that ended well, by name.",
     permission: "view",
     about: about.job,
     answer: "ExpectedSteps",
@@ -130,7 +146,8 @@ export const runsRoutes: readonly Route[] = [
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
-      const run = job.endedAt === null ? await insight.outline(job.name) : null;
+      // Of its own queue: a run of another one may not be this person's to see.
+      const run = job.endedAt === null ? await insight.outline(job) : null;
       if (run === null) return { jobId: null, steps: [] };
       // A machine may come to a step a thousand times; it is expected once.
       const seen = new Set<string>();
@@ -160,6 +177,10 @@ export const runsRoutes: readonly Route[] = [
       const job = await insight.inspect(id);
       const file = job === null ? null : await runFileOf(store, job.id, hf.internals.env.clock.now());
       if (job === null || file === null) throw noJob(id);
+      // A file holds what the jobs came to that the run called.
+      const calls = file.steps.flatMap(({ child }) => child ?? []);
+      if (!calls.every(await visible(context, calls)))
+        throw new ApiError("FORBIDDEN", "This run called jobs that you may not view.");
       const shown = redactedFile(file, redactor, job);
       await audit("jobs.history", id, "exported");
       return json(shown, 200, {

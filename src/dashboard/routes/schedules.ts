@@ -2,7 +2,7 @@
 import type { JobSummary } from "../../insight.ts";
 import type { Calendar, ScheduleHistory, ScheduleRuns } from "../contract.ts";
 import { bad, integer } from "../query.ts";
-import { change, type Route } from "./route.ts";
+import { change, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";
 
 const mostSchedules = 200;
@@ -112,9 +112,14 @@ export const schedulesRoutes: readonly Route[] = [
     about: about.schedule,
     query: ["limit"],
     answer: "ScheduleHistory",
-    run: async ({ adapters, path, query }): Promise<ScheduleHistory> => {
+    run: async (context): Promise<ScheduleHistory> => {
+      const { adapters, path, query } = context;
       const limit = integer(query, "limit", { min: 1, max: 500, or: 100 });
-      return { runs: await adapters.schedules.runs(path["name"] ?? "", limit) };
+      const runs = await adapters.schedules.runs(path["name"] ?? "", limit);
+      // The schedule may have made jobs in another queue before, and jobs can be moved.
+      const ids = runs.map(({ jobId }) => jobId);
+      const see = await visible(context, ids);
+      return { runs: runs.filter(({ jobId }) => see(jobId)) };
     },
   },
   change(
