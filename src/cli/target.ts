@@ -66,7 +66,10 @@ function withPassword(url: string, name: string, env: TargetInput["env"]): strin
       `The password is said to be in the environment variable ${name}, which is not set.`,
     );
   const [, , more = ""] = MORE_HOSTS.exec(url) ?? [];
-  const parsed = new URL(url.replace(MORE_HOSTS, "$1"));
+  const one = url.replace(MORE_HOSTS, "$1");
+  // The error of `new URL` has the whole URL as `input`.
+  if (!URL.canParse(one)) throw new UsageError("BAD_URL", "The Postgres URL cannot be read.");
+  const parsed = new URL(one);
   parsed.password = encodeURIComponent(password);
   return parsed.href.replace(/^\w+:\/\/[^/?]*/, (head) => head + more);
 }

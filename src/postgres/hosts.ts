@@ -81,12 +81,9 @@ export class Hosts {
 }
 
 function parse(url: string): URL {
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch (cause) {
-    throw new UsageError("BAD_URL", `The Postgres URL cannot be read. ${EXAMPLE}`, { cause });
-  }
+  // No cause: the one of `new URL` has the whole URL with its password as `input`.
+  if (!URL.canParse(url)) throw new UsageError("BAD_URL", `The Postgres URL cannot be read. ${EXAMPLE}`);
+  const parsed = new URL(url);
   if (parsed.pathname === "" || parsed.pathname === "/")
     throw new UsageError("BAD_URL", `The Postgres URL names no database. ${EXAMPLE}`);
   return parsed;

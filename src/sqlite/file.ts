@@ -44,18 +44,31 @@ export function networkFileSystem(type: number): string | null {
 
 /** The path in a `sqlite:` or `file:` URL, or null for a database in memory. */
 export function databasePath(url: string): string | null {
-  const rest = url.startsWith("file://")
-    ? decodeURIComponent(new URL(url).pathname)
-    : url.replace(/^(sqlite|file):/, "");
+  const rest = url.startsWith("file://") ? pathOf(url) : url.replace(/^(sqlite|file):/, "");
   const path = rest.startsWith("//") ? rest.slice(2) : rest;
   if (path === ":memory:") return null;
   if (path === "" || path.includes("\0") || path.includes("?")) {
     throw new UsageError(
       "BAD_URL",
-      `"${url}" names no file. Use sqlite:jobs.db, sqlite:/var/lib/app/jobs.db or sqlite::memory:.`,
+      `"${shownUrl(url)}" names no file. Use sqlite:jobs.db, sqlite:/var/lib/app/jobs.db or sqlite::memory:.`,
     );
   }
   return resolve(path);
+}
+
+/** Without a cause: the one of `new URL` has the whole URL as `input`. */
+function pathOf(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).pathname);
+  } catch {
+    throw new UsageError("BAD_URL", "The file URL cannot be read. Use sqlite:/var/lib/app/jobs.db.");
+  }
+}
+
+/** Without a query, which may have a key, and without a user. */
+function shownUrl(url: string): string {
+  const [head = "", ...query] = url.split("?");
+  return head.replace(/\/\/[^@/]*@/, "//") + (query.length === 0 ? "" : "?…");
 }
 
 /** Makes the file (0600, its folder too) where there is none, and refuses a file system that SQLite must not be on. */
