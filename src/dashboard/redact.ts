@@ -20,7 +20,8 @@ export interface RedactPlace {
 }
 
 /**
- * What is taken out besides the keys that always are (password, secret, token, authorization, cookie, API key, private key):
+ * What is taken out besides the keys that always are (password, secret, token, authorization, cookie, API key, private key, and
+ * those that end with pass, pwd, auth or jwt):
  * more keys, or a function that gives what is shown in a value's place. `false` shows everything.
  */
 export type Redact = readonly string[] | false | ((value: unknown, place: RedactPlace) => unknown);
@@ -39,17 +40,21 @@ type Places = readonly (readonly string[])[];
 const everything: Places = [[]];
 const mostPlaces = 100;
 
+// Words that end like a password and are none: bypass, compass, trespass, high-pass.
 const always =
-  /passw(?:or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid|^(?:\w*pwd|pass|auth|\w*jwt)$/;
-// In running text: a name and what parts it from its value; then the value. Bounded and anchored at the name's start, so
-// that it is linear: a first version took a minute for 64 kB of "tokentoken…".
-const named = /(?<![\w-])([\w-]{1,64})["']?[ \t]{0,4}[:=][ \t]{0,4}/g;
-const valued =
-  /(?:(?:bearer|basic|token|digest|apikey) {1,4})?(?:"[^"\n]{0,2000}"|'[^'\n]{0,2000}'|[^\s,;&"'}\]]{1,2000})/iy;
+  /passw(?:or)?d|passphrase|secret|token|authorization|cookie|apikey|privatekey|accesskey|credential|sessionid|(?:pwd|jwt|auth|(?<!by|com|tres|sur|under|over|low|high|band|multi|single)pass)$/;
+// In running text: a name and what parts it from its value. JSON within JSON has backslashes before its quotes; util.inspect
+// begins a long value on a new line, parts a Map's key by =>, and lists raw headers with commas. Bounded and anchored at the
+// name's start, so that it is linear: a first version took a minute for 64 kB of "tokentoken…".
+const named = /(?<![\w-])([\w-]{1,64})\\{0,31}(?:["'`]?[ \t]{0,4}(?:={1,3}>?|:{1,2}=?)|["'`](,))\s{0,64}/g;
+const scheme = /(?:bearer|basic|token|digest|apikey) {1,4}/iy;
+const opening = /(\\{0,31})(["'`])/y;
+const continued = /\s{0,64}\+\s{0,64}(?=\\{0,31}["'`])/y;
+const another = /[ \t]{0,4};/y;
+const plainValue = /[^\s,;&"'}\]]+/y;
 /** Values with several parts, to the end of the line: every cookie, every parameter of a Digest. */
-const whole = /[^\r\n]{1,4000}/y;
 const wholeNames = /cookie|^(?:proxy)?authorization$/;
-const bearer = /\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{8,2000}/gi;
+const bearer = /\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{8,}/gi;
 const inUrl = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,200}@/gi;
 
 interface RawJson {
@@ -112,23 +117,21 @@ export class Redactor {
 
   /** The values behind names of secrets. A name that is none may stand before one: "failed: password=…". */
   #values(text: string): string {
-    let shown = "";
+    const shown: string[] = [];
     let from = 0;
     for (const match of text.matchAll(named)) {
       const at = match.index + match[0].length;
-      if (match.index < from || !this.#isSecret(match[1] ?? "")) continue;
-      const value = this.#valueAt(text, at, plain(match[1] ?? ""));
-      if (value === null) continue;
-      shown += text.slice(from, at) + REDACTED;
-      from = at + value[0].length;
+      const name = match[1] ?? "";
+      if (match.index < from || !this.#isSecret(name)) continue;
+      const whole = wholeNames.test(plain(name));
+      // A comma parts a name from its value in raw headers alone.
+      if (match[2] !== undefined && !whole) continue;
+      const end = valueEnd(text, at, whole);
+      if (end === at) continue;
+      shown.push(text.slice(from, at), REDACTED);
+      from = end;
     }
-    return shown + text.slice(from);
-  }
-
-  #valueAt(text: string, at: number, name: string): RegExpExecArray | null {
-    const pattern = wholeNames.test(name) && text[at] !== '"' && text[at] !== "'" ? whole : valued;
-    pattern.lastIndex = at;
-    return pattern.exec(text);
+    return shown.join("") + text.slice(from);
   }
 
   /** A function decides, besides the keys. */
@@ -138,7 +141,7 @@ export class Redactor {
 
   /** A string of a value. One that is JSON itself is looked through. */
   #string(text: string, path: readonly string[], job: Subject): string {
-    if (path.length <= 20 && /^\s{0,8}[[{]/.test(text)) {
+    if (path.length <= 20 && /^\s{0,8}[[{"]/.test(text)) {
       const inner = this.#inner(text, path, job);
       if (inner !== null) return inner;
     }
@@ -181,6 +184,80 @@ export class Redactor {
     const name = plain(key);
     return always.test(name) || this.#keys.has(name);
   }
+}
+
+/** Where the value that begins here ends. What was walked over is taken out, so that nothing is walked over twice. */
+function valueEnd(text: string, at: number, whole: boolean): number {
+  if (text[at] === "{" || text[at] === "[") return bracketEnd(text, at);
+  const from = after(scheme, text, at) ?? at;
+  const quoted = quotedEnd(text, from);
+  // `Cookie: "a=1"; sid=…`: the first of several.
+  if (quoted !== null) return whole && after(another, text, quoted) !== null ? lineEnd(text, quoted) : quoted;
+  return whole ? lineEnd(text, at) : (after(plainValue, text, from) ?? at);
+}
+
+/** The end of what a sticky pattern matches here; null: it does not. */
+function after(pattern: RegExp, text: string, at: number): number | null {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : null;
+}
+
+function lineEnd(text: string, at: number): number {
+  for (let i = at; i < text.length; i += 1) if (text[i] === "\n" || text[i] === "\r") return i;
+  return text.length;
+}
+
+/** Of an array or an object, over lines; of one that is cut, the end of the text. */
+function bracketEnd(text: string, at: number): number {
+  let depth = 0;
+  for (let i = at; i < text.length;) {
+    const sign = text[i] ?? "";
+    const quoted = "\"'`".includes(sign) ? quotedEnd(text, i - backslashes(text, i, at)) : null;
+    if (sign === "{" || sign === "[") depth += 1;
+    if (sign === "}" || sign === "]") depth -= 1;
+    i = quoted ?? i + 1;
+    if (depth === 0) return i;
+  }
+  return text.length;
+}
+
+/** How many stand right before a place, as many as an opening quote can have. */
+function backslashes(text: string, at: number, from: number): number {
+  let n = 0;
+  while (n < 31 && at - n > from && text[at - n - 1] === "\\") n += 1;
+  return n;
+}
+
+/** Of a string that begins here, and of those that util.inspect joins to it; null: none begins. */
+function quotedEnd(text: string, at: number): number | null {
+  let end: number | null = null;
+  for (let from: number | null = at; from !== null;) {
+    const next: number | null = stringEnd(text, from);
+    if (next === null) return end;
+    end = next;
+    from = after(continued, text, end);
+  }
+  return end;
+}
+
+/**
+ * Of one string. A quote that has n backslashes is closed by one with as many, where each backslash in the string itself is
+ * 2n + 2 of them. Unclosed, it ends with its line.
+ */
+function stringEnd(text: string, at: number): number | null {
+  opening.lastIndex = at;
+  const begun = opening.exec(text);
+  if (begun === null) return null;
+  const level = (begun[1] ?? "").length;
+  let run = 0;
+  for (let i = opening.lastIndex; i < text.length; i += 1) {
+    const sign = text[i];
+    if (sign === "\n") return i;
+    if (sign === begun[2] && run < level) return i - run;
+    if (sign === begun[2] && run % (2 * level + 2) === level) return i + 1;
+    run = sign === "\\" ? run + 1 : 0;
+  }
+  return text.length;
 }
 
 /** Whether a value is shown as it is. A function may give an object anew. */
