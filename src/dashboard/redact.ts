@@ -119,10 +119,11 @@ export class Redactor {
   #values(text: string): string {
     const shown: string[] = [];
     let from = 0;
-    for (const match of text.matchAll(named)) {
-      const at = match.index + match[0].length;
+    named.lastIndex = 0;
+    for (let match = named.exec(text); match !== null; match = named.exec(text)) {
+      const at = named.lastIndex;
       const name = match[1] ?? "";
-      if (match.index < from || !this.#isSecret(name)) continue;
+      if (!this.#isSecret(name)) continue;
       const whole = wholeNames.test(plain(name));
       // A comma parts a name from its value in raw headers alone.
       if (match[2] !== undefined && !whole) continue;
@@ -130,6 +131,7 @@ export class Redactor {
       if (end === at) continue;
       shown.push(text.slice(from, at), REDACTED);
       from = end;
+      named.lastIndex = end;
     }
     return shown.join("") + text.slice(from);
   }
