@@ -24,7 +24,7 @@ import { isMoved, type MachinePlace } from "./flow/move.ts";
 import type { FlowRun } from "./flow/run.ts";
 import type { SignalDefinition } from "./flow/signal.ts";
 import type { ClaimedJob } from "./job.ts";
-import type { MiddlewareChain } from "./middleware.ts";
+import { type MiddlewareChain, runRequest } from "./middleware.ts";
 import { describeFailure, type Failure } from "./policy/failure.ts";
 import { decodeJson, encodeJson } from "./policy/json.ts";
 import { validate } from "./policy/schema.ts";
@@ -312,9 +312,7 @@ export class Attempt {
       );
     const ctx = (this.#ctx = new AttemptContext(this, this.#deps.context));
     if (this.#deps.middleware.runs.length === 0) return run(input, ctx);
-    const { id, name, queue, attempt } = this.job;
-    const carrier = this.job.extras?.carrier ?? {};
-    return this.#deps.middleware.run({ id, name, queue, attempt, input, ctx, carrier }, async () =>
+    return this.#deps.middleware.run(runRequest(this.job, input, ctx), async () =>
       orThrow(await run(input, ctx)),
     );
   }

@@ -57,6 +57,7 @@ export interface JobContext {
   readonly context: string | null;
   /** Unique for each start of a worker. */
   readonly workerId: string;
+  /** Unique for each start of the process, `host-pid-random`: the workers of one process share it. */
   readonly hostId: string;
   /** The fencing token of this attempt: it strictly increases from holder to holder. Hand it to systems that can refuse a stale writer. */
   readonly token: number;

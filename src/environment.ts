@@ -3,7 +3,7 @@
  *
  * Not here: who uses it (holdfast.ts puts the parts together).
  */
-import { readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
 import { availableParallelism, hostname } from "node:os";
 import type { Clock } from "./clock.ts";
 import type { Emitter } from "./events.ts";
@@ -20,7 +20,7 @@ export interface ClientEnv {
   readonly random: () => number;
   readonly host: string;
   readonly pid: number;
-  /** Unique for each boot of the machine, as near as it can be had. */
+  /** Identifies this start of the process: clients of one process have the same, two processes have different ones. */
   readonly hostId: string;
   readonly cpus: number;
   /** "node 24.21.0". Left out: not told. */
@@ -30,13 +30,15 @@ export interface ClientEnv {
   readonly exit?: () => void;
 }
 
+/** Host and pid are for people who read it. A pid is used again, and containers share host names: the random part tells starts apart. */
+const hostId = `${hostname()}-${process.pid}-${randomBytes(4).toString("hex")}`;
+
 /** This process. */
 export function processEnv(): Omit<ClientEnv, "clock" | "machineClock" | "random"> {
-  const host = hostname();
   return {
-    host,
+    host: hostname(),
     pid: process.pid,
-    hostId: `${host}-${bootId()}`,
+    hostId,
     cpus: availableParallelism(),
     runtime: runtimeOf(process.versions),
     env: process.env,
@@ -48,15 +50,6 @@ export function processEnv(): Omit<ClientEnv, "clock" | "machineClock" | "random
 export function runtimeOf(versions: Readonly<Record<string, string | undefined>>): string {
   const name = ["bun", "deno", "node"].find((one) => versions[one] !== undefined) ?? "unknown";
   return `${name} ${versions[name] ?? ""}`.trim();
-}
-
-/** Linux tells boots apart; elsewhere the machine's name must do. */
-function bootId(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").slice(0, 8);
-  } catch {
-    return "0";
-  }
 }
 
 /** What happens to the connection is logged, and told to listeners. */

@@ -8,7 +8,8 @@
 import type { JobContext } from "./context.ts";
 import type { EnqueueRequest, EnqueueStep } from "./enqueue.ts";
 import { shown, StateError, UsageError } from "./errors.ts";
-import type { Enqueued } from "./job.ts";
+import type { ClaimedJob, Enqueued } from "./job.ts";
+import { idTime } from "./policy/id.ts";
 import { checkOptions, isPlainObject } from "./policy/options.ts";
 
 /** An attempt about to run. */
@@ -17,11 +18,26 @@ export interface RunRequest {
   readonly queue: string;
   readonly id: string;
   readonly attempt: number;
+  readonly priority: number;
+  /** When this attempt was due, by the database's clock. */
+  readonly runAt: Date;
+  /** When the job's id was made, by the clock of the process that enqueued it. */
+  readonly createdAt: Date;
+  /** The free text given at enqueue: written by users. */
+  readonly context: string | null;
   /** As the schema gave it. */
   readonly input: unknown;
   readonly ctx: JobContext;
   /** What the `enqueue` middleware sent along. */
   readonly carrier: Readonly<Record<string, string>>;
+}
+
+/** The request of an attempt. The id tells when the job was made, so no claim has to read the column. */
+export function runRequest(job: ClaimedJob, input: unknown, ctx: JobContext): RunRequest {
+  const { id, name, queue, attempt, priority, context } = job;
+  const [runAt, createdAt] = [new Date(job.runAt), new Date(idTime(id))];
+  const carrier = job.extras?.carrier ?? {};
+  return { id, name, queue, attempt, priority, runAt, createdAt, context, input, ctx, carrier };
 }
 
 /**

@@ -7,7 +7,7 @@
  * A run continues the enqueue's trace as its child and carries a link to it; with `parent: false` it begins a trace of its
  * own and has the link alone, which suits jobs that run long after their request. Names of attributes are those of
  * OpenTelemetry's messaging conventions, which are still experimental there.
- * Invariants: inputs and outputs never become attributes; tracing that is off (no SDK) costs a no-op span.
+ * Invariants: inputs and outputs never become attributes; a job's context, the text that its enqueuer wrote, does; tracing that is off (no SDK) costs a no-op span.
  */
 import {
   context,
@@ -100,6 +100,10 @@ async function processing(
         "messaging.client.id": attempt.ctx.workerId,
         "holdfast.job.name": attempt.name,
         "holdfast.job.attempt": attempt.attempt,
+        "holdfast.job.priority": attempt.priority,
+        "holdfast.job.due_at": attempt.runAt.toISOString(),
+        "holdfast.job.created_at": attempt.createdAt.toISOString(),
+        ...(attempt.context === null ? null : { "holdfast.job.context": attempt.context }),
       },
       links: producer === undefined ? [] : [{ context: producer }],
     },

@@ -9,7 +9,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { otel } from "holdfast/otel";
-import { defineJob } from "../../src/index.ts";
+import { defineJob, type RunRequest } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { spawnNode } from "../support/process.ts";
 import { connect, fresh } from "../client/support.ts";
@@ -78,6 +78,39 @@ onEveryStore((target) => {
     expect(sendInner?.parentSpanContext?.spanId).toBe(runs[1]?.spanContext().spanId);
     expect(named("process second")[0]?.spanContext().traceId).toBe(request?.spanContext().traceId);
     expect(JSON.stringify(spans.map((span) => span.attributes))).not.toContain("hunter2");
+  });
+
+  test("[O13] the span of an attempt has the job's priority, due time, creation time and context", async () => {
+    const { hf } = await fresh(target);
+    const requests: RunRequest[] = [];
+    hf.use(otel()).use({ run: (attempt, next) => (requests.push(attempt), next()) });
+    const at = new Date(Date.now() + 300);
+    const { id } = await hf.enqueue(inner, null, { at, priority: 7, context: "nightly import" });
+    const plain = await hf.enqueue(inner, null);
+    const worker = hf.work([inner], { queues: ["second"] });
+    await Promise.all([hf.result(id), hf.result(plain.id)]);
+    await worker.stop();
+    const runOf = (job: string) =>
+      exporter
+        .getFinishedSpans()
+        .find(
+          ({ name, attributes }) => name === "process second" && attributes["messaging.message.id"] === job,
+        )!;
+    const [job, other] = [(await hf.jobs.get(id))!, (await hf.jobs.get(plain.id))!];
+    expect(runOf(id).attributes).toMatchObject({
+      "holdfast.job.priority": 7,
+      "holdfast.job.due_at": at.toISOString(),
+      "holdfast.job.context": "nightly import",
+    });
+    const createdAt = new Date(String(runOf(id).attributes["holdfast.job.created_at"]));
+    expect(Math.abs(createdAt.getTime() - job.createdAt.getTime())).toBeLessThan(1_000);
+    expect(runOf(plain.id).attributes).toMatchObject({
+      "holdfast.job.priority": 0,
+      "holdfast.job.due_at": other.runAt!.toISOString(),
+    });
+    expect(runOf(plain.id).attributes).not.toHaveProperty(["holdfast.job.context"]);
+    const request = requests.find((attempt) => attempt.id === id);
+    expect(request).toMatchObject({ priority: 7, runAt: at, createdAt, context: "nightly import" });
   });
 
   test("[N25] the trace crosses to another process", async () => {
