@@ -23,7 +23,15 @@ export type { Preset } from "./policy/presets.ts";
 
 // Flows: machines, signals, and what a run that is done in steps takes and gives.
 export { defineMachine, finish, next } from "./flow/machine.ts";
-export type { Finish, MachineContext, MachineDefinition, MachineStep, Next } from "./flow/machine.ts";
+export type {
+  Finish,
+  MachineContext,
+  MachineDefinition,
+  MachineOptions,
+  MachineStep,
+  Next,
+  StepRetry,
+} from "./flow/machine.ts";
 export { defineSignal } from "./flow/signal.ts";
 export type { SignalDefinition } from "./flow/signal.ts";
 export type { BudgetWaitOptions, CallOptions, StepOptions, WaitForOptions } from "./context.ts";

@@ -125,6 +125,8 @@ export interface JobExtras {
   readonly version?: number;
   /** The newest version whose code has done a step of it, where that is newer than the one that enqueued it. */
   readonly advanced?: number;
+  /** The most attempts that a step of a machine has, where its crashes use up attempts. */
+  readonly stepAttempts?: number;
   /** Where a machine starts. The first key of the text: a claim without names knows machines by it (sql/plain-jobs.ts). */
   readonly step?: string;
 }

@@ -220,7 +220,7 @@ export function policyFor(
 ): Policy {
   const extras = job.extras;
   return {
-    maxAttempts: job.maxAttempts ?? definition?.attempts ?? DEFAULT_ATTEMPTS,
+    maxAttempts: job.maxAttempts ?? definition?.attempts ?? extras?.stepAttempts ?? DEFAULT_ATTEMPTS,
     backoff:
       asBackoff(extras?.backoff) ??
       definition?.backoff ??

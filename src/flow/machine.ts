@@ -12,7 +12,7 @@
  */
 import type { JobContext } from "../context.ts";
 import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
-import { type AnyJob, defineJob, type Upcast } from "../definition.ts";
+import { type AnyJob, type CommonJobOptions, defineJob, type Upcast } from "../definition.ts";
 import { type Decision, orThrow } from "../decision.ts";
 import { JobError, shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
@@ -105,12 +105,16 @@ type OutputOf<Steps> = {
     : never;
 }[keyof Steps];
 
+/** How often a step is tried, and how long after each failure. */
+export interface StepRetry {
+  readonly attempts?: number | undefined;
+  readonly backoff?: Backoff | BackoffFunction | undefined;
+}
+
 /** One step of a machine. */
 export interface MachineStep<Data> {
-  /** Attempts of this step; default 1. Between them 1 s, or the backoff. */
-  readonly retry?:
-    | { readonly attempts?: number | undefined; readonly backoff?: Backoff | BackoffFunction | undefined }
-    | undefined;
+  /** Attempts of this step, and the time between them. Default: the machine's `retry`, else 1 attempt and 1 s. */
+  readonly retry?: StepRetry | undefined;
   /** Checks the data before the step runs. */
   readonly data?: StandardSchemaV1<unknown, Data> | undefined;
   readonly run: (data: Data, ctx: MachineContext) => unknown;
@@ -131,6 +135,53 @@ export interface MachineDefinition<Name extends string, Input, Output> extends J
   readonly run: ((input: never, ctx: JobContext) => unknown) | null;
   readonly machine: { readonly start: string; readonly steps: readonly string[] };
 }
+
+/**
+ * What a machine takes besides its steps: the options of a job. `unique`, `lane` and the breaker's `key` get the machine's input,
+ * the data of its first step. `keep`, `unique`, `lane`, `budget` and `breaker` are about the machine, not about a step: a unique
+ * key is held until the machine ends; a lane and a budget count each start of the machine by a worker, also after a delayed move
+ * and a retry; a breaker counts a step that moves with a delay as a success.
+ */
+export type MachineOptions<Name extends string, Input> = Pick<
+  CommonJobOptions<Name, Input>,
+  | "name"
+  | "queue"
+  | "priority"
+  | "timeout"
+  | "unique"
+  | "lane"
+  | "lanes"
+  | "breaker"
+  | "budget"
+  | "maxCrashes"
+  | "countCrashes"
+  | "keep"
+  | "version"
+  | "upcast"
+> & {
+  /** The default of each step: 1 attempt and 1 s where neither says more. */
+  readonly retry?: StepRetry | undefined;
+};
+
+const optionNames = [
+  "name",
+  "start",
+  "steps",
+  "queue",
+  "priority",
+  "retry",
+  "timeout",
+  "unique",
+  "lane",
+  "lanes",
+  "breaker",
+  "budget",
+  "maxCrashes",
+  "countCrashes",
+  "keep",
+  "version",
+  "upcast",
+];
 
 interface CheckedStep {
   readonly policy: MachinePlace["policy"];
@@ -156,43 +207,64 @@ export function defineMachine<
   const Name extends string,
   const Steps extends Readonly<Record<string, AnyStep>>,
   const Start extends keyof Steps & string,
->(options: {
-  readonly name: Name;
-  readonly start: Start;
-  readonly steps: Steps & CheckedSteps<Steps>;
-  readonly queue?: string | undefined;
-  readonly priority?: number | undefined;
-  /** Of each step. */
-  readonly timeout?: Duration | undefined;
-  readonly maxCrashes?: number | undefined;
-  /** Raise it when the steps, or their data, change: a worker with an older one leaves what newer code has moved. Default 1. */
-  readonly version?: number | undefined;
-  /** Brings the data of machines that have not begun up to the newest version, one at a time. */
-  readonly upcast?: Upcast | undefined;
-}): MachineDefinition<Name, DataOf<Steps>[Start], OutputOf<Steps>> {
-  const given = checkOptions(
-    options,
-    ["name", "start", "steps", "queue", "priority", "timeout", "maxCrashes", "version", "upcast"],
-    "defineMachine",
-  );
-  const { start, steps: _steps, ...rest } = given as { start: unknown; steps: unknown; name: string };
-  const steps = checkSteps(given["steps"], rest.name);
+>(
+  options: MachineOptions<Name, NoInfer<DataOf<Steps>[Start]>> & {
+    readonly start: Start;
+    readonly steps: Steps & CheckedSteps<Steps>;
+    /** Of each step. */
+    readonly timeout?: Duration | undefined;
+    /** Raise it when the steps, or their data, change: a worker with an older one leaves what newer code has moved. Default 1. */
+    readonly version?: number | undefined;
+  },
+): MachineDefinition<Name, DataOf<Steps>[Start], OutputOf<Steps>> {
+  const given = checkOptions(options, optionNames, "defineMachine");
+  const {
+    start,
+    steps: _steps,
+    retry,
+    ...rest
+  } = given as { start: unknown; steps: unknown; retry: unknown; name: string };
+  const steps = checkSteps(given["steps"], rest.name, checkRetry(retry, `machine "${rest.name}"`, ONCE));
   if (typeof start !== "string" || !steps.has(start))
     throw new UsageError(
       "BAD_OPTION",
       `start must be one of the steps of machine "${rest.name}"; got ${shown(start)}.`,
     );
+  // A crash is judged by a process that may not know at which step it was: no step may have more attempts than this.
+  const stepAttempts = Math.max(...Array.from(steps.values(), ({ policy }) => policy.attempts));
   const job = defineJob({
     ...rest,
-    retry: { attempts: 1 },
-    run: (input: unknown, ctx) => runMachine(steps, start, input, ctx),
+    retry: { attempts: stepAttempts },
+    run: (input: unknown, ctx): unknown => runMachine(steps, start, job.countCrashes, input, ctx),
   }) as unknown as AnyJob;
   // Each step has attempts of its own, so none may be fixed in the row.
-  const row = { ...job.row, maxAttempts: null, extras: { step: start, ...job.row.extras } };
+  const extras = {
+    step: start,
+    ...job.row.extras,
+    ...(job.countCrashes === "attempt" ? { stepAttempts } : null),
+  };
+  const row = { ...job.row, maxAttempts: null, extras };
   return Object.freeze({ ...job, row, machine: { start, steps: [...steps.keys()] } }) as never;
 }
 
-function checkSteps(given: unknown, machine: string): Map<string, CheckedStep> {
+const ONCE: CheckedStep["policy"] = { attempts: 1, backoff: fixed("1s") };
+
+function checkRetry(retry: unknown, what: string, inherited: CheckedStep["policy"]): CheckedStep["policy"] {
+  const { attempts, backoff } = checkOptions(retry, ["attempts", "backoff"], `retry of ${what}`) as StepRetry;
+  return {
+    attempts:
+      attempts === undefined
+        ? inherited.attempts
+        : checkInteger(attempts, `retry.attempts of ${what}`, ATTEMPT_BOUNDS),
+    backoff: backoff === undefined ? inherited.backoff : checkBackoff(backoff, `retry.backoff of ${what}`),
+  };
+}
+
+function checkSteps(
+  given: unknown,
+  machine: string,
+  inherited: CheckedStep["policy"],
+): Map<string, CheckedStep> {
   if (!isPlainObject(given) || Object.keys(given).length === 0)
     throw new UsageError(
       "BAD_OPTION",
@@ -207,19 +279,11 @@ function checkSteps(given: unknown, machine: string): Map<string, CheckedStep> {
         ["retry", "data", "run"],
         what,
       ) as Partial<AnyStep>;
-      const rule = checkOptions(retry, ["attempts", "backoff"], `retry of ${what}`) as NonNullable<
-        typeof retry
-      >;
       if (typeof run !== "function") throw new UsageError("BAD_OPTION", `${what} needs a function \`run\`.`);
       if (data !== undefined && !isStandardSchema(data))
         throw new UsageError("BAD_OPTION", `data of ${what} must be a Standard Schema; got ${shown(data)}.`);
-      const attempts =
-        rule.attempts === undefined
-          ? 1
-          : checkInteger(rule.attempts, `retry.attempts of ${what}`, ATTEMPT_BOUNDS);
-      const backoff =
-        rule.backoff === undefined ? fixed("1s") : checkBackoff(rule.backoff, `retry.backoff of ${what}`);
-      return [name, { policy: { attempts, backoff }, data: data ?? null, run: run as CheckedStep["run"] }];
+      const policy = checkRetry(retry, what, inherited);
+      return [name, { policy, data: data ?? null, run: run as CheckedStep["run"] }];
     }),
   );
 }
@@ -227,6 +291,7 @@ function checkSteps(given: unknown, machine: string): Map<string, CheckedStep> {
 async function runMachine(
   steps: ReadonlyMap<string, CheckedStep>,
   start: string,
+  countCrashes: "attempt" | "crash",
   input: unknown,
   ctx: JobContext,
 ): Promise<unknown> {
@@ -247,6 +312,12 @@ async function runMachine(
     const step = steps.get(name);
     if (step === undefined)
       throw badMove(job, `the machine stands at step "${name}", which it does not have`);
+    // The process that found the crash knew no step, so it allowed as many attempts as the most patient step has.
+    const usedUp = place.crashes > 0 && place.attempt > (job.maxAttempts ?? step.policy.attempts);
+    if (usedUp && (job.extras?.countCrashes ?? countCrashes) === "attempt") {
+      port.stand({ ...place, attempt: place.attempt - 1, step: name, policy: step.policy });
+      throw new JobError("KILLED_WORKER", `Step "${name}" has no attempt left: ${killed(place.crashes)}.`);
+    }
     port.stand({ ...place, step: name, policy: step.policy });
     const startedAt = port.monotonic();
     const checked =
@@ -299,6 +370,10 @@ async function runMachine(
     seq += 1;
     place = { attempt: 1, crashes: 0 };
   }
+}
+
+function killed(crashes: number): string {
+  return `the machine killed its worker ${crashes} ${crashes === 1 ? "time" : "times"}`;
 }
 
 function badMove(job: ClaimedJob, what: string): JobError {

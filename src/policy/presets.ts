@@ -1,7 +1,8 @@
 /**
  * The numbers of the four systems that Holdfast grew out of, so that each can be reproduced by name.
  *
- * Each preset has options for `defineJob` (`job`), for `hf.work` (`worker`) and for `hf.queues.set` (`queue`).
+ * Each preset has options for `defineJob` (`job`), for `defineMachine` (`machine`), for `hf.work` (`worker`) and for
+ * `hf.queues.set` (`queue`), and a `breaker` for any of the three that take one.
  * Invariants: every number that our documents state is here as they state it; where they state none, the field
  * has our own default and the preset's comment says so. Data only, frozen: spread it and override.
  * Not here: what the options do.
@@ -13,16 +14,13 @@ import type { Duration } from "./duration.ts";
  * What a preset holds.
  *
  * @example
- * const { job, worker, queue }: Preset = presets.forge;
+ * const { job, machine, worker, queue, breaker }: Preset = presets.forge;
  */
 export type Preset = {
   /** For `defineJob`. */
-  readonly job: {
-    readonly retry: { readonly attempts: number; readonly backoff: Backoff };
-    readonly timeout: Duration;
-    /** Whether a lost lease uses up an attempt, or is counted apart up to `maxCrashes`. */
-    readonly countCrashes: "attempt" | "crash";
-  };
+  readonly job: PresetJob;
+  /** For `defineMachine`: `retry` and `timeout` are those of each step. */
+  readonly machine: PresetJob;
   /** For `hf.work`. */
   readonly worker: {
     readonly lease: Duration;
@@ -35,8 +33,16 @@ export type Preset = {
     readonly backoff: { readonly base: Duration; readonly max: Duration };
     readonly retention: { readonly done: Duration; readonly dead: Duration };
   };
-  /** For breakers: open after this many consecutive failures. */
-  readonly breaker: { readonly failures: number };
+  /** For the `breaker` of `defineJob`, `defineMachine` and `hf.queues.set`: it opens after so many failures in a row. */
+  readonly breaker: { readonly after: number };
+};
+
+/** How a preset's jobs, or the steps of its machines, are tried. */
+export type PresetJob = {
+  readonly retry: { readonly attempts: number; readonly backoff: Backoff };
+  readonly timeout: Duration;
+  /** Whether a lost lease uses up an attempt, or is counted apart up to `maxCrashes`. */
+  readonly countCrashes: "attempt" | "crash";
 };
 
 // Ours, for every field that a system's documents leave open.
@@ -47,7 +53,7 @@ const job = {
 } as const;
 const worker = { lease: "30s", heartbeat: "10s", poll: "500ms", shutdown: "30s" } as const;
 const queue = { backoff: { base: "60s", max: "1800s" }, retention: { done: "7d", dead: "30d" } } as const;
-const breaker = { failures: 10 } as const;
+const breaker = { after: 10 } as const;
 
 /**
  * The four systems' numbers.
@@ -68,31 +74,36 @@ export const presets: {
    * heartbeat, poll, shutdown.
    */
   crawler: {
-    job: {
+    ...tried({
       retry: {
         attempts: job.retry.attempts,
         backoff: exponential("60s", { max: "3600s", factor: 2, jitter: 0.2 }),
       },
       timeout: "600s",
       countCrashes: "attempt",
-    },
+    }),
     worker,
     queue: { ...queue, backoff: { base: "60s", max: "3600s" } },
     breaker,
   },
   /**
    * cja's job worker. Its own: backoff 2^(n+1) seconds for the n errors before this one (2, 4, 8 …), 20 retries
-   * after the first run (its DEFAULT_MAX_RETRIES), higher priorities first (ours too). Our defaults: everything
-   * else; of these cja's lock timeout of 2 h is left out on purpose, because it stands in for a heartbeat that cja
-   * does not have.
+   * after the first run (its DEFAULT_MAX_RETRIES), higher priorities first (ours too), lease 2 h (its lock timeout).
+   * Our defaults: everything else. cja has no heartbeat: ours stays at 10 s, because cancel requests and lost answers
+   * are found with it. A job of a worker that dies waits for the lease: give `lease: "30s"` to have it back sooner.
    */
-  cja: { job: { ...job, retry: { attempts: 21, backoff: power() } }, worker, queue, breaker },
+  cja: {
+    ...tried({ ...job, retry: { attempts: 21, backoff: power() } }),
+    worker: { ...worker, lease: "2h" },
+    queue,
+    breaker,
+  },
   /**
    * pg_task. Its own: lease 60 s, heartbeat 20 s, a step is not retried unless it says so (limit 0) and then after
    * 1 s. Our defaults: everything else.
    */
   pgTask: {
-    job: { ...job, retry: { attempts: 1, backoff: fixed("1s") } },
+    ...tried({ ...job, retry: { attempts: 1, backoff: fixed("1s") } }),
     worker: { ...worker, lease: "60s", heartbeat: "20s" },
     queue,
     breaker,
@@ -103,16 +114,21 @@ export const presets: {
    * defaults: timeout, lease, heartbeat, shutdown, jitter, breaker.
    */
   forge: {
-    job: {
+    ...tried({
       ...job,
       retry: { attempts: 5, backoff: queueBackoff({ base: "60s", max: "1800s" }) },
       countCrashes: "attempt",
-    },
+    }),
     worker: { ...worker, poll: "500ms" },
     queue,
     breaker,
   },
 });
+
+/** Jobs and the steps of machines are tried alike. */
+function tried(how: PresetJob): Pick<Preset, "job" | "machine"> {
+  return { job: how, machine: how };
+}
 
 function deepFreeze<T extends object>(value: T): T {
   for (const child of Object.values(value) as unknown[]) {

@@ -61,6 +61,11 @@ interface Known {
   probing: boolean;
 }
 
+/** A machine's step that moves with a delay has done its work: it tells as much about a failing source as a job that is done. */
+function succeeded({ kind }: Outcome): boolean {
+  return kind === "succeeded" || kind === "moved";
+}
+
 /** A probe that this session has, may have won or not yet given back, and the job that it is tried with. */
 interface Probe {
   readonly job: string | null;
@@ -289,7 +294,7 @@ export class WorkerBreakers {
    */
   ended(job: ClaimedJob, outcome: Outcome, input: () => unknown): void {
     const bad = outcome.kind === "failed" || outcome.kind === "dead";
-    if (!bad && outcome.kind !== "succeeded") return;
+    if (!bad && !succeeded(outcome)) return;
     const now = this.#deps.clock.monotonic();
     for (const { key, rule } of this.#rulesOf(job, input)) {
       const known = this.#streaks.get(key);
@@ -310,7 +315,7 @@ export class WorkerBreakers {
     let session: number | null = null;
     for (const { job, outcome } of settlements) {
       session = job.session;
-      const good = outcome.kind === "succeeded";
+      const good = succeeded(outcome);
       const bad = outcome.kind === "failed" || outcome.kind === "dead";
       for (const { key, rule } of this.#rulesOf(job, () => input(job))) {
         const probe = this.#probes.get(key);
@@ -321,11 +326,10 @@ export class WorkerBreakers {
         if (!good && !bad) continue;
         const count = counts.get(key) ?? { key, rule, failures: 0, succeeded: false, error: null };
         counts.set(key, count);
-        if (good) Object.assign(count, { failures: 0, succeeded: true });
-        else {
+        if (bad) {
           count.failures += 1;
           count.error = outcome.failure.message.slice(0, mostErrorChars);
-        }
+        } else Object.assign(count, { failures: 0, succeeded: true });
       }
     }
     for (const probe of ended) void this.giveBack(probe.session, probe.key);

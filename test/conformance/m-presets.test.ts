@@ -1,6 +1,8 @@
 // M2 of the checklist: each preset reproduces its system's numbers, as the database and a worker then show them.
 import { expect, test } from "vitest";
-import { defineJob, type Preset, presets } from "holdfast";
+import { defineJob, defineMachine, finish, next, type Preset, presets } from "holdfast";
+import { backoffMs } from "../../src/policy/backoff.ts";
+import { newWorld } from "../support/world.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { client } from "./client.ts";
 
@@ -14,13 +16,13 @@ interface Numbers {
   leaseSeconds: number;
   retentionDays: { done: number; dead: number };
   queueBackoffSeconds: { base: number; max: number };
-  breakerFailures: number;
+  breakerAfter: { job: number; queue: number };
 }
 
 async function numbersOf(target: StoreTarget, preset: Preset, failures: number): Promise<Numbers> {
   const { hf, clock, rows } = await client(target);
-  await hf.queues.set("default", preset.queue);
-  const job = defineJob({ name: "preset", ...preset.job, run: () => null });
+  await hf.queues.set("default", { ...preset.queue, breaker: preset.breaker });
+  const job = defineJob({ name: "preset", ...preset.job, breaker: preset.breaker, run: () => null });
   const { id } = await hf.enqueue(job, null);
   const [row] = await rows("job");
   const [settings] = (await hf.queues.list()).map((queue) => queue.settings);
@@ -51,7 +53,7 @@ async function numbersOf(target: StoreTarget, preset: Preset, failures: number):
     leaseSeconds: Number(session!["lease_ms"]) / 1_000,
     retentionDays: { done: retention.doneMs / 86_400_000, dead: retention.deadMs / 86_400_000 },
     queueBackoffSeconds: { base: backoff.baseMs / 1_000, max: backoff.maxMs / 1_000 },
-    breakerFailures: preset.breaker.failures,
+    breakerAfter: { job: job.breaker!.after, queue: settings!.breaker!.after },
   };
 }
 
@@ -63,7 +65,7 @@ const ours: Numbers = {
   leaseSeconds: 30,
   retentionDays: { done: 7, dead: 30 },
   queueBackoffSeconds: { base: 60, max: 1_800 },
-  breakerFailures: 10,
+  breakerAfter: { job: 10, queue: 10 },
 };
 
 onEveryStore((target) => {
@@ -87,6 +89,7 @@ onEveryStore((target) => {
       ...ours,
       attempts: 21,
       delays: [2, 4, 8, 16, 32, 64],
+      leaseSeconds: 7_200,
     });
   });
 
@@ -103,6 +106,49 @@ onEveryStore((target) => {
     };
     expect((await numbersOf(target, asked, 9)).delays).toEqual([1, 1, 1, 1, 1]);
     expect(presets.pgTask.worker.heartbeat).toBe("20s");
+  });
+
+  test("[O13] machines take every preset: each step is tried by it, and the breaker opens after ten failures", async () => {
+    for (const [name, { machine, breaker }] of Object.entries(presets)) {
+      const world = await newWorld(target);
+      const { hf, work } = await world.client();
+      const at: number[] = [];
+      const definition = defineMachine({
+        name,
+        start: "go",
+        steps: {
+          go: { run: async (_: number) => next("fail", null) },
+          fail: {
+            run: async (_: null) => {
+              at.push(world.clock.now());
+              if (at.length > 0) throw new Error("no");
+              return finish();
+            },
+          },
+        },
+        ...machine,
+        retry: { ...machine.retry, attempts: Math.min(machine.retry.attempts, 4) },
+        breaker,
+      });
+      await work([definition], { queues: { default: 1 } });
+      const { id } = await hf.enqueue(definition, 1);
+      const dead = async (): Promise<boolean> => (await hf.jobs.get(id))?.state === "dead";
+      await world.until(`${name} to be dead`, dead, "2h", "1s");
+      expect(at, name).toHaveLength(Math.min(machine.retry.attempts, 4));
+      for (const [i, when] of at.slice(1).entries()) {
+        const late = when - at[i]! - backoffMs(machine.retry.backoff, i + 1, () => 0.5);
+        expect([name, late >= 0 && late <= 2_000]).toEqual([name, true]);
+      }
+      await hf.enqueueMany(Array.from({ length: 10 }, (_, n) => ({ job: definition, input: n })));
+      const opened = async (): Promise<boolean> => (await hf.breakers.list())[0]?.state === "open";
+      expect(await opened()).toBe(false);
+      await world.until(`${name}'s breaker to open`, opened, "1m");
+      const [state] = await hf.breakers.list();
+      expect(state!.key).toBe(`kind:${name}`);
+      // Those that had started by the tenth failure come to their end.
+      expect(state!.failures).toBeGreaterThanOrEqual(10);
+      await world.closeClients();
+    }
   });
 
   test("[M2] forge: 5 attempts, 60 s to 1,800 s, poll 500 ms, done 7 d, dead 30 d, a crash is an attempt", async () => {

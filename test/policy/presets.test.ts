@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { backoffMs } from "../../src/policy/backoff.ts";
 import { durationMs } from "../../src/policy/duration.ts";
+import { defineJob, defineMachine, finish } from "../../src/index.ts";
 import { type Preset, presets } from "../../src/policy/presets.ts";
 
 const delays = (preset: Preset, attempts: readonly number[]): number[] =>
@@ -14,7 +15,7 @@ test("crawler: 60 s · 2^(n−1) up to 3,600 s ± 20 %, timeout 600 s, breaker 1
   expect(job.retry.backoff).toMatchObject({ jitter: 0.2 });
   expect(ms(job.timeout)).toBe(600_000);
   expect(job.countCrashes).toBe("attempt");
-  expect(breaker.failures).toBe(10);
+  expect(breaker).toEqual({ after: 10 });
   expect([ms(queue.retention.done), ms(queue.retention.dead)]).toEqual([7 * 86_400_000, 30 * 86_400_000]);
 });
 
@@ -39,6 +40,31 @@ test("forge: 5 attempts, queue backoff 60 s to 1,800 s, poll 500 ms, done 7 d, d
   expect(ms(worker.poll)).toBe(500);
   expect([ms(queue.retention.done), ms(queue.retention.dead)]).toEqual([7 * 86_400_000, 30 * 86_400_000]);
   expect(job.countCrashes).toBe("attempt");
+});
+
+test("[O13] cja: lease 2 h, with a heartbeat far below it", () => {
+  const { worker } = presets.cja;
+  expect(ms(worker.lease)).toBe(7_200_000);
+  expect(ms(worker.heartbeat)).toBeLessThanOrEqual(60_000);
+});
+
+test("[O13] every part of every preset is taken by the function that it is for", () => {
+  for (const { job, machine, breaker } of Object.values(presets)) {
+    expect(defineJob({ name: "job", ...job, breaker })).toMatchObject({
+      attempts: job.retry.attempts,
+      backoff: job.retry.backoff,
+      timeoutMs: ms(job.timeout),
+      countCrashes: job.countCrashes,
+      breaker: { after: 10, key: null },
+    });
+    const steps = { only: { run: async (_: null) => finish() } };
+    expect(defineMachine({ name: "machine", start: "only", steps, ...machine, breaker })).toMatchObject({
+      attempts: machine.retry.attempts,
+      timeoutMs: ms(machine.timeout),
+      countCrashes: machine.countCrashes,
+      breaker: { after: 10, key: null },
+    });
+  }
 });
 
 test("every preset has a heartbeat shorter than its lease and cannot be changed by accident [C3]", () => {
