@@ -19,7 +19,7 @@ export { exponential, fixed, immediately, power } from "./policy/backoff.ts";
 export type { Backoff, BackoffFunction } from "./policy/backoff.ts";
 export type { Duration } from "./policy/duration.ts";
 export { presets } from "./policy/presets.ts";
-export type { Preset } from "./policy/presets.ts";
+export type { Preset, PresetJob } from "./policy/presets.ts";
 
 // Flows: machines, signals, and what a run that is done in steps takes and gives.
 export { defineMachine, finish, next } from "./flow/machine.ts";

@@ -354,11 +354,11 @@ test("[O13] unique, lane and the breaker's key of a machine are typed by the dat
   defineMachine({ name: "field", start: "read", steps, unique: "file" });
   // @ts-expect-error -- the first step's data has no such field
   defineMachine({ name: "wrong-field", start: "read", steps, unique: "n" });
-  // @ts-expect-error -- nor here
   defineMachine({
     name: "wrong-lane",
     start: "read",
     steps,
+    // @ts-expect-error -- nor here
     lane: (input: { n: number }) => String(input.n),
   });
   expect(() => defineMachine({ name: "odd", start: "read", steps, lanes: { concurrency: 1 } })).toThrow(
