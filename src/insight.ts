@@ -175,6 +175,8 @@ export interface LineTally extends RunningLine {
   readonly waiting: CappedCount;
   /** When the oldest ready job became due. */
   readonly oldestAt: number | null;
+  /** When the next scheduled job becomes due. Null: there is none, or scheduled jobs are not counted. */
+  readonly nextDueAt: number | null;
 }
 
 /** Failures with one fingerprint, of one kind: a cause. */

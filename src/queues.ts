@@ -105,7 +105,7 @@ export class Queues {
   /**
    * Every queue that has jobs or settings. Counts are exact, and that costs a look at every job that has not ended: a million of
    * them take seconds. Whoever asks again and again gives a bound: with `upTo` a kind's jobs are counted so far and no further
-   * (`atLeast` says of which states there may be more), which takes milliseconds; `lagMs`, `unserved` and what runs are exact all
+   * (`atLeast` says of which states there may be more), which takes milliseconds; `lagMs`, `nextDueAt`, `unserved` and what runs are exact all
    * the same. With more than a few full queues counts stop earlier: they share 100,000 over all states.
    *
    * On Postgres, a transaction that stays open makes counts slower. Once a complete count with `upTo` takes more than 100 ms, most
@@ -115,6 +115,8 @@ export class Queues {
    * @throws UsageError UNKNOWN_OPTION, BAD_OPTION
    * @example
    * for (const { name, paused, counts, lagMs } of await hf.queues.list()) console.log(name, counts.ready, lagMs);
+   * const [slow] = (await hf.queues.list()).filter(({ counts }) => counts.ready === 0);
+   * console.log("the next job is due at", slow?.nextDueAt);
    * const [mail] = await hf.queues.list({ upTo: 10_000 });   // mail.atLeast: ["ready"] where there are more
    */
   async list(options: { readonly upTo?: number | undefined } = {}): Promise<QueueState[]> {

@@ -325,6 +325,12 @@ export interface QueueState {
   readonly atLeast: readonly (keyof QueueCounts)[];
   /** Age of the oldest ready job. */
   readonly lagMs: number;
+  /**
+   * When the next scheduled job becomes due: a delay, a retry, a sleep or a delayed move of a machine. Null: no job is scheduled.
+   * With `upTo` also where `atLeast` has "waiting" for jobs that wait for a signal or other jobs until a time: scheduled ones
+   * among so many are not looked for.
+   */
+  readonly nextDueAt: Date | null;
   /** Names that have ready jobs here and no live worker that serves them. */
   readonly unserved: readonly string[];
 }

@@ -240,7 +240,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
         from (select s.*, (select n from cap) as most from small s) lv
       ),
       counted as materialized (
-        select lv.line, lv.most, lv.most + lv.busy as most_due, lv.until,
+        select lv.line, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
           lv.ready + ${rest(due, "due", "lv.most - 100")} as ready,
           lv.later + ${rest(later, "later", "lv.most + lv.until - 100 - lv.timed")} as later,
           lv.waiting + ${rest(waits, "waits", "lv.most - 100")} as waiting,
@@ -249,14 +249,22 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
             order by r.run_at, r.id limit 1) end as oldest
         from large lv
       ),
+      -- The first entry that is due later. Where some wait until a time, rows are read until one does not, at most as many as wait.
+      nexts as materialized (
+        select lv.*, case when lv.later = 0 then null
+          when lv.until = 0 then (select r.run_at from ${ofLevel} and ${later} order by r.run_at, r.id limit 1)
+          when lv.until < lv.most and lv.later > lv.until then (
+            select r.run_at from ${ofLevel} and ${later} and coalesce(r.waits, 'sleep') = 'sleep' order by r.run_at, r.id limit 1) end as next
+        from counted lv
+      ),
       summed as (
         select line, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting + until) as waiting,
-          min(oldest) as oldest, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until >= most) as more_waiting,
+          min(oldest) as oldest, min(next) as next, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until >= most) as more_waiting,
           bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
-        from counted group by line
+        from nexts group by line
       )
       select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0)::numeric)), 0) as ready,
-        coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest,
+        coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next,
         coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
         coalesce(bool_or(c.more_waiting), false)::int as more_waiting
       from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id

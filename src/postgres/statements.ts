@@ -740,7 +740,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         count(r.id) filter (where r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as scheduled,
         count(r.id) filter (where r.token is not null) as running,
         count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > ${NOW} and r.waits in ('signal', 'jobs'))) as waiting,
-        min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest
+        min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest,
+        min(r.run_at) filter (where r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as next
       from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
     setQueue: `
       insert into ${t.queue} as q (name, paused_at, drain_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)

@@ -33,6 +33,7 @@ interface Line {
   readonly counts: QueueCounts;
   readonly atLeast: QueueState["atLeast"];
   readonly lagMs: number;
+  readonly nextDueAt: number | null;
 }
 
 export class Cluster {
@@ -85,17 +86,19 @@ export class Cluster {
       },
       atLeast: [],
       lagMs: row["oldest"] === null ? 0 : number(row, "now") - number(row, "oldest"),
+      nextDueAt: maybeNumber(row, "next"),
     }));
   }
 
   async #tallied(most: number): Promise<Line[]> {
     const { now, lines } = await tallyLines(this.#driver, this.#cursor, { most, budget: BUDGET });
-    return lines.map(({ queue, name, ready, scheduled, waiting, running, oldestAt }) => ({
+    return lines.map(({ queue, name, ready, scheduled, waiting, running, oldestAt, nextDueAt }) => ({
       queue,
       name,
       counts: { ready: ready.count, scheduled: scheduled.count, running, waiting: waiting.count },
       atLeast: STATES.filter((state) => ({ ready, scheduled, waiting })[state].more),
       lagMs: oldestAt === null ? 0 : now - oldestAt,
+      nextDueAt,
     }));
   }
 
@@ -287,6 +290,7 @@ function queueState(
     const value = settings === undefined ? null : maybeNumber(settings, column);
     return value === null ? null : new Date(value);
   };
+  const dueAt = lines.flatMap(({ nextDueAt }) => nextDueAt ?? []);
   return {
     name,
     paused: date("paused_at") !== null,
@@ -298,6 +302,7 @@ function queueState(
     counts,
     atLeast: STATES.filter((state) => lines.some(({ atLeast }) => atLeast.includes(state))),
     lagMs: Math.max(0, ...lines.map(({ lagMs }) => lagMs)),
+    nextDueAt: dueAt.length === 0 ? null : new Date(Math.min(...dueAt)),
     unserved: unservedOf(name, lines, workers),
   };
 }

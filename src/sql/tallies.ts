@@ -2,7 +2,7 @@
  * Live jobs by queue and kind, counted to a bound: what pages, probes and samplers ask, so that a million ready jobs cost them
  * milliseconds (1 M over 20 queues, Postgres: 10 to 30 ms; counted to the end 2 s and more).
  *
- * The age of the oldest ready job is exact: one probe of the claim's index for each level. A job that waits for a signal or for
+ * The age of the oldest ready job and the due time of the next scheduled one are exact: one probe of the claim's index for each level. A job that waits for a signal or for
  * others until a time counts as waiting, as in lists: an index of its own tells it from what is due later.
  *
  * While anybody holds an old snapshot, Postgres keeps the index entries of ended jobs, and a count steps over them (100,000 ended
@@ -95,6 +95,7 @@ export async function tallyLines(
       running: busy?.running ?? 0,
       heldBy: busy?.heldBy ?? new Map<number, number>(),
       oldestAt: maybeNumber(row, "oldest"),
+      nextDueAt: maybeNumber(row, "next"),
       longestSince: busy?.longestSince ?? null,
     };
   });

@@ -197,20 +197,29 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else ${count(until)} end as until from small lv
       ),
       counted as materialized (
-        select lv.line, lv.most, lv.until,
+        select lv.line, lv.rank, lv.most, lv.until,
           case when lv.ready < 100 or lv.most = 100 then lv.ready else ${count(due)} end as ready,
           case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
             when lv.timed = 0 then ${count(later)} else ${count(later, "(select 2 * n from cap)")} end as later,
           case when lv.waiting < 100 or lv.most = 100 then lv.waiting else ${count(waits)} end as waiting,
           case when lv.ready > 0 then (select r.run_at from ${ofLevel} and ${due} order by r.run_at, r.seq limit 1) end as oldest
         from large lv
+      ),
+      -- The first entry that is due later. Where some wait until a time, rows are read until one does not, at most as many as wait.
+      nexts as materialized (
+        select lv.*, case when lv.later = 0 then null
+          when lv.until = 0 then (select r.run_at from ${ofLevel} and ${later} order by r.run_at limit 1)
+          when lv.until < lv.most and lv.later > lv.until then (
+            select n.run_at from ${t.ready} n where n.line = lv.line and n.rank = lv.rank and n.token is null
+              and n.run_at > :now and n.run_at < ${WAITING_AT} and coalesce(n.waits, 'sleep') = 'sleep' order by n.run_at limit 1) end as next
+        from counted lv
       )
       select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready,
         coalesce(sum(case when c.until < c.most then min(c.most, c.later - c.until) else 0 end), 0) as scheduled,
-        coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, coalesce(max(c.ready >= c.most), 0) as more_ready,
+        coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next, coalesce(max(c.ready >= c.most), 0) as more_ready,
         coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
         coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
-      from ${t.line} l left join counted c on c.line = l.id where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
+      from ${t.line} l left join nexts c on c.line = l.id where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, c.session, :now as now, count(*) as running, min(r.started_at) as longest
       from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token

@@ -53,6 +53,7 @@ const queue = {
   coolUntil: null,
   atLeast: [],
   lagMs: 0,
+  nextDueAt: null,
   unserved: [] as string[],
   counts: { ready: 5, scheduled: 0, running: 0, waiting: 0 },
   settings: {

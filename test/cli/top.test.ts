@@ -20,6 +20,7 @@ const state: TopState = {
     coolUntil: null,
     atLeast: [],
     lagMs: i * 1_500,
+    nextDueAt: null,
     unserved: [],
     counts: { ready: i * 1_234, scheduled: 5, running: i * 7, waiting: 0 },
     settings: {

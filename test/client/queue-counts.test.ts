@@ -35,6 +35,61 @@ onEveryStore((target) => {
     expect(bare).toMatchObject({ counts: { ready: 130, scheduled: 130 }, atLeast: ["scheduled"] });
   });
 
+  test("[O13] a queue tells when its next scheduled job is due, over all kinds and priorities", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const at = (inMs: number): Date => new Date(world.clock.now() + inMs);
+    const next = async (): Promise<(Date | null)[]> => {
+      const [exact, bounded] = [await hf.queues.list(), await hf.queues.list({ upTo: 100 })];
+      expect(bounded.map(({ nextDueAt }) => nextDueAt)).toEqual(exact.map(({ nextDueAt }) => nextDueAt));
+      return exact.map(({ nextDueAt }) => nextDueAt);
+    };
+    expect(await next()).toEqual([]);
+    await hf.enqueueMany(many(3));
+    expect(await next()).toEqual([null]);
+    const [soon, later, latest] = [at(60_000), at(120_000), at(3_600_000)];
+    await hf.enqueueMany([
+      ...many(1, { at: latest, priority: 9 }),
+      ...many(120, { at: latest }),
+      ...many(1, { at: later, priority: -9 }),
+      { job: "other", input: null, queue: "mail", at: soon },
+      ...many(1, { at: latest, queue: "small" }),
+    ]);
+    expect(await next()).toEqual([soon, latest]);
+    await world.advance("61s", "1s");
+    expect(await next()).toEqual([later, latest]);
+    // Neither a job that runs, nor one that waits for a signal or another job, with or without a timeout.
+    const flow = defineJob({
+      name: "flow",
+      queue: "flows",
+      run: async (how: string, ctx) => {
+        if (how === "signal") await ctx.waitFor("go", { timeout: "10m" });
+        else if (how === "sleep") await ctx.sleep("nap", "20m");
+        else await new Promise(() => {});
+      },
+    });
+    await work([flow], { queues: { flows: 200 } });
+    const [held] = await hf.enqueueMany([
+      { job: flow, input: "held" },
+      ...Array.from({ length: 5 }, () => ({ job: flow, input: "signal" })),
+    ]);
+    await hf.enqueue(mail, null, { queue: "flows", after: [held.id] });
+    const waiting = async (n: number): Promise<boolean> =>
+      (await hf.queues.list()).find(({ name }) => name === "flows")?.counts.waiting === n;
+    await world.until("all to wait", () => waiting(6));
+    expect((await next())[0]).toBeNull();
+    const { id } = await hf.enqueue(flow, "sleep");
+    await world.until("it to sleep", async () => (await hf.jobs.get(id))?.state === "scheduled");
+    expect((await next())[0]).toEqual((await hf.jobs.get(id))!.runAt);
+    // Where more wait until a time than are counted, scheduled jobs among them are not looked for.
+    await hf.enqueueMany(Array.from({ length: 120 }, () => ({ job: flow, input: "signal" })));
+    await world.until("all to wait", () => waiting(126));
+    const [exact] = await hf.queues.list();
+    const [bounded] = await hf.queues.list({ upTo: 100 });
+    expect(exact).toMatchObject({ counts: { scheduled: 1 }, nextDueAt: (await hf.jobs.get(id))!.runAt });
+    expect(bounded).toMatchObject({ atLeast: ["scheduled", "waiting"], nextDueAt: null });
+  });
+
   test("[N25] what asks again and again never has every job counted", async () => {
     const world = await newWorld(target);
     const { hf, tap } = await world.client();

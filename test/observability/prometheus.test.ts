@@ -106,6 +106,7 @@ onEveryStore((target) => {
           coolUntil: null,
           atLeast: [],
           lagMs: 0,
+          nextDueAt: null,
           unserved: [],
           counts: { ready: 1, scheduled: 0, running: 0, waiting: 0 },
           settings: {

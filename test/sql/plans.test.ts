@@ -356,6 +356,13 @@ function onPostgresPlans(filled: Filled): void {
         });
         expect(whole(lines)).toEqual([]);
         expect(rowsRead(lines, /^ready/)).toBeLessThanOrEqual(10_000);
+        // When the next scheduled job is due: one entry for each level, also where 20,000 are.
+        const [next] = (
+          await run("tallyLines", { now, cap: 200, budget: 1_000_000, queues: null, names: null, begins: [] })
+        )
+          .map((row) => row["next"])
+          .filter((at) => at !== null);
+        expect(Number(next)).toBeGreaterThan(now);
         // What waits until a time is not looked for among the 20,000 that are due later.
         expect(lines.map((node) => node["Index Name"])).toContain("ready_until");
         const due = await explain("lineUp", {

@@ -25,11 +25,12 @@ export function queueTable(
       { title: "queue", cell: ({ name }) => name, most: 40 },
       { title: "ready", align: "right", cell: cellOf("ready") },
       { title: "running", align: "right", cell: cellOf("running") },
-      { title: "scheduled", align: "right", spare: 3, cell: cellOf("scheduled") },
-      { title: "waiting", align: "right", spare: 2, cell: cellOf("waiting") },
+      { title: "scheduled", align: "right", spare: 4, cell: cellOf("scheduled") },
+      { title: "waiting", align: "right", spare: 3, cell: cellOf("waiting") },
       ...(told ? [deadColumn] : []),
       { title: "lag", align: "right", cell: ({ lagMs }) => duration(lagMs) },
-      { title: "limit", align: "right", spare: 1, cell: ({ settings }) => settings.concurrency ?? "–" },
+      { title: "next", align: "right", spare: 1, cell: ({ nextDueAt }) => relative(nextDueAt, now) },
+      { title: "limit", align: "right", spare: 2, cell: ({ settings }) => settings.concurrency ?? "–" },
       { title: "note", cell: (queue) => noteOf(queue, now), most: 80 },
     ],
     queues,
@@ -66,8 +67,9 @@ function noteOf(queue: QueueState, now: number): string {
 const list: Command = {
   name: "list",
   summary: "queues with counts, lag and settings",
-  details: "Dead jobs are counted up to 10,000; a plus says that there may be more.",
-  json: "An array of queues; dead: { count, more }",
+  details:
+    "next: when the next scheduled job becomes due. Dead jobs are counted up to 10,000; a plus says that there may be more.",
+  json: "An array of queues; dead: { count, more }; nextDueAt: null without a scheduled job",
   examples: [
     { line: "queues list --json | jq '.[] | select(.unserved != [])'", says: "Queues nobody serves" },
   ],
