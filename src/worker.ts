@@ -87,7 +87,7 @@ export interface WorkerDeps extends SettingsEnv {
   readonly totals?: Cells | null;
   /** Unique for each start of a worker. */
   readonly workerId: string;
-  /** Unique for each boot of the machine, or as near as it can be had. */
+  /** Unique for each start of the process. */
   readonly hostId: string;
   readonly pid: number;
   readonly version: string;

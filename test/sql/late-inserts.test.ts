@@ -1,6 +1,6 @@
 // O2: an insert that its client has given up reaches the server late, when a repeat of it has been written, has run and was deleted.
 // Only Postgres has a server that goes on by itself.
-import { defineJob, open } from "holdfast";
+import { defineJob, open, silentLogger } from "holdfast";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
@@ -47,7 +47,7 @@ onPostgres((target) => {
         [held],
       );
       let tries = 0;
-      const late = new Retry(systemClock, 10_000).once(() =>
+      const late = new Retry(systemClock, 10_000, silentLogger).once(() =>
         store.enqueue(
           [
             newJob(held, { name: "kept", queue: "default", ...options }),
