@@ -441,7 +441,7 @@ export class Attempt {
   /** What a thrown decision asks for; undefined for a plain error. */
   #decided(error: unknown): Outcome | undefined {
     // Still: one that went on and asked for the rest has not diverged.
-    if (this.diverged !== null && this.flow?.unasked != null)
+    if (this.diverged !== null && (this.flow?.unasked ?? null) !== null)
       return { kind: "dead", failure: coded(this.diverged), diverged: true };
     // What JSON cannot hold, and a machine that cannot move, will be the same next time.
     if (isHoldfastError(error) && finalCodes.has(error.code)) {
