@@ -23,6 +23,7 @@ import {
   MOVED_TO,
   type Plain,
   type PlainRow,
+  REFUNDS,
 } from "./sql/admin.ts";
 
 /** How far a move is. */
@@ -74,6 +75,7 @@ export async function move(source: Admin, target: Admin, options: MoveOptions = 
     const total = await sumOf(source, tables);
     await copyAll(source, target, tables, total, options);
     await target.setBells(await source.bells());
+    await target.setRefunds(await source.refunds());
     await compareAll(source, target, tables, total, options);
     await target.raiseCounters(await source.lastToken());
     await target.setMeta(STATE, "done");
@@ -182,7 +184,7 @@ function pairs(
     );
   // Jobs first: a database that numbers them gives its other tables the numbers (sqlite/admin.ts).
   const copied = sources
-    .filter(({ name }) => name !== BELLS)
+    .filter(({ name }) => name !== BELLS && name !== REFUNDS)
     .toSorted((a, b) => Number(b.name === "job") - Number(a.name === "job"));
   return copied.map((source) => {
     const target = targets.find(({ name }) => name === source.name) as AdminTable;
@@ -259,11 +261,19 @@ async function compareAll(
   const rung = async (admin: Admin): Promise<string> =>
     JSON.stringify((await admin.bells()).map(({ line, lane, at, back }) => [line, lane, at, back]));
   if ((await rung(source)) !== (await rung(target)))
-    throw new StoreError(
-      "MOVE_INCOMPLETE",
-      `What rang for lanes differs between ${source.place} and ${target.place}. Nothing runs on the target. Did something write to it? Drop it and move again.`,
-      { details: { table: BELLS } },
-    );
+    throw differs("What rang for lanes", BELLS, source, target);
+  const refunded = async (admin: Admin): Promise<string> =>
+    JSON.stringify((await admin.refunds()).map(({ queue, n }) => [queue, n]));
+  if ((await refunded(source)) !== (await refunded(target)))
+    throw differs("What was given back to queues with limits", REFUNDS, source, target);
+}
+
+function differs(what: string, table: string, source: Admin, target: Admin): StoreError {
+  return new StoreError(
+    "MOVE_INCOMPLETE",
+    `${what} differs between ${source.place} and ${target.place}. Nothing runs on the target. Did something write to it? Drop it and move again.`,
+    { details: { table } },
+  );
 }
 
 async function digestOf(

@@ -10,6 +10,8 @@ import {
   NOT_COPIED,
   type Plain,
   type PlainRow,
+  type Refund,
+  REFUNDS,
 } from "../sql/admin.ts";
 import type { Row } from "../sql/catalogue.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
@@ -220,6 +222,23 @@ class PostgresAdmin implements Admin {
          select line, array_agg(lane), array_agg(at), array_agg(back)
          from json_to_recordset($1::json) as b (line int, lane int, at bigint, back int) group by line`,
         [JSON.stringify(bells)],
+      );
+    });
+  }
+
+  async refunds(): Promise<Refund[]> {
+    const rows = await this.#query(
+      `select queue, sum(n)::bigint as n from ${this.#quoted(REFUNDS)} group by queue order by queue collate "C"`,
+    );
+    return rows.map((row) => ({ queue: String(row["queue"]), n: Number(row["n"]) }));
+  }
+
+  async setRefunds(refunds: readonly Refund[]): Promise<void> {
+    await this.#transaction(async () => {
+      await this.#query(`delete from ${this.#quoted(REFUNDS)}`);
+      await this.#query(
+        `insert into ${this.#quoted(REFUNDS)} (queue, n) select queue, n from json_to_recordset($1::json) as r (queue text, n int)`,
+        [JSON.stringify(refunds)],
       );
     });
   }

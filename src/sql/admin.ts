@@ -29,6 +29,12 @@ export interface Bell {
   readonly back: number;
 }
 
+/** Places of a queue's limit that jobs have left and that no claim has counted yet (sql/gates.ts). */
+export interface Refund {
+  readonly queue: string;
+  readonly n: number;
+}
+
 export interface Admin {
   readonly dialect: "sqlite" | "postgres";
   readonly schema: string;
@@ -57,6 +63,10 @@ export interface Admin {
   bells(): Promise<readonly Bell[]>;
   /** Puts these in place of all others. */
   setBells(bells: readonly Bell[]): Promise<void>;
+  /** All refunds, those of one queue added up, in their order: Postgres keeps a row for each settle, SQLite one for each queue. */
+  refunds(): Promise<readonly Refund[]>;
+  /** Puts these in place of all others. */
+  setRefunds(refunds: readonly Refund[]): Promise<void>;
   /** After rows came with their own numbers: the database's counters must go on behind them. */
   raiseCounters(token: number): Promise<void>;
   /** The largest token that was ever given. */
@@ -77,8 +87,9 @@ export interface Admin {
 export const MOVED_TO = "move.moved_to";
 /** When that was, in epoch milliseconds. */
 export const MOVED_AT = "move.moved_at";
-/** Copied as what it means (`bells`), not row by row. */
+/** Copied as what they mean (`bells`, `refunds`), not row by row. */
 export const BELLS = "bell";
+export const REFUNDS = "refund";
 /** These belong to one database and are not copied. */
 export const NOT_COPIED: readonly string[] = ["meta", "migration"];
 /** Names of ours in the catalogue that no migration makes: what `freeze` adds. */

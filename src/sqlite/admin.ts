@@ -13,6 +13,8 @@ import {
   NOT_COPIED,
   type Plain,
   type PlainRow,
+  type Refund,
+  REFUNDS,
 } from "../sql/admin.ts";
 import { type Migration, pending } from "../sql/migrate.ts";
 import { openFile } from "./connection.ts";
@@ -158,6 +160,20 @@ class SqliteAdmin implements Admin {
         `insert into ${this.#quoted(BELLS)} (line, lane, at, back) values (?, ?, ?, ?)`,
       );
       for (const { line, lane, at, back } of bells) insert.run(line, lane, at, back);
+    });
+  }
+
+  async refunds(): Promise<Refund[]> {
+    return this.#all(
+      `select queue, cast(round(n) as integer) as n from ${this.#quoted(REFUNDS)} order by queue`,
+    ) as unknown as Refund[];
+  }
+
+  async setRefunds(refunds: readonly Refund[]): Promise<void> {
+    this.#transaction(() => {
+      this.#run(`delete from ${this.#quoted(REFUNDS)}`, []);
+      const insert = this.#handle.prepare(`insert into ${this.#quoted(REFUNDS)} (queue, n) values (?, ?)`);
+      for (const { queue, n } of refunds) insert.run(queue, n);
     });
   }
 
