@@ -28,5 +28,6 @@ export const REFUSALS = {
   lane: `holdfast: lane must be text of 1 to ${MAX_KEY_BYTES} bytes`,
   context: `holdfast: context must be text of at most ${MAX_CONTEXT_CHARS} characters`,
   id: "holdfast: id must be a UUID of version 7",
+  takenId: "holdfast: id belongs to a job that is there already",
   usedId: "holdfast: id belongs to a job that was deleted within the last hour",
 } as const;

@@ -190,6 +190,8 @@ export const migrations: readonly Migration[] = [
         primary key (error_group, at, queue, version, worker)) without rowid`,
       `create index "${schema}_failure_at" on ${t.failure} (at)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
+      // What an `insert or …` says about conflicts goes for the trigger's statements as well, but not for a refusal: an id that is
+      // there is refused first, or "or ignore" would pass the job over and go on with whatever row came last.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,
           null as max_attempts, null as context, null as lane where false`,
@@ -201,6 +203,7 @@ export const migrations: readonly Migration[] = [
         ${refuse(`${notText("lane")} or length(cast(new.lane as blob)) not between 1 and ${MAX_KEY_BYTES}`, REFUSALS.lane)}
         ${refuse(`${notText("context")} or length(new.context) > ${MAX_CONTEXT_CHARS}`, REFUSALS.context)}
         ${refuse(`${notText("id")} or lower(new.id) not glob '${UUID_7}'`, REFUSALS.id)}
+        ${refuse(`exists (select 1 from ${t.job} j where j.id = lower(new.id))`, REFUSALS.takenId)}
         ${refuse(`exists (select 1 from ${t.used_id} u where u.id = lower(new.id))`, REFUSALS.usedId)}
         insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
         insert into ${t.lane} (queue, key, used_at) select coalesce(new.queue, 'default'), new.lane, ${NOW} where new.lane is not null on conflict do nothing;
@@ -210,7 +213,7 @@ export const migrations: readonly Migration[] = [
         insert into ${t.ready} (seq, line, rank, run_at, lane)
           select j.seq, j.line, -coalesce(${whole("priority")}, 0), ${due},
             (select l.id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane)
-          from ${t.job} j where j.seq = last_insert_rowid();
+          from ${t.job} j where j.seq = last_insert_rowid() and j.id = coalesce(lower(new.id), j.id);
         insert into ${t.bell} (line, lane, at)
           select l.id, a.id, ${due} from ${t.line} l, ${t.lane} a
           where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane

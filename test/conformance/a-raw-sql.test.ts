@@ -382,6 +382,44 @@ onEveryStore((target) => {
 });
 
 onSqlite((target) => {
+  test("[A6] an id that is there already is refused, whatever SQLite is told to do about conflicts: no job runs again", async () => {
+    const { hf, fresh, rows } = await client(target, realTime);
+    const ran: unknown[] = [];
+    const run = (input: unknown): void => void ran.push(input);
+    const worker = hf.work([defineJob({ name: "plain", run }), defineJob({ name: "new-one", run })], {
+      queues: ["default"],
+    });
+    await worker.ready;
+    const ids: string[] = [];
+    for (const n of [1, 2, 3, 4, 5]) ids.push((await hf.enqueue("plain", n)).id);
+    await worker.idle();
+    const waiting = (await hf.enqueue("plain", 6, { delay: "1h" })).id;
+    const before = [await rows("job"), await rows("ready"), await rows("history"), await rows("line")];
+    for (const or of ["abort", "fail", "ignore", "replace", "rollback"])
+      for (const id of [ids[4] as string, (ids[0] as string).toUpperCase(), waiting])
+        for (const name of ["plain", "new-one"])
+          await expect(
+            fresh.query(
+              `insert or ${or} into ${fresh.table("enqueue")} (id, name, input) values ('${id}', '${name}', '"again"')`,
+            ),
+            `or ${or}`,
+          ).rejects.toThrow("id belongs to a job that is there already");
+    expect([await rows("job"), await rows("ready"), await rows("history"), await rows("line")]).toEqual(before);
+    await worker.idle();
+    expect(ran).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("[A6] a new id is a job, and its name and lane stay one, whatever SQLite is told to do about conflicts", async () => {
+    const { hf, fresh, rows } = await client(target, realTime);
+    const policies = ["abort", "fail", "ignore", "replace", "rollback"];
+    for (const or of policies)
+      await fresh.query(
+        `insert or ${or} into ${fresh.table("enqueue")} (id, name, lane) values ('${newId()}', 'plain', 'a'), (null, 'plain', 'a')`,
+      );
+    expect([(await rows("line")).length, (await rows("lane")).length, (await rows("bell")).length]).toEqual([1, 1, 1]);
+    expect(new Set(await leased(hf)).size).toBe(2 * policies.length);
+  });
+
   test("[A6] SQLite keeps the types of its columns: a whole number as text is one, and anything else is refused", async () => {
     const { hf, fresh, count } = await client(target, realTime);
     const insert = inserter(fresh);
