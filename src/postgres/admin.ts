@@ -23,6 +23,9 @@ import { migrations } from "./migrations.ts";
 import { loadPg, type PgClient, rowTypes } from "./pg.ts";
 import { PIN, pinSession } from "./search-path.ts";
 
+/** Tables whose rows are about one job each, and go with it. */
+const ABOUT_JOBS = ["ready", "history", "member"] as const;
+
 /** Every statement that makes the schema. */
 export function migrationSql(schema: string, known: readonly Migration[] = migrations): string[] {
   return [
@@ -283,6 +286,7 @@ class PostgresAdmin implements Admin {
     const guard = `"${this.schema}"."${FREEZER}"`;
     const literal = text.replaceAll("'", "''").replaceAll("%", "%%");
     await this.#transaction(async () => {
+      await this.#dropStrays();
       await this.#query(
         `create or replace function ${guard}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $guard$
          begin raise exception 'holdfast: ${literal.replaceAll("$guard$", "")}' using errcode = '${MOVED_STATE}'; end $guard$`,
@@ -294,6 +298,20 @@ class PostgresAdmin implements Admin {
         );
       }
     });
+  }
+
+  /** Rows about a job that is not there, where writes are not refused yet: a file would have no number for them. */
+  async #dropStrays(): Promise<void> {
+    const [frozen] = await this.#query(
+      `select 1 from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = $1 and t.tgname = $2 limit 1`,
+      [this.schema, FREEZER],
+    );
+    if (frozen !== undefined) return;
+    for (const table of ABOUT_JOBS)
+      await this.#query(
+        `delete from ${this.#quoted(table)} s where not exists (select from ${this.#quoted("job")} j where j.id = s.id)`,
+      );
   }
 
   async thaw(): Promise<void> {

@@ -75,7 +75,10 @@ export interface Admin {
   meta(key: string): Promise<string | null>;
   /** Null removes it. */
   setMeta(key: string, value: string | null): Promise<void>;
-  /** Every write to a table of ours is refused from here on, whoever makes it, with this text. */
+  /**
+   * Every write to a table of ours is refused from here on, whoever makes it, with this text. What could not be copied goes first,
+   * in the same transaction: rows about a job that is not there.
+   */
   freeze(text: string): Promise<void>;
   thaw(): Promise<void>;
   /** Ends a hold. */

@@ -4,6 +4,7 @@
  * Jobs are numbered here (seq.ts), and their numbers are this file's own: rows leave it with ids in their place, in the
  * order of the numbers, and what comes in is numbered anew. A job must be here before the rows that are about it.
  */
+import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import {
   type Admin,
   type AdminTable,
@@ -26,6 +27,8 @@ import { migrations } from "./migrations.ts";
 
 /** Keyed by the number that `job` gives; a claim's list is of numbers too. */
 const NUMBERED: readonly string[] = ["ready", "history", "member"];
+/** What jobs count, in the tables of jobs: Postgres has two bytes for each. */
+const COUNTS: readonly string[] = ["attempt", "crashes", "throttles"];
 
 interface Entry {
   readonly type: string;
@@ -121,18 +124,52 @@ class SqliteAdmin implements Admin {
     const order = key === "" ? "" : ` order by ${key} limit ${limit}`;
     const more = this.#outward(table.name);
     const rows = this.#all(`select *${more} from ${this.#quoted(table.name)}${where}${order}`, after ?? []);
-    const whole = this.#integerColumns(table.name);
-    for (const row of rows)
+    const whole = this.#integerColumns(table.name, false);
+    const counts = NUMBERED.includes(table.name) ? COUNTS : [];
+    for (const row of rows) {
       for (const column of whole) if (typeof row[column] === "number") row[column] = Math.round(row[column]);
+      for (const column of counts)
+        if (typeof row[column] === "number") row[column] = Math.min(row[column], MOST_COUNTED);
+    }
     return rows as PlainRow[];
   }
 
   /** SQLite keeps a fraction in a column of integers, which Postgres refuses: a fraction leaves this file rounded. */
-  #integerColumns(table: string): string[] {
+  #integerColumns(table: string, ofKey: boolean): string[] {
     const columns = this.#all(
-      `select name from pragma_table_info('${this.schema}_${table}') where upper(type) = 'INTEGER' and pk = 0`,
+      `select name from pragma_table_info('${this.schema}_${table}') where upper(type) = 'INTEGER' and (pk > 0) = ${Number(ofKey)}`,
     );
     return columns.map((column) => String(column["name"]));
+  }
+
+  /**
+   * What no other database would take: rows about a job that is not there, and fractions in keys, which pages are turned by and
+   * which can therefore not be rounded on their way.
+   */
+  #mend(tables: readonly AdminTable[]): void {
+    for (const name of NUMBERED) {
+      const table = this.#quoted(name);
+      this.#run(
+        `delete from ${table} where not exists (select 1 from ${this.#quoted("job")} j where j.seq = ${table}.seq)`,
+        [],
+      );
+    }
+    for (const { name } of tables)
+      for (const column of this.#integerColumns(name, true)) {
+        const odd = `typeof("${column}") = 'real'`;
+        this.#run(
+          `update or ignore ${this.#quoted(name)} set "${column}" = cast(round("${column}") as integer) where ${odd}`,
+          [],
+        );
+        // The row of the whole number was there already.
+        this.#run(`delete from ${this.#quoted(name)} where ${odd}`, []);
+      }
+  }
+
+  #frozen(): string[] {
+    return this.#all("select name from sqlite_master where type = 'trigger'")
+      .map((row) => String(row["name"]))
+      .filter((name) => name.startsWith(`${this.schema}_${FREEZER}_`));
   }
 
   async write(
@@ -210,6 +247,7 @@ class SqliteAdmin implements Admin {
     const tables = await this.tables();
     const literal = `'holdfast: ${text.replaceAll("'", "''")}'`;
     this.#transaction(() => {
+      if (this.#frozen().length === 0) this.#mend(tables);
       for (const { name } of tables)
         for (const verb of ["insert", "update", "delete"])
           this.#handle.exec(
@@ -219,9 +257,7 @@ class SqliteAdmin implements Admin {
   }
 
   async thaw(): Promise<void> {
-    const frozen = this.#all("select name from sqlite_master where type = 'trigger'")
-      .map((row) => String(row["name"]))
-      .filter((name) => name.startsWith(`${this.schema}_${FREEZER}_`));
+    const frozen = this.#frozen();
     this.#transaction(() => {
       for (const name of frozen) this.#handle.exec(`drop trigger if exists "${name}"`);
     });

@@ -260,6 +260,44 @@ onEveryStore((target) => {
     await other.stop();
   });
 
+  test("[N10] rows that the other store has no place for do not keep the jobs: counts too large, rows without a job, fractions in keys", async () => {
+    const file = temporaryDirectory("odd");
+    const source = target.dialect === "sqlite" ? await target.fresh() : sqliteStore(file);
+    const hf = await connect(source);
+    await fill(hf, source);
+    const { id } = await hf.enqueue(fine, { n: 1 }, { delay: "1d" });
+    const [dead] = (await hf.jobs.list({ state: "dead", limit: 1 })).jobs;
+    // As an earlier version counted.
+    await source.query(
+      `update ${source.table("ready")} set attempt = 40000, throttles = 40000, crashes = 40000 where seq = ${source.jobKeyOf(`'${id}'`)}`,
+    );
+    await source.query(
+      `update ${source.table("history")} set attempt = 40000, throttles = 40000, crashes = 40000 where seq = ${source.jobKeyOf(`'${dead?.id}'`)}`,
+    );
+    const before = await everything(hf);
+    const most = { attempt: 32_767, crashes: 32_767 };
+    for (const one of [id, dead?.id ?? ""]) before.set(one, { ...(before.get(one) as Job), ...most });
+    await addStrays(source);
+    for (const at of [12.5, 14.25, 14])
+      await source.query(`insert into ${source.table("slot")} values ('s', ${at}, '${id}', 1)`);
+
+    const middle = await target.fresh();
+    const args = middle.options.schema === undefined ? [] : ["--to-schema", middle.options.schema];
+    const there = await on(source)(["move", middle.url, ...args, "--force", "--json"]);
+    expect(there.code, there.err).toBe(0);
+    const moved = await connect(middle);
+    expect(await everything(moved)).toEqual(before);
+    const slots = await middle.query(`select at from ${middle.table("slot")} order by at`);
+    expect(slots.map(({ at }) => Number(at))).toEqual([13, 14]);
+
+    await addStrays(middle);
+    const home = `sqlite:${join(file, "home.db")}`;
+    const back = await on(middle)(["move", home, "--to-schema", "holdfast", "--force", "--json"]);
+    expect(back.code, back.err).toBe(0);
+    await using again = await open(home, { logger: silentLogger });
+    expect(await everything(again)).toEqual(before);
+  });
+
   test("[N10] interrupted after any batch and run again, nothing is lost or doubled", async () => {
     const { hf, store } = await fresh(target);
     await fill(hf, store);
@@ -483,6 +521,25 @@ async function columnsOf(file: FreshStore): Promise<{ table: string; column: str
     column: String(row["column"]),
     type: String(row["type"]),
   }));
+}
+
+/** Rows about jobs that are not there, as a crash of an earlier version, or a hand, left them. */
+async function addStrays(store: FreshStore): Promise<void> {
+  const [one, other, third] =
+    store.dialect === "sqlite"
+      ? [90_001, 90_002, 90_003]
+      : [1, 2, 3].map((n) => `'01a00000-0000-7000-8000-00000000000${n}'`);
+  const line = `from ${store.table("line")} limit 1`;
+  await store.query(
+    `insert into ${store.table("ready")} (${store.jobKey}, line, rank, run_at) select ${one}, id, 0, 0 ${line}`,
+  );
+  await store.query(
+    `insert into ${store.table("history")} (${store.jobKey}, line, rank, state, attempt, crashes, throttles, run_at, ended_at)
+     select ${other}, id, 0, 'done', 1, 0, 0, 0, 1 ${line}`,
+  );
+  await store.query(
+    `insert into ${store.table("member")} (batch, ${store.jobKey}) values ('01a00000-0000-7000-8000-000000000009', ${third})`,
+  );
 }
 
 /** What `features` has done before the move. */
