@@ -404,7 +404,9 @@ onSqlite((target) => {
             ),
             `or ${or}`,
           ).rejects.toThrow("id belongs to a job that is there already");
-    expect([await rows("job"), await rows("ready"), await rows("history"), await rows("line")]).toEqual(before);
+    expect([await rows("job"), await rows("ready"), await rows("history"), await rows("line")]).toEqual(
+      before,
+    );
     await worker.idle();
     expect(ran).toEqual([1, 2, 3, 4, 5]);
   });
@@ -416,7 +418,9 @@ onSqlite((target) => {
       await fresh.query(
         `insert or ${or} into ${fresh.table("enqueue")} (id, name, lane) values ('${newId()}', 'plain', 'a'), (null, 'plain', 'a')`,
       );
-    expect([(await rows("line")).length, (await rows("lane")).length, (await rows("bell")).length]).toEqual([1, 1, 1]);
+    expect([(await rows("line")).length, (await rows("lane")).length, (await rows("bell")).length]).toEqual([
+      1, 1, 1,
+    ]);
     expect(new Set(await leased(hf)).size).toBe(2 * policies.length);
   });
 
