@@ -12,7 +12,7 @@
  */
 import type { JobContext } from "../context.ts";
 import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
-import { type AnyJob, type CommonJobOptions, defineJob, type Upcast } from "../definition.ts";
+import { type AnyJob, type CommonJobOptions, defineJob } from "../definition.ts";
 import { type Decision, orThrow } from "../decision.ts";
 import { JobError, shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
