@@ -325,11 +325,12 @@ export class Worker {
     if (this.#stopping !== undefined) return;
     await this.#register();
     if (!(await this.#putSchedules())) return;
-    await this.#claimer.exhausted();
-    if (this.#stopping !== undefined) return;
+    // Before the first claim: it is put off for as long as the process is overloaded or claims fail, and schedules and upkeep need neither.
     this.#scheduler?.look();
     this.#maintenance.start(workerDuties({ ...this.#deps, reap: () => this.#reap() }));
     this.#recorder?.start();
+    await this.#claimer.exhausted();
+    if (this.#stopping !== undefined) return;
     this.#markRelease();
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();

@@ -664,6 +664,45 @@ describe("pause, settings, overload", () => {
     },
   );
 
+  test.each(["the process is overloaded", "no claim succeeds"])(
+    "[O16] schedules fire and duties are done from the start, although %s",
+    async (why) => {
+      const overloaded = why === "the process is overloaded";
+      if (!overloaded) b.store.claim = () => Promise.reject(lost());
+      const duties = new Set<string>();
+      let looks = 0;
+      b.store.duty = async (...args) => {
+        duties.add(args[0]);
+        return b.real.duty(...args);
+      };
+      b.store.dueSchedules = (...args) => {
+        looks += 1;
+        return b.real.dueSchedules(...args);
+      };
+      const scheduling = {
+        newId: () => "01a00000-0000-7000-8000-000000000001",
+        committed: () => undefined,
+        put: () => Promise.resolve(),
+      };
+      let ready = false;
+      const worker = b.work(
+        [kind("job", () => undefined)],
+        { queues: { default: 2 }, schedules: [] },
+        { loopDelay: () => (overloaded ? 600 : 0), scheduling },
+      );
+      worker.ready.then(
+        () => (ready = true),
+        () => undefined,
+      );
+      await turns(20);
+      expect(looks).toBe(1);
+      for (let i = 0; i < 120; i++) await b.clock.advance("1s");
+      expect(duties.size).toBeGreaterThan(1);
+      expect(looks).toBeGreaterThan(1);
+      expect(ready).toBe(false); // nothing can be claimed yet
+    },
+  );
+
   test("[O16] a claim that is put off is made, although each look finds something to look for sooner", async () => {
     let delayMs = 600;
     let claims = 0;
