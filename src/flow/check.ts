@@ -14,9 +14,13 @@ import type { AnyJob } from "../definition.ts";
 import { StateError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
 import { silentLogger } from "../logger.ts";
+import { describeFailure } from "../policy/failure.ts";
+import { decodeJson } from "../policy/json.ts";
+import { validate } from "../policy/schema.ts";
 import type { LiveFlow, StepRecord, Store } from "../store.ts";
 import { outdatedBy } from "./advance.ts";
 import { shownKind } from "./ask.ts";
+import type { MachineDefinition } from "./machine.ts";
 import type { RunFile } from "./run-file.ts";
 import { StepWriter } from "./writer.ts";
 
@@ -200,7 +204,7 @@ function notAsked(record: StepRecord | undefined): Fault | null {
 }
 
 async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
-  const { steps } = definition.machine as { readonly steps: readonly string[] };
+  const { steps, data } = definition.machine as MachineDefinition<string, unknown, unknown>["machine"];
   const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
   if (outdated !== null) return { step: null, message: outdated };
   const saved = await deps.store.step(flow.id, "$machine");
@@ -212,11 +216,20 @@ async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow)
       message: `the history has ${shownKind(first.kind)} "${first.name}", and your job "${flow.name}" is a machine`,
     };
   }
-  if (saved.label === null || steps.includes(saved.label)) return null;
-  return {
-    step: saved.label,
-    message: `the machine stands at step "${saved.label}", which it does not have any more`,
-  };
+  const at = saved.label;
+  if (at === null) return null;
+  if (!steps.includes(at))
+    return { step: at, message: `the machine stands at step "${at}", which it does not have any more` };
+  const schema = Object.hasOwn(data, at) ? data[at] : undefined;
+  if (schema === undefined) return null;
+  try {
+    // As the step's next attempt would: what was saved by older code is checked by the schema of today's.
+    const what = `data of step "${at}"`;
+    await validate(schema, decodeJson(saved.output ?? "null", what), what, "INPUT_INVALID");
+    return null;
+  } catch (error) {
+    return { step: at, message: describeFailure(error).message };
+  }
 }
 
 function refused(): Promise<never> {

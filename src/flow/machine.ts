@@ -133,7 +133,12 @@ export interface MachineDefinition<Name extends string, Input, Output> extends J
   Output
 > {
   readonly run: ((input: never, ctx: JobContext) => unknown) | null;
-  readonly machine: { readonly start: string; readonly steps: readonly string[] };
+  readonly machine: {
+    readonly start: string;
+    readonly steps: readonly string[];
+    /** The steps that check their data, each with its schema. */
+    readonly data: Readonly<Record<string, StandardSchemaV1>>;
+  };
 }
 
 /**
@@ -244,7 +249,10 @@ export function defineMachine<
     ...(job.countCrashes === "attempt" ? { stepAttempts } : null),
   };
   const row = { ...job.row, maxAttempts: null, extras };
-  return Object.freeze({ ...job, row, machine: { start, steps: [...steps.keys()] } }) as never;
+  const data = Object.fromEntries(
+    [...steps].flatMap(([name, step]) => (step.data === null ? [] : [[name, step.data]])),
+  );
+  return Object.freeze({ ...job, row, machine: { start, steps: [...steps.keys()], data } }) as never;
 }
 
 const ONCE: CheckedStep["policy"] = { attempts: 1, backoff: fixed("1s") };

@@ -1,7 +1,14 @@
 // The check before a deploy: every change of the code that breaks a live run is named, and nothing is done for it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { defineJob, defineMachine, finish, type JobContext, next } from "../../src/index.ts";
+import {
+  defineJob,
+  defineMachine,
+  finish,
+  type JobContext,
+  next,
+  type StandardSchemaV1,
+} from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, type World } from "../support/world.ts";
 
@@ -11,13 +18,25 @@ type Body = (input: null, ctx: JobContext) => Promise<unknown>;
 const flow = (run: Body) => defineJob({ name: "flow", retry: { attempts: 1 }, run });
 const child = defineJob({ name: "child", queue: "nobody", run: () => {} });
 
-const machine = (body: "walk" | "run" = "walk") =>
+/** A schema that refuses what `fault` finds something wrong with. */
+const schema = (fault: (data: unknown) => string | null): StandardSchemaV1<unknown, number> => ({
+  "~standard": {
+    version: 1,
+    vendor: "test",
+    validate: (data) => {
+      const message = fault(data);
+      return message === null ? { value: data as number } : { issues: [{ message }] };
+    },
+  },
+});
+
+const machine = (body: "walk" | "run" = "walk", fault: (data: unknown) => string | null = () => null) =>
   defineMachine({
     name: "flow",
     start: "begin",
     steps: {
       begin: { run: async (_: null) => next(body as "walk", 1, { delay: "1d" }) },
-      [body as "walk"]: { run: async (_: number) => finish() },
+      [body as "walk"]: { data: schema(fault), run: async (_: number) => finish() },
     },
   });
 
@@ -100,6 +119,12 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     after: machine("run"),
     step: "walk",
     says: "which it does not have any more",
+  },
+  "data that the schema of a machine's step refuses now": {
+    before: machine(),
+    after: machine("walk", (data) => (typeof data === "string" ? null : "must be text")),
+    step: "walk",
+    says: 'data of step "walk"',
   },
   "a step that becomes a sleep of the same name": {
     before: flow(steps),
