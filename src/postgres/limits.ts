@@ -288,7 +288,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         returning r.id, r.token
       ),
       spent as (
-        delete from ${t.claim} c where c.session = :session::bigint and c.token = any(array(select token from gone)) and c.ids <@ array(select id from gone)
+        delete from ${t.claim} c where c.session = :session::bigint and c.token = any(array(select token from gone)) and c.ids operator(pg_catalog.<@) array(select id from gone)
       )
       select id from gone`,
     laneHeads: `

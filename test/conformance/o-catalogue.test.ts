@@ -36,6 +36,8 @@ interface Scenario {
   readonly ignored: readonly string[];
   /** Several commits, of which the caller repeats the failed one alone. */
   readonly once: boolean;
+  /** The one database that it can happen on. */
+  readonly only: FreshStore["dialect"] | null;
 }
 
 const scenarios: Scenario[] = [];
@@ -43,9 +45,13 @@ function scenario<Given>(
   name: string,
   setup: (env: Env) => Promise<Given>,
   act: (env: Env, given: Given) => Promise<unknown>,
-  { ignored = [], once = false }: { ignored?: readonly string[]; once?: boolean } = {},
+  {
+    ignored = [],
+    once = false,
+    only = null,
+  }: { ignored?: readonly string[]; once?: boolean; only?: Scenario["only"] } = {},
 ): void {
-  scenarios.push({ name, setup, act, ignored, once });
+  scenarios.push({ name, setup, act, ignored, once, only });
 }
 
 const nothing = async (): Promise<void> => {};
@@ -258,6 +264,20 @@ scenario(
   },
   (env, session) => env.store.claimBudgeted(session, scopeOf("q"), { name: "b", tokens: 1, names: ["n"] }),
   { once: true, ignored: ["budget.tokens"] },
+);
+scenario(
+  "a claim under limits meets a row whose job went with its day",
+  async (env) => {
+    const { session } = await claimed(env);
+    await env.hf.queues.set("q", { concurrency: 3 });
+    const [kept, gone] = [newJob(env.newId()), newJob(env.newId())];
+    await env.store.enqueue([kept, gone]);
+    await env.fresh.query(`delete from ${env.fresh.table("job")} where id = ?`, [gone.id]);
+    await env.store.peek(scopeOf("q"));
+    return session;
+  },
+  (env, session) => env.store.claim(session, scopeOf("q"), fromStart()),
+  { once: true, only: "postgres" },
 );
 scenario(
   "claims under limits are given back unstarted, and what was refunded is taken in",
@@ -1131,7 +1151,7 @@ onEveryDialect((target) => {
     return { answer: shown(answer), error, rows: tables, fired, committed, instants, again };
   }
 
-  for (const one of scenarios)
+  for (const one of scenarios.filter(({ only }) => only === null || only === target.dialect))
     test(`[O2] ${one.name}: whatever becomes of its commits, it happens once or not at all`, async () => {
       const whole = await run(one, null);
       expect(whole.error).toBeNull();
@@ -1179,7 +1199,8 @@ onEveryDialect((target) => {
     const missing = all.flatMap((what) =>
       faults.filter((fault) => met.get(what)?.has(JSON.stringify(fault)) !== true).length === 0 ? [] : [what],
     );
-    expect(missing).toEqual([]);
+    // SQLite drops no day under which a row could lose its job.
+    expect(missing).toEqual(target.dialect === "sqlite" ? ["dropStrays"] : []);
   });
 });
 

@@ -79,7 +79,11 @@ export async function tablesOf(
         // The jobs of a claim: SQLite has their numbers.
         if (column === "ids")
           return [column, (typeof value === "string" ? (JSON.parse(value) as []) : (value as [])).length];
-        return [column, number ? "given out" : shown(value, column)];
+        const text = shown(value, column);
+        // The rates of a claim name lanes by their numbers.
+        if (column === "rates" && typeof text === "string")
+          return [column, text.replaceAll(/\\?"\d+\\?":/g, "a lane:")];
+        return [column, number ? "given out" : text];
       });
     (tables[table] ??= []).push(JSON.stringify(Object.fromEntries(kept)));
   }
