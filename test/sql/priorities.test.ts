@@ -65,7 +65,15 @@ onEveryStore((target) => {
       const { clock, fresh, store, session, cursor } = await start(20_000);
       await store.setQueue("q", { concurrency: batch });
       const queues = [{ queue: "q", group: "q", limit: batch }];
-      const params = { now: clock.now(), session, queues, names: ["n"], direction: 1, most: batch };
+      const params = {
+        now: clock.now(),
+        session,
+        queues,
+        names: ["n"],
+        direction: 1,
+        most: batch,
+        rates: null,
+      };
       await fresh.query("begin");
       const nodes = await explainOnPostgres(fresh, "takeGated", params);
       await fresh.query("rollback");
