@@ -88,7 +88,7 @@ onEveryStore((target) => {
     ["hearBells", { now, ...scope }],
     ["wakeTurns", { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes] }],
     ["pickTurns", { now, ...scope, gates: [], most: batch }],
-    ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1 }],
+    ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
     ["laneHeads", { turns }],
     ["peekGated", { now, ...scope }],
   ];
