@@ -694,8 +694,7 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
     `insert into ${store.table("metric_sum")} values ('', 0, 1, 2, 3, 4, 5, 6, 7, '[0.1]', '[0.2]')`,
   );
   const gone = "01a00000-0000-7000-8000-000000000001";
-  // What a cancel under way and jobs under limits leave for a moment.
-  await store.query(`insert into ${store.table("cancel")} values ('${gone}', 1, 1, 1, false, 'why')`);
+  // What jobs under limits leave for a moment.
   await store.query(`insert into ${store.table("ghost")} values ('slow', '${gone}', 1)`);
   await store.query(`insert into ${store.table("refund")} values ('slow', 1)`);
   // As a process that was killed leaves it: two of the lane are held, and its limit is two.
@@ -703,6 +702,8 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   await hf.lanes.set("tenants", "a", { concurrency: 2 });
   expect(await hf.lease({ queues: ["tenants"], limit: 5, for: "10m" })).toHaveLength(2);
   await store.query(`update ${store.table("session")} set lease_until = 1000 where kind = 'lease'`);
+  // And a cancel under way: a lease, which looks after what dead sessions left, comes before it.
+  await store.query(`insert into ${store.table("cancel")} values ('${gone}', 1, 1, 1, false, 'why')`);
   await hf.enqueue("sync", 6, { queue: "tenants", lane: "b" }); // rings for a lane that is paused
   await hf.eventLog.flush();
   await hf.jobLog.flush();
