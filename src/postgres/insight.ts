@@ -7,6 +7,7 @@
  */
 import { WAITING_AT } from "../job.ts";
 import type { Statements, Tables } from "../sql/catalogue.ts";
+import { stillOpen } from "../sql/insight.ts";
 
 interface Shared {
   readonly NOW: string;
@@ -174,10 +175,10 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
     // Run by run: with one look for all of them, a table that was never analyzed was read from end to end.
     runSteps: `
       select n.id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
-      from unnest(:ids::uuid[]) as n (id) cross join lateral (
-        select count(*) as known, count(*) filter (where state <> 'open') as done, bool_or(state = 'open' and fails > 0) as retrying,
-          max(case when state = 'open' then seq end) as at
-        from ${t.step} where job = n.id and kind <> 'undo'
+      from unnest(:jobs.id::uuid[], :jobs.begun::bigint[], :jobs.ended::bool[]) as n (id, begun, ended) cross join lateral (
+        select count(*) as known, count(*) filter (where not ${stillOpen("w", "n.begun", "n.ended")}) as done,
+          bool_or(w.state = 'open' and w.fails > 0) as retrying, max(case when ${stillOpen("w", "n.begun", "n.ended")} then w.seq end) as at
+        from ${t.step} w where w.job = n.id and w.kind <> 'undo'
       ) r left join lateral (
         select * from ${t.step} where job = n.id and seq = r.at and state = 'open' and kind <> 'undo' offset 0
       ) s on true

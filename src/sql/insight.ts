@@ -511,7 +511,14 @@ export class SqlInsight implements Insight {
         (filter.names?.includes(name) ?? true),
     );
     if (jobs.length === 0) return [];
-    const params = { ids: jobs.map(({ id }) => id) };
+    const params = {
+      // From before the first start nothing is over.
+      jobs: jobs.map(({ id, startedAt, endedAt }) => ({
+        id,
+        begun: startedAt ?? -1,
+        ended: endedAt !== null,
+      })),
+    };
     const steps = new Map(
       (await this.#driver.read({ name: "runSteps", params })).map((row) => [text(row, "id"), row]),
     );
@@ -844,6 +851,15 @@ function plus(a: CappedCount, b: CappedCount): CappedCount {
 
 function capped(count: number, cut: boolean): CappedCount {
   return cappedAt(COUNT_CAP, count, cut);
+}
+
+/**
+ * Whether a step is not over, as `hf.jobs.history` has it (flow/job-history.ts): a sleep that the job has been started after, and the
+ * step that a machine ended in, are over without a write of their own.
+ */
+export function stillOpen(step: string, begun: string, ended: string): string {
+  return `(${step}.state = 'open' and not (${step}.kind = 'sleep' and coalesce(${step}.wake_at <= ${begun}, false))
+            and not (${step}.kind = 'machine' and ${ended}))`;
 }
 
 /** A sleep, and the pause before a step's next try, are meant: what is due since then has stood still since then. */

@@ -6,7 +6,7 @@
  */
 import { WAITING_AT } from "../job.ts";
 import type { Statements, Tables } from "../sql/catalogue.ts";
-import { CLOCK_SLACK_MS } from "../sql/insight.ts";
+import { CLOCK_SLACK_MS, stillOpen } from "../sql/insight.ts";
 import { seqOf } from "./seq.ts";
 
 interface Shared {
@@ -162,9 +162,10 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
       select id from run where id is not null`,
     runSteps: `
       with run as (
-        select job, count(*) as known, sum(state <> 'open') as done, max(state = 'open' and fails > 0) as retrying,
-          max(case when state = 'open' then seq end) as at
-        from ${t.step} where job in (select value from json_each(:ids)) and kind <> 'undo' group by job
+        select s.job, count(*) as known, sum(not ${stillOpen("s", "n.value ->> 'begun'", "n.value ->> 'ended'")}) as done,
+          max(s.state = 'open' and s.fails > 0) as retrying,
+          max(case when ${stillOpen("s", "n.value ->> 'begun'", "n.value ->> 'ended'")} then s.seq end) as at
+        from json_each(:jobs) n cross join ${t.step} s on s.job = n.value ->> 'id' where s.kind <> 'undo' group by s.job
       )
       select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
       from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo'`,

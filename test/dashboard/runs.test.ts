@@ -103,6 +103,56 @@ onEveryStore((target) => {
       expect((await get("/runs?at=-1")).status).toBe(400);
     });
 
+    test("[K1] a sleep that was slept is over, though nobody wrote so", async () => {
+      const clock = new FakeClock();
+      const { hf, get } = await api(target, {}, { clock });
+      const list = async (query = ""): Promise<RunList> => (await get<RunList>(`/runs${query}`)).body;
+      const nap = defineJob({
+        name: "nap",
+        run: async (_: null, ctx) => {
+          await ctx.step("before", () => 1);
+          await ctx.sleep("rest", "5s");
+          await ctx.waitFor("go");
+        },
+      });
+      const worker = hf.work([nap], { queues: { default: 2 }, lease: "20d", heartbeat: "9d" });
+      const { id } = await hf.enqueue(nap, null);
+      await until(clock, async () => (await hf.jobs.get(id))?.waitsFor === "signal");
+      expect((await list()).runs).toMatchObject([{ id, known: 3, done: 2, at: { kind: "signal" } }]);
+      await hf.signal("go");
+      await until(clock, async () => (await hf.jobs.get(id))?.state === "done");
+      expect((await list("?name=nap")).runs).toMatchObject([{ id, known: 3, done: 3, at: null }]);
+      await advancing(clock, worker.stop());
+    });
+
+    test("[K1] a sleep is not over before the run went on, and a machine's last step is when the job ended", async () => {
+      const { hf, get } = await api(target);
+      const list = async (query = ""): Promise<RunList> => (await get<RunList>(`/runs${query}`)).body;
+      const nap = defineJob({
+        name: "nap",
+        run: async (_: null, ctx) => {
+          await ctx.step("before", () => 1);
+          await ctx.sleep("rest", "1h");
+        },
+      });
+      const machine = defineMachine({
+        name: "machine",
+        start: "first",
+        steps: {
+          first: { run: async (_: null) => next("second", 1) },
+          second: { run: async (_: number) => finish() },
+        },
+      });
+      const worker = hf.work([nap, machine], { queues: { default: 2 } });
+      const { id } = await hf.enqueue(nap, null);
+      await expect.poll(async () => (await hf.jobs.get(id))?.waitsFor, { timeout: 30_000 }).toBe("sleep");
+      expect((await list("?name=nap")).runs).toMatchObject([{ known: 2, done: 1, at: { name: "rest" } }]);
+      const ended = (await hf.enqueue(machine, null)).id;
+      await hf.result(ended, { timeout: "30s" });
+      expect((await list("?name=machine")).runs).toMatchObject([{ id: ended, known: 2, done: 2, at: null }]);
+      await worker.stop();
+    });
+
     test("[K3] a traced job tells its trace's id, and where that is seen is a web address", async () => {
       const traceLink = "https://traces.example.org/{traceId}";
       const { hf, get } = await api(target, { traceLink });

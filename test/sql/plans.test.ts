@@ -468,7 +468,9 @@ function onPostgresPlans(filled: Filled): void {
           { length: 100 },
           (_, n) => `019b76da-5000-7000-8000-${n.toString(16).padStart(12, "0")}`,
         );
-        const steps = await explain("runSteps", { ids });
+        const steps = await explain("runSteps", {
+          jobs: ids.map((id) => ({ id, begun: now, ended: true })),
+        });
         noScan(steps, /^(step|ready|job|history)/);
         expect(rowsRead(steps, /^step/)).toBeLessThanOrEqual(2 * 100 * beside.steps);
         const minutes = Array.from({ length: 60 }, (_, n) => now - (now % 60_000) - n * 60_000);
