@@ -5,6 +5,8 @@
  * never 0. Not here: the sentence about it (verdict.ts).
  */
 import type { CappedCount, LineTally } from "../insight.ts";
+import { shareOfTotal } from "../policy/fair.ts";
+import type { QueueSettings } from "../queue-settings.ts";
 import { isQuiet, takesJobs } from "../serving.ts";
 import type { BreakerState, Hold, QueueUse, Store, WorkerState } from "../store.ts";
 import type { Overview, QueueLine } from "./contract.ts";
@@ -14,6 +16,8 @@ import { verdict } from "./verdict.ts";
 const zero: CappedCount = { count: 0, more: false };
 const cap = 10_000;
 const mostQueues = 200;
+/** Of one queue in one worker. */
+const MOST_SLOTS = 1_024;
 
 export interface Cluster {
   readonly now: number;
@@ -90,7 +94,8 @@ export function overview(
     totals,
     oldestMs,
     perMinute: pace.perMinute,
-    slots: live.reduce((n, worker) => n + (isQuiet(worker) ? 0 : slotsOf(worker)), 0),
+    // A paused queue has none, as its workers have it that write their minutes down.
+    slots: queues.reduce((n, { slots, pausedAt }) => n + (pausedAt === null ? slots : 0), 0),
     workers: live.length,
     quiet,
     holds: cluster.holds.length,
@@ -136,7 +141,7 @@ export function queueLines(cluster: Cluster): QueueLine[] {
       running: own.reduce((n, { running }) => n + running, 0),
       concurrency: row?.settings.concurrency ?? null,
       rate: rateUse(uses.get(name)),
-      slots: here.reduce((n, worker) => n + (worker.queues[name] ?? 0), 0),
+      slots: here.reduce((n, worker) => n + slotsIn(name, worker, row?.settings, here), 0),
       workers: here.length,
       quiet: ours.length - here.length,
       oldestMs: oldest.length === 0 ? null : Math.max(0, now - Math.min(...oldest)),
@@ -158,6 +163,24 @@ export function served(workers: readonly WorkerState[], kind: string): boolean {
 
 function covers(hold: Hold, queue: string): boolean {
   return hold.queues === null || hold.queues.includes(queue);
+}
+
+/** What a worker has for a queue by its live settings, as worker/totals.ts splits them; else what it was started with. */
+export function slotsIn(
+  queue: string,
+  worker: WorkerState,
+  settings: Pick<QueueSettings, "slots" | "total"> | undefined,
+  workers: readonly WorkerState[],
+): number {
+  const own = settings?.slots ?? null;
+  const total = settings?.total ?? null;
+  if (total === null) return own ?? worker.queues[queue] ?? 0;
+  // One that stops has been left out of the split.
+  const sessions = workers
+    .filter((one) => takesJobs(one) && Object.hasOwn(one.queues, queue))
+    .map(({ session }) => session);
+  if (!sessions.includes(worker.session)) return 0;
+  return Math.min(shareOfTotal(total, sessions, worker.session), own ?? MOST_SLOTS, MOST_SLOTS);
 }
 
 export function slotsOf(worker: WorkerState): number {

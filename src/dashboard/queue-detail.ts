@@ -23,7 +23,7 @@ import type { BudgetRow, KindInfo, LaneState, OverrideRow, Store } from "../stor
 import { laneLine } from "./adapters.ts";
 import { NO_SETTINGS } from "../policy/no-settings.ts";
 import type { QueueDetail, QueueLine } from "./contract.ts";
-import { type Cluster, queueLines, readCluster, served } from "./overview.ts";
+import { type Cluster, queueLines, readCluster, served, slotsIn } from "./overview.ts";
 
 /** Lanes that are shown of a queue. */
 const mostLanes = 10;
@@ -65,11 +65,12 @@ export function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts
   const here = cluster.workers.filter(
     (worker) => worker.kind === "worker" && Object.hasOwn(worker.queues, name),
   );
+  const settings = cluster.rows.find((row) => row.name === name)?.settings ?? NO_SETTINGS;
   const standstill = obstacles(cluster, line, facts);
   const override = facts.overrides.find((one) => one.kind === "queue" && one.name === name);
   return {
     ...line,
-    settings: cluster.rows.find((row) => row.name === name)?.settings ?? NO_SETTINGS,
+    settings,
     override: override === undefined ? null : { untilAt: override.untilAt, back: override.back },
     kinds: own.map((kind) => ({
       name: kind.name,
@@ -83,7 +84,7 @@ export function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts
     workersHere: here.map((worker) => ({
       id: worker.id,
       name: worker.name,
-      slots: worker.queues[name] ?? 0,
+      slots: slotsIn(name, worker, settings, here),
       running: own.reduce((n, { heldBy }) => n + (heldBy.get(worker.session) ?? 0), 0),
       quiet: isQuiet(worker),
     })),

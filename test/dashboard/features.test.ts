@@ -15,6 +15,8 @@ import type {
   Series,
 } from "../../src/dashboard/contract.ts";
 import { defineJob, fixed, type JobHistory } from "../../src/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { advancing } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code } from "./support.ts";
 
@@ -368,6 +370,27 @@ onEveryStore((target) => {
       expect(load.at).toEqual(all.at);
       expect(load.queues).toMatchObject([{ name: "mail" }]);
       expect(load.other.filter((value) => value !== null)).toEqual([1]);
+    });
+
+    test("[K3] the slots of the overview are those that workers write down: by the live setting, none of a paused queue", async () => {
+      const clock = new FakeClock();
+      const { hf, get } = await api(target, {}, { clock });
+      const worker = hf.work([plain], { queues: { default: 5, mail: 3, slow: 2 }, lease: "20d" });
+      await worker.ready;
+      await hf.queues.set("mail", { slots: 7 });
+      await hf.queues.set("slow", { total: 4, slots: 3 });
+      await hf.queues.pause("default");
+      // Of a minute whose settings the worker has read.
+      for (let n = 0; n < 3; n += 1) await advancing(clock, clock.advance("1m"));
+      const newest = async (): Promise<number | null | undefined> => {
+        const load = (await get<Load>("/series/load")).body;
+        return load.slots.findLast((value) => value !== null);
+      };
+      await expect.poll(newest, { timeout: 20_000 }).toBe(10);
+      expect((await get<Overview>("/overview")).body.slots).toBe(10);
+      const { body } = await get<QueueDetail>("/queues/mail");
+      expect([body.slots, body.workersHere[0]?.slots]).toEqual([7, 7]);
+      await advancing(clock, worker.stop());
     });
   });
 });
