@@ -5,6 +5,7 @@ import { momentsOf } from "../../ui/src/moments.ts";
 import { shareOf } from "../../ui/src/progress.ts";
 import { linesOf } from "../../ui/src/step-lines.ts";
 import { stackParts } from "../../ui/src/stack.ts";
+import { lifeOf } from "../../ui/src/waterfall.ts";
 
 const job: Parameters<typeof momentsOf>[0] = {
   attempt: 1,
@@ -102,6 +103,57 @@ describe("moments", () => {
       why: ["its worker died (crash 1)", { before: "held for", ms: 30_000, after: "until its lease passed" }],
     });
     expect(list[3]?.why).toContainEqual({ ms: 1_000, after: "after it was lost" });
+  });
+
+  test("a run waited for its first step, as its bar has it, and went on when it was started again", () => {
+    const waitOf = (given: Partial<typeof job>, firstStepAt: number): number | undefined => {
+      const whole = { ...job, ...given };
+      const wait = lifeOf(whole, firstStepAt, 9_000).bands.find(({ kind }) => kind === "wait");
+      const list = momentsOf(whole, true, firstStepAt);
+      const waits = list.flatMap(({ why }) => why.filter((one) => typeof one !== "string"));
+      const told = waits.filter(({ before }) => before === "waited").map(({ ms }) => ms);
+      expect(told).toEqual([wait === undefined ? 0 : wait.to - wait.from]);
+      return told[0];
+    };
+    const slept: Partial<typeof job> = { state: "done", runAt: 5_000, startedAt: 5_000, endedAt: 5_100 };
+    expect(waitOf(slept, 1_028)).toBe(28);
+    expect(momentsOf({ ...job, ...slept }, true, 1_028).map(({ what, at }) => [what, at])).toEqual([
+      ["Enqueued", 1_000],
+      ["Started", 1_028],
+      ["Went on", 5_000],
+      ["Done", 5_100],
+    ]);
+    // While it sleeps for the first time.
+    const sleeps: Partial<typeof job> = { state: "scheduled", attempt: 0, runAt: 9_000, startedAt: 1_020 };
+    expect(waitOf(sleeps, 1_028)).toBe(28);
+    expect(momentsOf({ ...job, ...sleeps }, true, 1_028).map(({ what }) => what)).toEqual([
+      "Enqueued",
+      "Started",
+      "Due",
+    ]);
+    // It has not slept.
+    const straight: Partial<typeof job> = { state: "done", startedAt: 1_020, endedAt: 1_100 };
+    expect(waitOf(straight, 1_028)).toBe(20);
+    expect(momentsOf({ ...job, ...straight }, true, 1_028).map(({ what }) => what)).toEqual([
+      "Enqueued",
+      "Attempt 1 started",
+      "Done",
+    ]);
+    const again = {
+      ...straight,
+      attempt: 2,
+      errors: [failed(1, 1_090, 70)],
+      startedAt: 2_000,
+      endedAt: 3_000,
+    };
+    expect(waitOf(again, 1_028)).toBe(20);
+    expect(momentsOf({ ...job, ...again }, true, 1_028).map(({ what }) => what)).toEqual([
+      "Enqueued",
+      "Attempt 1 started",
+      "Attempt 1 failed",
+      "Attempt 2 started",
+      "Done",
+    ]);
   });
 
   test("what would be before what it came after has a badge, and no time is negative", () => {

@@ -21,7 +21,7 @@ export function Timeline({
     <Panel title={t("Timeline")}>
       <LifeBar job={job} firstStepAt={firstStepAt} />
       <ol class="timeline">
-        {momentsOf(job, stepped).map((moment, i) => (
+        {momentsOf(job, stepped, firstStepAt).map((moment, i) => (
           <li key={i}>
             <span class={`dot ${moment.kind}`}>
               <Icon name={moment.icon} size={11} />

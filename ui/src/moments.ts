@@ -2,6 +2,7 @@
 // is not known (the worker of an attempt before the latest) is not told. Pure.
 import type { JobDetail } from "../../src/dashboard/contract.ts";
 import { t } from "./text.ts";
+import { startOf } from "./waterfall.ts";
 
 /** Words, or words around a length of time. */
 export type Why = string | { readonly before?: string; readonly ms: number; readonly after?: string };
@@ -36,8 +37,11 @@ type Told = Pick<
   | "workerId"
 >;
 
-/** `stepped`: it remembers steps, so it may have slept, and its due time is that of its latest waking. */
-export function momentsOf(job: Told, stepped = false): Moment[] {
+/**
+ * `stepped`: it remembers steps, so it may have slept, and its due time is that of its latest waking. `firstStepAt`: since when it was
+ * at work; null: that is not known.
+ */
+export function momentsOf(job: Told, stepped = false, firstStepAt: number | null = null): Moment[] {
   const list: Moment[] = [];
   let latest = -Infinity;
   const add = (moment: Omit<Moment, "skewed">): void => {
@@ -65,6 +69,22 @@ export function momentsOf(job: Told, stepped = false): Moment[] {
       kind: "",
       icon: "clock",
     });
+  const { startedAt } = job;
+  const running = job.state === "running" || job.state === "done";
+  const [first] = failures;
+  const firstAt = first === undefined ? (running ? startedAt : null) : first.at - (first.ranMs ?? 0);
+  // As the bar above has it (waterfall.ts): of a run that slept the job's own times know the latest start alone.
+  const begunAt = firstStepAt === null ? null : startOf(firstAt, firstStepAt);
+  const begunWhy =
+    begunAt === null ? [] : [{ before: t("waited"), ms: Math.max(0, begunAt - job.createdAt) }];
+  /** The start of an attempt tells of it; else it is a moment of its own. */
+  const told =
+    begunAt !== null &&
+    (first === undefined
+      ? startedAt !== null && startedAt <= begunAt + alikeMs
+      : first.ranMs !== null && first.at - first.ranMs <= begunAt + alikeMs);
+  if (begunAt !== null && !told)
+    add({ at: begunAt, what: t("Started"), why: begunWhy, kind: "info", icon: "play" });
   let before: { readonly at: number; readonly lost: boolean } | null = null;
   for (const failure of failures) {
     const { at, attempt, message, ranMs, lost } = failure;
@@ -72,7 +92,7 @@ export function momentsOf(job: Told, stepped = false): Moment[] {
       add({
         at: at - ranMs,
         what: t("Attempt {attempt} started", { attempt }),
-        why: before === null ? [] : [after(before, at - ranMs)],
+        why: before !== null ? [after(before, at - ranMs)] : told ? begunWhy : [],
         kind: "info",
         icon: "play",
       });
@@ -90,18 +110,22 @@ export function momentsOf(job: Told, stepped = false): Moment[] {
     });
     before = failure;
   }
-  const { startedAt } = job;
-  const running = job.state === "running" || job.state === "done";
   if (startedAt !== null && (running || startedAt > (last?.at ?? 0))) {
     const due = job.runAt;
-    const waited = due === null ? null : startedAt - due;
+    const wentOn = begunAt !== null && (!told || first !== undefined);
+    const waited = due === null ? [] : [{ before: t("waited"), ms: Math.max(0, startedAt - due) }];
     add({
       at: startedAt,
-      // A step or a sleep gives the attempt back: the run has used none yet.
-      what: job.attempt === 0 ? t("Started") : t("Attempt {attempt} started", { attempt: job.attempt }),
+      what:
+        wentOn && (last === undefined || job.attempt <= last.attempt)
+          ? t("Went on")
+          : // A step or a sleep gives the attempt back: the run has used none yet.
+            job.attempt === 0
+            ? t("Started")
+            : t("Attempt {attempt} started", { attempt: job.attempt }),
       why: [
         ...(job.workerId === null ? [] : [t("on {workerId}", { workerId: job.workerId })]),
-        ...(waited === null ? [] : [{ before: t("waited"), ms: Math.max(0, waited) }]),
+        ...(wentOn ? [] : begunAt === null ? waited : begunWhy),
         ...(before === null ? [] : [after(before, startedAt)]),
       ],
       kind: "info",

@@ -48,6 +48,11 @@ class Builder {
   }
 }
 
+/** When a job was started first, as far as that is known: by its first attempt or its first step. */
+export function startOf(firstAttemptAt: number | null, firstStepAt: number | null): number {
+  return Math.min(firstAttemptAt ?? Infinity, firstStepAt ?? Infinity);
+}
+
 /**
  * A job's life: delayed, waiting, running, waiting for its next attempt. Of attempts that nobody measured only the end is
  * known. `firstStepAt`: a run that slept in between was at work since then, though only its latest start is known.
@@ -77,7 +82,7 @@ export function lifeOf(
     });
   let at = job.createdAt;
   const first = attempts[0];
-  const started = first === undefined ? null : Math.min(first.from, firstStepAt ?? Infinity);
+  const started = first === undefined ? null : startOf(first.from, firstStepAt);
   // The due time is that of the next or the latest attempt: a delay before the first is known only while there was one.
   const due = attempts.length <= 1 && firstStepAt === null ? job.runAt : null;
   if (due !== null && due > at) {
