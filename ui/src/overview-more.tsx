@@ -1,7 +1,8 @@
 // The overview's second half: who works, the last day in three figures, the kinds that take longest, and what operators did lately.
-import type { AuditLine, Overview, Series, SlowKinds } from "../../src/dashboard/contract.ts";
+import type { AuditLine, JobCount, Overview, Series, SlowKinds } from "../../src/dashboard/contract.ts";
 import { get, seg } from "./api.ts";
-import { duration, number } from "./format.ts";
+import { within } from "./capped.ts";
+import { count, duration, number } from "./format.ts";
 import { may, overview } from "./live.ts";
 import { Ago, beat, Empty, Loaded } from "./parts.tsx";
 import { href } from "./router.ts";
@@ -59,7 +60,11 @@ export function DayTiles({ now: standing }: { now: Overview }) {
   const done = measured && now.data !== null ? sum(now.data.done) : null;
   const attempts = measured && now.data !== null ? ended(now.data) : null;
   const failed = attempts === null || done === null ? null : attempts - done;
-  const dead = measured ? sum(day.data.dead) : null;
+  const died = useQuery(`tiles died ${to}`, (signal) =>
+    get<JobCount>("/jobs/count", { state: "dead", ended: `>=${to - dayMs}` }, signal),
+  );
+  // Of the jobs that "Dead" counts, so that it is never more: who retries one takes it out of both.
+  const dead = died.data === null ? null : within(died.data.total, standing.totals.dead);
   return (
     <div class="tiles four">
       <Tile
@@ -95,9 +100,9 @@ export function DayTiles({ now: standing }: { now: Overview }) {
       <Tile
         name={t("Died in 24 h")}
         to={href("/errors")}
-        value={dead === null ? "—" : number(dead)}
-        note={dead === null ? unknown : t("out of attempts, retried since or not")}
-        bad={dead !== null && dead > 0}
+        value={dead === null ? "—" : count(dead)}
+        note={t("still dead")}
+        bad={dead !== null && dead.count > 0}
       />
     </div>
   );
