@@ -469,8 +469,8 @@ export interface Insight {
   >;
   /** What was decided about a cause, by its own row alone; null: nothing is kept of it. */
   decision(group: string): Promise<ErrorDecision | null>;
-  /** False: what it undoes was undone already, and nothing was written. */
-  addAudit(entry: AuditEntry & { readonly undoes?: number }): Promise<boolean>;
+  /** Its id; null: what it undoes was undone already, and nothing was written. */
+  addAudit(entry: AuditEntry & { readonly undoes?: number }): Promise<number | null>;
   /** Newest first; all of it, or what was done to one thing. */
   audit(page: {
     readonly limit: number;

@@ -929,6 +929,9 @@ export interface HostSeries {
 /** On every answer to a GET: when it was begun to be read, in epoch milliseconds of the server's clock. */
 export const READ_AT = "x-holdfast-read-at";
 
+/** On the answer to an action that can be taken back, for who may see the audit trail: its entry, for `/audit/:id/undo`. */
+export const AUDIT_ID = "x-holdfast-audit";
+
 /** `event: snapshot`: the whole of a topic, which is what its route answers. It comes first. */
 export interface StreamSnapshot {
   readonly topic: string;

@@ -27,7 +27,7 @@ import { badgeOf, checkLabel } from "./badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { Doctor } from "./doctor.ts";
-import { type Permission, READ_AT } from "./contract.ts";
+import { AUDIT_ID, type Permission, READ_AT } from "./contract.ts";
 import { inTime } from "./in-time.ts";
 import { checkLanguage } from "./language.ts";
 import { openapi } from "./openapi.ts";
@@ -43,6 +43,7 @@ import { checkBody, match, type Route, type RouteContext } from "./routes.ts";
 import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./security.ts";
 import { type Followed, Stream } from "./stream.ts";
 import { addressOf, type Topic, topicsOf } from "./topics.ts";
+import { undoOf } from "./undo.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
@@ -215,6 +216,7 @@ export function dashboardWith(
     const { value: body, text } =
       write && hasBody(request) ? await readJson(request, maxBody) : { value: {}, text: "{}" };
     checkBody(route, body);
+    const kept: { readonly id: number; readonly undoable: boolean }[] = [];
     const context: RouteContext = {
       ...common,
       request,
@@ -228,8 +230,11 @@ export function dashboardWith(
       may,
       need,
       about,
-      audit: (action, target, outcome, details, undoes) =>
-        audit(who, { action, target, outcome, details, undoes }),
+      audit: async (action, target, outcome, details, undoes) => {
+        const { written, entry } = await audit(who, { action, target, outcome, details, undoes });
+        if (entry !== null) kept.push(entry);
+        return written;
+      },
     };
     const run = async (): Promise<Response | object> => {
       if (route.permission !== null) await need(route.permission);
@@ -237,7 +242,16 @@ export function dashboardWith(
     };
     const readAt = { [READ_AT]: String(env.clock.now()) };
     const result = await (route.write === true || probe ? run() : inTime(env.clock, run));
-    return result instanceof Response ? result : json(result, 200, write ? {} : readAt);
+    if (result instanceof Response) return result;
+    if (!write) return json(result, 200, readAt);
+    // Of several entries one alone would be taken back.
+    const [done, ...others] = kept;
+    const offered =
+      done?.undoable === true &&
+      others.length === 0 &&
+      // It has happened: whatever the site's own `authorize` throws now must not deny it.
+      (await may("audit:view", () => resource("audit", String(done.id))).catch(() => false));
+    return json(result, 200, offered ? { [AUDIT_ID]: String(done.id) } : {});
   }
 
   /** What somebody may do, asked of what a route is about; that is read once, and only where somebody decides by it. */
@@ -335,24 +349,29 @@ export function dashboardWith(
       details: unknown;
       undoes: number | undefined;
     },
-  ): Promise<boolean> {
+  ): Promise<{
+    /** False: what it undoes was undone already. */
+    readonly written: boolean;
+    readonly entry: { readonly id: number; readonly undoable: boolean } | null;
+  }> {
     const { action, target, outcome, details, undoes } = entry;
     try {
-      return await store.insight.addAudit({
-        ...(undoes === undefined ? {} : { undoes }),
+      const stored: AuditEntry = {
         actor: storable(who.name, 200),
         action,
         target: target === null ? null : storable(target, 500),
         outcome,
         details: details === undefined ? null : storable(JSON.stringify(details), 4_000),
-      });
+      };
+      const id = await store.insight.addAudit(undoes === undefined ? stored : { ...stored, undoes });
+      return { written: id !== null, entry: id === null ? null : { id, undoable: undoOf(stored) !== null } };
     } catch (error) {
       // It has happened; that the trail has a gap must be known to somebody.
       settings.logger.error(
         { error, actor: who.name, action, target, outcome },
         "an action of the dashboard is missing on the audit trail",
       );
-      return true;
+      return { written: true, entry: null };
     }
   }
 

@@ -693,12 +693,12 @@ export class SqlInsight implements Insight {
     return { state: triageState(cause, { ...cause, now }), at, untilAt, untilCount, note, link };
   }
 
-  async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<boolean> {
+  async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<number | null> {
     const now = this.#driver.now();
-    return this.#driver.transaction("addAudit", function* (): Script<boolean> {
-      const added = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
+    return this.#driver.transaction("addAudit", function* (): Script<number | null> {
+      const [added] = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
       yield { name: "dropAudit", params: { now } };
-      return added.length > 0;
+      return added === undefined ? null : number(added, "id");
     });
   }
 

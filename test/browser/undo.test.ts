@@ -163,3 +163,23 @@ test("[K1] from a run to its jobs, from a job to its trace; words for both are c
   await page.getByText("1 job shown of 1").waitFor();
   expect(await page.getByRole("row", { name: /part/ }).count()).toBe(0);
 });
+
+test("[K1] the toast after an action offers to take it back, and does", async () => {
+  const home = await site();
+  await home.hf.enqueue("plain", null, { queue: "mail" });
+  const paused = async (): Promise<boolean | undefined> =>
+    (await home.hf.internals.store.queueSettings(["mail"])).get("mail")?.paused;
+  const page = await home.open("/queues/mail");
+  await page.getByRole("button", { name: "Pause mail" }).click();
+  const undo = page.locator(".toast").getByRole("button", { name: "Undo" });
+  await undo.waitFor();
+  expect(await paused()).toBe(true);
+  await accessible(page);
+  await shot(page, "toast-undo");
+  await undo.click();
+  await page.locator(".toast").getByText("Undone.").waitFor();
+  expect(await paused()).toBe(false);
+  await page.getByRole("button", { name: "Pause mail" }).waitFor();
+  // What cannot be taken back offers nothing.
+  expect(await page.locator(".toast").getByRole("button", { name: "Undo" }).count()).toBe(0);
+});

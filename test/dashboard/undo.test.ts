@@ -139,6 +139,23 @@ async function died(hf: Holdfast): Promise<string> {
 }
 
 onEveryStore((target) => {
+  test("the answer to what can be taken back names its entry, to who may see the trail", async () => {
+    const { hf, get, send } = await api(target);
+    await hf.enqueue(plain, 1, { queue: "mail" });
+    const paused = await send("POST", "/queues/mail/pause");
+    const [line] = (await get<{ entries: AuditLine[] }>("/audit")).body.entries;
+    expect(paused.headers.get("x-holdfast-audit")).toBe(String(line!.id));
+    const undone = await send("POST", `/audit/${paused.headers.get("x-holdfast-audit")}/undo`);
+    expect([undone.status, undone.headers.get("x-holdfast-audit")]).toEqual([200, null]);
+    // What runs or ends a job cannot be taken back, nor what changed nothing.
+    const { id } = await hf.enqueue(plain, 1, { delay: "1h" });
+    expect((await send("POST", `/jobs/${id}/cancel`)).headers.get("x-holdfast-audit")).toBeNull();
+    expect((await send("POST", "/queues/mail/resume")).headers.get("x-holdfast-audit")).toBeNull();
+    const hidden = over(hf, { auth: () => ({ name: "eve", permissions: ["view", "queues:pause"] }) });
+    const answer = await hidden.send("POST", "/queues/mail/pause", undefined, { "x-holdfast": "1" });
+    expect([answer.status, answer.headers.get("x-holdfast-audit")]).toEqual([200, null]);
+  });
+
   describe("undo", () => {
     /** Does it, takes it back, and gives what stood before, after, and in the end. */
     const backAndForth =

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
 import type { Permission } from "../../src/dashboard/contract.ts";
+import { noted } from "./api.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { may } from "./live.ts";
 import { attempt, confirm, DialogButtons, showDialog } from "./parts.tsx";
@@ -173,10 +174,11 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
     if (busy.value) return;
     busy.value = true;
     try {
-      const said = await run(new Fields(new FormData(form.current ?? undefined)));
+      const fields = new Fields(new FormData(form.current ?? undefined));
+      const { value: said, undo } = await noted(() => run(fields));
       close();
       if (said === null) then?.();
-      else await attempt(said, async () => then?.());
+      else await attempt(said, async () => then?.(), undo);
     } catch (error) {
       wrong.value = {
         field: error instanceof FieldError ? error.field : null,

@@ -4,7 +4,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CappedCount, JobLine } from "../../src/dashboard/contract.ts";
-import { slow } from "./api.ts";
+import { noted, slow, takeBack } from "./api.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { live, overview } from "./live.ts";
@@ -287,14 +287,17 @@ interface Toast {
   readonly id: number;
   readonly text: string;
   readonly kind: "good" | "bad";
+  /** Entries of the audit trail that it offers to take back. */
+  readonly undo: readonly number[];
 }
+const undoMs = 10_000;
 const toasts = signal<readonly Toast[]>([]);
 let lastToast = 0;
 
-export function toast(text: string, kind: Toast["kind"] = "good"): void {
+export function toast(text: string, kind: Toast["kind"] = "good", undo: readonly number[] = []): void {
   const id = ++lastToast;
-  toasts.value = [...toasts.value.slice(-3), { id, text, kind }];
-  setTimeout(() => dismiss(id), kind === "bad" ? 9_000 : 4_000);
+  toasts.value = [...toasts.value.slice(-3), { id, text, kind, undo }];
+  setTimeout(() => dismiss(id), undo.length > 0 ? undoMs : kind === "bad" ? 9_000 : 4_000);
 }
 
 function dismiss(id: number): void {
@@ -310,10 +313,22 @@ export function Toasts() {
           <span>{t("Still waiting for the database…")}</span>
         </div>
       )}
-      {toasts.value.map(({ id, text, kind }) => (
+      {toasts.value.map(({ id, text, kind, undo }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === "bad" ? "dead" : "check"} />
           <span>{text}</span>
+          {undo.length > 0 && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                dismiss(id);
+                void attempt(t("Undone."), () => takeBack(undo));
+              }}
+            >
+              {t("Undo")}
+            </button>
+          )}
           <button
             type="button"
             class="button quiet small icon"
@@ -328,11 +343,15 @@ export function Toasts() {
   );
 }
 
-/** Does something, and says what became of it. */
-export async function attempt(what: string, run: () => Promise<unknown>): Promise<boolean> {
+/** Does something, and says what became of it: with an offer to take it back, where that can be done. */
+export async function attempt(
+  what: string,
+  run: () => Promise<unknown>,
+  /** Of what was done before. */
+  undo: readonly number[] = [],
+): Promise<boolean> {
   try {
-    await run();
-    toast(what);
+    toast(what, "good", [...undo, ...(await noted(run)).undo]);
     return true;
   } catch (error) {
     toast(error instanceof Error ? error.message : String(error), "bad");

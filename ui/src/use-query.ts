@@ -5,7 +5,7 @@
 // asked for again by itself (healing.ts).
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { locked, readAtOf } from "./api.ts";
+import { locked, readAtOf, renewed } from "./api.ts";
 import { Healing } from "./healing.ts";
 import { live as going } from "./live.ts";
 import { refresh } from "./settings.ts";
@@ -84,6 +84,14 @@ export function useQuery<T>(
     load();
     return stop;
   }, [key, load, stop]);
+
+  useEffect(() => {
+    let told = false;
+    return renewed.subscribe(() => {
+      if (told) load();
+      told = true;
+    });
+  }, [load]);
 
   const { topic, sign } = options;
   const about = topic ?? sign ?? null;
