@@ -498,6 +498,8 @@ describe("[K3] one job's errors, and rows that stand closer", () => {
     await worker.stop();
     const page = await own.open(`/jobs/${id}`);
     await page.getByRole("button", { name: "Compare with attempt 2" }).click();
+    // The newest failure is open, the others are folded.
+    await page.getByText("2 earlier failures").click();
     expect(await page.getByRole("button", { name: "Compare with attempt 1" }).count()).toBe(0);
     const differences = page.getByRole("region", { name: "Error of attempt 2 and of attempt 3" });
     await differences.getByText("before: Error: no rows for last month").waitFor();

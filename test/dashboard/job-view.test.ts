@@ -1,7 +1,7 @@
 // What a job's page makes of what it is told: moments, stacks, progress and lines. Pure.
 import { describe, expect, test } from "vitest";
 import type { FlowStep } from "../../src/dashboard/contract.ts";
-import { momentsOf } from "../../ui/src/moments.ts";
+import { foldOf, momentsOf } from "../../ui/src/moments.ts";
 import { shareOf } from "../../ui/src/progress.ts";
 import { linesOf } from "../../ui/src/step-lines.ts";
 import { stackParts } from "../../ui/src/stack.ts";
@@ -154,6 +154,11 @@ describe("moments", () => {
       "Attempt 2 started",
       "Done",
     ]);
+  });
+
+  test("of a long life the first and the last moments are shown", () => {
+    expect(foldOf(10)).toBeNull();
+    expect(foldOf(66)).toEqual({ from: 3, to: 62 });
   });
 
   test("what would be before what it came after has a badge, and no time is negative", () => {

@@ -24,6 +24,59 @@ export function Attempts({ job }: { job: JobDetail }) {
   const newest = [...job.errors].reverse();
   const open = useSignal(0);
   const compared = useSignal(-1);
+  const shown = (i: number) => {
+    const failure = newest[i];
+    if (failure === undefined) return null;
+    return (
+      <div key={failure.at + failure.attempt} class="stack" style={{ gap: "8px" }}>
+        <div class="row">
+          <State state={failure.lost ? "lost" : "failed"} />
+          <b>{t("Attempt {attempt}", { attempt: failure.attempt })}</b>
+          <span class="muted small">{ranWords(failure)}</span>
+          {i > 0 && failure.message === newest[i - 1]?.message && <span class="tag">{t("same error")}</span>}
+          <span style={{ flex: 1 }} />
+          {differs(failure, newest[i + 1]) && (
+            <button
+              type="button"
+              class="button quiet small"
+              aria-expanded={compared.value === i}
+              onClick={() => (compared.value = compared.value === i ? -1 : i)}
+            >
+              {compared.value === i
+                ? t("Hide differences")
+                : t("Compare with attempt {attempt}", { attempt: newest[i + 1]?.attempt })}
+            </button>
+          )}
+          {failure.stack !== null && (
+            <button
+              type="button"
+              class="button quiet small"
+              aria-expanded={open.value === i}
+              onClick={() => (open.value = open.value === i ? -1 : i)}
+            >
+              {open.value === i ? t("Hide stack") : t("Stack")}
+            </button>
+          )}
+        </div>
+        {compared.value === i && newest[i + 1] !== undefined ? (
+          <Diff
+            before={wholeOf(newest[i + 1]!)}
+            after={wholeOf(failure)}
+            label={t("Error of attempt {attempt} and of attempt {attempt2}", {
+              attempt: newest[i + 1]?.attempt,
+              attempt2: failure.attempt,
+            })}
+          />
+        ) : open.value === i && failure.stack !== null ? (
+          <Stack text={failure.stack} />
+        ) : (
+          <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+            {failure.message}
+          </pre>
+        )}
+      </div>
+    );
+  };
   return (
     <Panel
       title={t("Failures")}
@@ -37,57 +90,15 @@ export function Attempts({ job }: { job: JobDetail }) {
       }
     >
       <div class="body stack">
-        {newest.map((failure, i) => (
-          <div key={failure.at + failure.attempt} class="stack" style={{ gap: "8px" }}>
-            <div class="row">
-              <State state={failure.lost ? "lost" : "failed"} />
-              <b>{t("Attempt {attempt}", { attempt: failure.attempt })}</b>
-              <span class="muted small">{ranWords(failure)}</span>
-              {i > 0 && failure.message === newest[i - 1]?.message && (
-                <span class="tag">{t("same error")}</span>
-              )}
-              <span style={{ flex: 1 }} />
-              {differs(failure, newest[i + 1]) && (
-                <button
-                  type="button"
-                  class="button quiet small"
-                  aria-expanded={compared.value === i}
-                  onClick={() => (compared.value = compared.value === i ? -1 : i)}
-                >
-                  {compared.value === i
-                    ? t("Hide differences")
-                    : t("Compare with attempt {attempt}", { attempt: newest[i + 1]?.attempt })}
-                </button>
-              )}
-              {failure.stack !== null && (
-                <button
-                  type="button"
-                  class="button quiet small"
-                  aria-expanded={open.value === i}
-                  onClick={() => (open.value = open.value === i ? -1 : i)}
-                >
-                  {open.value === i ? t("Hide stack") : t("Stack")}
-                </button>
-              )}
-            </div>
-            {compared.value === i && newest[i + 1] !== undefined ? (
-              <Diff
-                before={wholeOf(newest[i + 1]!)}
-                after={wholeOf(failure)}
-                label={t("Error of attempt {attempt} and of attempt {attempt2}", {
-                  attempt: newest[i + 1]?.attempt,
-                  attempt2: failure.attempt,
-                })}
-              />
-            ) : open.value === i && failure.stack !== null ? (
-              <Stack text={failure.stack} />
-            ) : (
-              <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
-                {failure.message}
-              </pre>
-            )}
-          </div>
-        ))}
+        {shown(0)}
+        {newest.length > 1 && (
+          <details class="folded">
+            <summary>
+              {t("{n, plural, one {# earlier failure} other {# earlier failures}}", { n: newest.length - 1 })}
+            </summary>
+            <div class="stack">{newest.slice(1).map((_, i) => shown(i + 1))}</div>
+          </details>
+        )}
       </div>
     </Panel>
   );

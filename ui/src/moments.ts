@@ -37,6 +37,15 @@ type Told = Pick<
   | "workerId"
 >;
 
+const mostMoments = 10;
+const firstShown = 3;
+const lastShown = 4;
+
+/** Of a long life the first and the last moments are shown; null: all of them. */
+export function foldOf(moments: number): { readonly from: number; readonly to: number } | null {
+  return moments <= mostMoments ? null : { from: firstShown, to: moments - lastShown };
+}
+
 /**
  * `stepped`: it remembers steps, so it may have slept, and its due time is that of its latest waking. `firstStepAt`: since when it was
  * at work; null: that is not known.
