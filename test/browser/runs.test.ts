@@ -342,6 +342,7 @@ describe.each([{ dark: false }, { dark: true }])("a graph, dark: $dark", ({ dark
     await page.keyboard.press("ArrowLeft");
     await expect.poll(here).toMatch(/^resize × 40/);
     // The table has all of them.
+    await page.getByText(/^Table of steps:/).click();
     const table = page.getByRole("region", { name: "Table of steps" });
     expect(await table.locator("tbody b", { hasText: /^resize-/ }).count()).toBe(40);
   });

@@ -166,6 +166,7 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
 
 test("[K2] a workflow is run again from a step, and a sleep is skipped", async () => {
   const page = await home.open(`/jobs/${flow.done}`);
+  await page.getByText(/^Table of steps:/).click();
   await page.getByRole("button", { name: "Rerun from here tell" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Rerun from here" }).click();
   await page.getByText("This is the new run.").waitFor();
@@ -188,6 +189,7 @@ test("[K2] a workflow is run again from a step, and a sleep is skipped", async (
   const { id: sleeper } = await home.hf.enqueue(nap, null);
   await expect.poll(async () => (await home.hf.jobs.why(sleeper)).reason, { timeout: 20_000 }).toBe("asleep");
   await page.goto(`${home.url}/jobs/${sleeper}`);
+  await page.getByText(/^Table of steps:/).click();
   await page.getByRole("button", { name: "Skip a-month" }).click();
   await page.getByText("It goes on now.").waitFor();
   expect(await home.hf.result(sleeper, { timeout: "20s" })).toBe("awake");

@@ -148,6 +148,8 @@ function Steps({
   earlier: number | null;
   load: () => Promise<void>;
 }) {
+  // An address that names a step has it in sight.
+  const open = useSignal(/^\d{1,10}$/.test(params.peek().get("step") ?? ""));
   /** The number of the step behind the last that is shown; null: the newest are. */
   const until = useSignal<number | null>(null);
   const end =
@@ -165,14 +167,19 @@ function Steps({
   };
   return (
     <Panel title={t("Steps")} note={note}>
-      <Table
-        label={t("Table of steps")}
-        rows={shown}
-        rowKey={({ seq }) => String(seq)}
-        row={({ seq }) => ({ class: run.chosen.value === seq ? "current" : "" })}
-        columns={[...stepColumns(run), stepActions(run.job, run.again)]}
-      />
-      {(steps.length > rowsAtOnce || earlier !== null) && (
+      <details class="folded" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
+        <summary>{t("Table of steps: {all}", { all: note })}</summary>
+        {open.value && (
+          <Table
+            label={t("Table of steps")}
+            rows={shown}
+            rowKey={({ seq }) => String(seq)}
+            row={({ seq }) => ({ class: run.chosen.value === seq ? "current" : "" })}
+            columns={[...stepColumns(run), stepActions(run.job, run.again)]}
+          />
+        )}
+      </details>
+      {open.value && (steps.length > rowsAtOnce || earlier !== null) && (
         <footer>
           <span>
             {t("Steps {seq} to {seq2}", {
