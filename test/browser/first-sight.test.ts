@@ -34,6 +34,14 @@ test("[K3] a frozen server is shown as stale, and as live when it answers again"
   await button.filter({ hasText: "Live" }).waitFor();
   ({ promise: thaw, resolve: letGo } = Promise.withResolvers<void>());
   await button.filter({ hasText: /Last update \d+ s ago/ }).waitFor({ timeout: 40_000 });
+  // Where there is no room for the words, the age alone.
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await button
+    .locator(".narrow-only")
+    .getByText(/^\d+ s$/)
+    .waitFor();
+  if (size !== null) await page.setViewportSize(size);
   expect(await page.locator("header.top .live-dot.live").count()).toBe(0);
   letGo();
   await button.filter({ hasText: "Live" }).waitFor({ timeout: 40_000 });

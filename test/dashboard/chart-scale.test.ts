@@ -1,6 +1,6 @@
 // What the axes of a chart are marked by.
 import { expect, test } from "vitest";
-import { timeRange, WHOLE } from "../../ui/src/chart-scale.ts";
+import { axisSize, timeRange, WHOLE } from "../../ui/src/chart-scale.ts";
 import { duration } from "../../ui/src/durations.ts";
 
 test("[K2] a chart with one instant, or none, shows the minute before it, and others what they have", () => {
@@ -14,4 +14,15 @@ test("[K2] no two marks of times are told by the same words", () => {
   const marks = [0, ...WHOLE].filter((ms) => ms < 1_000).map((ms) => duration(ms));
   expect(new Set(marks).size).toBe(marks.length);
   expect(marks).not.toContain("< 1 ms");
+});
+
+test("[K2] the longest mark has room beside the plot, and short ones no less than before", () => {
+  expect(axisSize(null)).toBe(62);
+  expect(axisSize([])).toBe(62);
+  expect(axisSize(["1 s", "2 s"])).toBe(62);
+  const longest = duration(1_000_000);
+  expect(longest).toBe("16 min 40 s");
+  // At 11 px a digit is some 6.2 px wide, with 10 px between the words and the plot.
+  expect(axisSize(["5 s", longest])).toBeGreaterThanOrEqual(longest.length * 6.2 + 10);
+  expect(axisSize([longest])).toBe(axisSize(["5 s", longest]));
 });

@@ -436,6 +436,11 @@ function LiveButton() {
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />
       <span class="medium-only">{words}</span>
+      {stale && (
+        <span class="narrow-only" aria-hidden="true">
+          {duration(silent)}
+        </span>
+      )}
       <span class="hidden-text">{words}</span>
     </button>
   );
