@@ -38,7 +38,8 @@ export interface LeaseOptions {
   readonly queues?: readonly string[] | undefined;
   /**
    * Default: every plain job. Machines, and jobs that have recorded steps, are leased only by name: settling one ends it where
-   * it stands. A job whose handler uses steps but that has not begun yet looks like a plain job.
+   * it stands. A job whose handler uses steps but that has not begun yet looks like a plain job, as does a machine that was enqueued
+   * by name or by raw SQL before any worker had its definition.
    */
   readonly names?: readonly string[] | undefined;
   /** 1 to 1,000; default 1. */

@@ -1283,6 +1283,8 @@ export interface KindInfo {
   readonly unique: boolean;
   /** The definition computes a lane from the input. */
   readonly lane: boolean;
+  /** The definition is a machine: `hf.lease` without names leaves its jobs alone. */
+  readonly machine?: boolean;
   /** The limits that the definition gives its lanes. */
   readonly lanes?: LaneLimits | null;
   /** What each start takes of which budget. */

@@ -956,9 +956,9 @@ export class Worker {
   async #register(tries = 0): Promise<void> {
     const { store, clock, log } = this.#deps;
     const kinds = new Map(
-      [...this.#definitions.values()].map(({ name, unique, lane, lanes, budget }) => [
+      [...this.#definitions.values()].map(({ name, unique, lane, machine, lanes, budget }) => [
         name,
-        { unique: unique !== null, lane: lane !== null, lanes, budget },
+        { unique: unique !== null, lane: lane !== null, machine: (machine ?? null) !== null, lanes, budget },
       ]),
     );
     try {

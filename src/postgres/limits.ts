@@ -10,7 +10,7 @@
 import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
-import { plainUnlessNamed } from "../sql/plain-jobs.ts";
+import { noMachineUnlessNamed, plainUnlessNamed } from "../sql/plain-jobs.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
 export interface Pieces {
@@ -34,7 +34,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select l.id as line, l.queue, q.grp
       from unnest(:queues.queue::text[], :queues.group::text[]) as q (queue, grp)
       join ${t.line} l on q.queue is null or l.queue = q.queue
-      where l.laned and (:names::text[] is null or l.name = any(:names::text[]))${where}
+      where l.laned and (:names::text[] is null or l.name = any(:names::text[]))
+        and ${noMachineUnlessNamed(t, "l", ":names::text[]")}${where}
     )`;
   const inScope = (queue: string) =>
     `exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = ${queue})`;
@@ -248,7 +249,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         select q.grp, q.n, array_agg(l.id) as lines
         from unnest(:queues.queue::text[], :queues.group::text[], :queues.limit::int[]) as q (queue, grp, n)
         join ${t.line} l on l.queue = q.queue
-        where not l.laned and (:names::text[] is null or l.name = any(:names::text[])) and ${piece.alive}
+        where not l.laned and (:names::text[] is null or l.name = any(:names::text[]))
+          and ${noMachineUnlessNamed(t, "l", ":names::text[]")} and ${piece.alive}
         group by q.grp, q.n
       ),
       -- Ranks in claim order (d), each found when it is asked for: a claim that is full has looked at no more than it took.
@@ -321,6 +323,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select ${NOW} as now, least(
         (select min(greatest(g.gate_at, h.run_at)) from gate g
           join ${t.line} l on l.queue = g.name and not l.laned and (:names::text[] is null or l.name = any(:names::text[]))
+            and ${noMachineUnlessNamed(t, "l", ":names::text[]")}
           cross join lateral (
             with recursive level_of (rank) as (
               select (select r.rank from ${t.ready} r where r.line = l.id order by r.rank limit 1)

@@ -125,7 +125,7 @@ export const migrations: readonly Migration[] = [
         limited bool not null default false, starts text, settings text)`,
       `create table ${t.hold} (name text primary key, queues text[], reason text, set_at bigint not null)`,
       `create table ${t.state} (key text primary key, value text not null, set_at bigint not null)`,
-      `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, seen_at bigint not null, lanes text, budget text)`,
+      `create table ${t.kind} (name text primary key, has_unique bool not null, has_lane bool not null, is_machine bool not null, seen_at bigint not null, lanes text, budget text)`,
       // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
       `create table ${t.lane} (
         id int generated always as identity primary key, running int not null default 0, concurrency int check (concurrency > 0), rate_limit int check (rate_limit > 0),

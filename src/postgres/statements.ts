@@ -13,7 +13,7 @@ import { RESENT_MS, type Statements, type Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import { CANCEL, PAUSE } from "../sql/wishes.ts";
-import { plainUnlessNamed } from "../sql/plain-jobs.ts";
+import { noMachineUnlessNamed, plainUnlessNamed } from "../sql/plain-jobs.ts";
 import { rest, sheaves } from "./sheaves.ts";
 import { limitStatements } from "./limits.ts";
 import { batchStatements } from "./batches.ts";
@@ -76,7 +76,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       from unnest(${hidden(":queues.queue::text[]")}, ${hidden(":queues.group::text[]")}, ${hidden(":queues.limit::int[]")}, ${hidden(":queues.edge::bigint[]")})
         as q (queue, grp, n, edge)
       join ${t.line} l on q.queue is null or l.queue = q.queue
-      where not l.laned and (${names} is null or l.name = any(${names}::text[])) and ${open("l.queue")}
+      where not l.laned and (${names} is null or l.name = any(${names}::text[]))
+        and ${noMachineUnlessNamed(t, "l", names)} and ${open("l.queue")}
     )`;
   /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
@@ -816,15 +817,15 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       update ${t.session} set quiet_at = null
       where id = any(:sessions::bigint[]) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, lanes, budget, seen_at)
-      select w.name, w.has_unique, w.has_lane, w.lanes, w.budget, ${NOW}
-      from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.lanes::text[], :rows.budget::text[])
-        as w (name, has_unique, has_lane, lanes, budget)
+      insert into ${t.kind} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at)
+      select w.name, w.has_unique, w.has_lane, w.is_machine, w.lanes, w.budget, ${NOW}
+      from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.machine::bool[], :rows.lanes::text[], :rows.budget::text[])
+        as w (name, has_unique, has_lane, is_machine, lanes, budget)
       order by w.name
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, budget = excluded.budget,
-        seen_at = excluded.seen_at`,
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, is_machine = excluded.is_machine,
+        lanes = excluded.lanes, budget = excluded.budget, seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, ${NOW})

@@ -204,6 +204,7 @@ export class Cluster {
         {
           unique: flag(row, "has_unique"),
           lane: flag(row, "has_lane"),
+          machine: flag(row, "is_machine"),
           lanes: row["lanes"] === null ? null : (JSON.parse(text(row, "lanes")) as LaneLimits),
           budget: budgetOf(maybeText(row, "budget")),
         },
@@ -212,10 +213,11 @@ export class Cluster {
   }
 
   async registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void> {
-    const rows = [...kinds].map(([name, { unique, lane, lanes, budget }]) => ({
+    const rows = [...kinds].map(([name, { unique, lane, machine, lanes, budget }]) => ({
       name,
       unique,
       lane,
+      machine: machine === true,
       lanes: (lanes ?? null) === null ? null : JSON.stringify(lanes),
       budget: (budget ?? null) === null ? null : JSON.stringify(budget),
     }));

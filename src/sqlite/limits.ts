@@ -7,7 +7,7 @@ import type { LimitStatementName, Statements, Tables } from "../sql/catalogue.ts
 import { WAITING_AT } from "../job.ts";
 import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../sql/lanes.ts";
-import { plainUnlessNamed } from "../sql/plain-jobs.ts";
+import { noMachineUnlessNamed, plainUnlessNamed } from "../sql/plain-jobs.ts";
 import { seqOf } from "./seq.ts";
 
 /** What statements.ts lends: the pieces that both files are made of. */
@@ -28,7 +28,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     scope as materialized (
       select l.id as line, l.queue, q.value ->> 'group' as grp
       from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
-      where l.laned and (:names is null or l.name in (select value from json_each(:names)))${where}
+      where l.laned and (:names is null or l.name in (select value from json_each(:names)))
+        and ${noMachineUnlessNamed(t, "l", ":names")}${where}
     )`;
   const inScope = (queue: string) =>
     `exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = ${queue})`;
@@ -173,7 +174,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         with recursive scope as materialized (
           select l.id as line, q.value ->> 'group' as grp, q.value ->> 'limit' as n
           from json_each(:queues) q join ${t.line} l on l.queue = q.value ->> 'queue'
-          where not l.laned and (:names is null or l.name in (select value from json_each(:names))) and ${piece.alive}
+          where not l.laned and (:names is null or l.name in (select value from json_each(:names)))
+            and ${noMachineUnlessNamed(t, "l", ":names")} and ${piece.alive}
         ),
         level_of (line, rank) as (
           select s.line, (select r.rank from ${t.ready} r where r.line = s.line and r.token is null order by r.rank limit 1) from scope s
@@ -220,6 +222,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       gate_line as materialized (
         select l.id as line, g.gate_at from gate g
         join ${t.line} l on l.queue = g.name and not l.laned and (:names is null or l.name in (select value from json_each(:names)))
+          and ${noMachineUnlessNamed(t, "l", ":names")}
       ),
       level_of (line, gate_at, rank) as (
         select g.line, g.gate_at, (select r.rank from ${t.ready} r where r.line = g.line and r.token is null order by r.rank limit 1) from gate_line g

@@ -119,7 +119,7 @@ export const migrations: readonly Migration[] = [
         limited integer not null default 0, starts text, settings text) without rowid`,
       `create table ${t.hold} (name text primary key not null, queues text, reason text, set_at integer not null) without rowid`,
       `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
-      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, seen_at integer not null, lanes text, budget text) without rowid`,
+      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, is_machine integer not null, seen_at integer not null, lanes text, budget text) without rowid`,
       // Limits (sql/gates.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
       `create table ${t.lane} (
         id integer primary key, running integer not null default 0, concurrency integer check (concurrency > 0), rate_limit integer check (rate_limit > 0),

@@ -12,7 +12,7 @@ import { RESENT_MS, type Statements, type Tables } from "../sql/catalogue.ts";
 import { WAITING_AT } from "../job.ts";
 import { MOST_COUNTED } from "../policy/job-bounds.ts";
 import { CANCEL, PAUSE } from "../sql/wishes.ts";
-import { plainUnlessNamed } from "../sql/plain-jobs.ts";
+import { noMachineUnlessNamed, plainUnlessNamed } from "../sql/plain-jobs.ts";
 import { limitStatements } from "./limits.ts";
 import { batchStatements } from "./batches.ts";
 import { flowStatements, unheard } from "./flow-statements.ts";
@@ -54,7 +54,8 @@ export function statements(t: Tables): Statements {
     scope as materialized (
       select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
       from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
-      where not l.laned and (:names is null or l.name in (select value from json_each(:names))) and ${open("l.queue")}
+      where not l.laned and (:names is null or l.name in (select value from json_each(:names)))
+        and ${noMachineUnlessNamed(t, "l", ":names")} and ${open("l.queue")}
     )`;
   /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
@@ -604,11 +605,11 @@ export function statements(t: Tables): Statements {
       update ${t.session} set quiet_at = null
       where id in (select value from json_each(:sessions)) and kind = 'worker' and lease_until > :now and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, lanes, budget from ${t.kind}`,
+    kinds: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.kind}`,
     registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, lanes, budget, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.lanes, :rows.budget, :now)
-      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, lanes = excluded.lanes, budget = excluded.budget,
-        seen_at = excluded.seen_at`,
+      insert into ${t.kind} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.machine, :rows.lanes, :rows.budget, :now)
+      on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, is_machine = excluded.is_machine,
+        lanes = excluded.lanes, budget = excluded.budget, seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
     setState: `
       insert into ${t.state} (key, value, set_at) values (:key, :value, :now)

@@ -79,6 +79,60 @@ onEveryStore((target) => {
       expect((await jobOf(one, runs[0]!.id)).output).toBe("whole");
     });
 
+  for (const where of ["a plain queue", "a queue with a limit", "lanes"] as const)
+    test(`[O19] so it does a machine that a worker has registered and that comes by its name or by raw SQL, in ${where}`, async () => {
+      const world = await newWorld(target);
+      const one = await world.client();
+      if (where === "a queue with a limit") await one.hf.queues.set("default", { concurrency: 50 });
+      const options = where === "lanes" ? { lane: "a" } : {};
+      const machine = defineMachine({
+        name: "machine",
+        start: "one",
+        steps: { one: { run: (_: string) => finish("whole") } },
+      });
+      // It is known from then on, also where none of its workers runs.
+      await world.finish((await one.work([machine], worker)).stop());
+      const named = await one.hf.enqueue("machine", "named", { ...options, priority: 5 });
+      await world.fresh.query(
+        `insert into ${world.fresh.table("enqueue")} (name, input) values ('machine', '"raw"')`,
+      );
+      // Raw SQL goes by the true time.
+      await world.fresh.query(`update ${world.fresh.table("ready")} set run_at = 1`);
+      expect(await one.hf.lease({ limit: 10 })).toEqual([]);
+      expect(await world.rows("claim")).toEqual([]);
+      const sessions = (await world.rows("session")).length;
+      expect(await one.hf.lease()).toEqual([]);
+      expect(await world.rows("session"), "an empty look opens no session").toHaveLength(sessions);
+      const plain = await one.hf.enqueue("plain", "a job", options);
+      const leases = await one.hf.lease({ limit: 10 });
+      expect(leases.map(({ id }) => id)).toEqual([plain.id]);
+      for (const lease of leases) await lease.done();
+      const machines = await one.hf.lease({ names: ["machine"], limit: 10 });
+      expect(machines.map(({ input }) => String(input)).toSorted()).toEqual(["named", "raw"]);
+      for (const lease of machines) await lease.release();
+      await one.work([machine], worker);
+      await world.until("done", async () => (await one.hf.jobs.count({ state: "done" })) === 3, "5m", "5s");
+      expect((await jobOf(one, named.id)).output).toBe("whole");
+    });
+
+  test("[O19] a name that is registered as a plain job again is leased", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const machine = defineMachine({
+      name: "once-a-machine",
+      start: "one",
+      steps: { one: { run: (_: null) => finish(1) } },
+    });
+    const plain = defineJob({ name: machine.name, run: () => 1 });
+    await world.finish((await one.work([machine], worker)).stop());
+    const { id } = await one.hf.enqueue(machine.name, null);
+    expect(await one.hf.lease()).toEqual([]);
+    await world.finish((await one.work([plain], { queues: { other: 1 } })).stop());
+    const [lease] = await one.hf.lease();
+    expect(lease?.id).toBe(id);
+    await lease?.done();
+  });
+
   test("[O19] a retried run is left alone, and one that was undone is a plain job again", async () => {
     const world = await newWorld(target);
     const one = await world.client();
