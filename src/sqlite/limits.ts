@@ -17,6 +17,8 @@ export interface Pieces {
   readonly unstopped: (queue: string) => string;
   /** What few jobs have, as one column. */
   readonly rest: string;
+  /** The levels (line, rank, grp, n) of the lines in `scope` in claim order, found as far as a claim needs them. */
+  readonly level: string;
   /** The claim that the statements before have filed; null: none. */
   readonly filed: string;
 }
@@ -175,22 +177,13 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           select l.id as line, q.value ->> 'group' as grp, q.value ->> 'limit' as n
           from json_each(:queues) q join ${t.line} l on l.queue = q.value ->> 'queue'
           where not l.laned and (:names is null or l.name in (select value from json_each(:names)))
-            and ${noMachineUnlessNamed(t, "l", ":names")} and ${piece.alive}
-        ),
-        level_of (line, rank) as (
-          select s.line, (select r.rank from ${t.ready} r where r.line = s.line and r.token is null order by r.rank limit 1) from scope s
-          union all
-          select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
-          from level_of l where l.rank is not null
-        ),
-        level as materialized (
-          select l.line, l.rank, s.grp, s.n from level_of l join scope s on s.line = l.line where l.rank is not null
-        )
+            and ${noMachineUnlessNamed(t, "l", ":names")}
+        ),${piece.level}
         select :session, json_group_array(seq), :rates from (
           select seq from (
-            select r.seq, l.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
-            from level l cross join ${t.ready} r
-            where r.seq in (
+            select r.seq, s.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
+            from level l join scope s on s.line = l.line cross join ${t.ready} r
+            where l.rank is not null and l.n > 0 and r.seq in (
               select c.seq from ${t.ready} c
               where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plain}
               order by c.run_at, c.seq limit :most)

@@ -789,6 +789,6 @@ export function statements(t: Tables): Statements {
       from ${t.migration} m order by m.version desc limit 1`,
     writable: `select not (select query_only from pragma_query_only) as writable`,
     now: `select :now as now`,
-    ...limitStatements(t, { alive, unstopped, rest, filed: FILED }),
+    ...limitStatements(t, { alive, unstopped, rest, level, filed: FILED }),
   };
 }
