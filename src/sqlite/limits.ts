@@ -192,7 +192,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       ...take("2", `, (select l.queue from ${t.line} l where l.id = r.line) as queue`),
     ],
     // No day is dropped here, under which a row could lose its job.
-    dropStrays: `select value as id from json_each(:ids) where false`,
+    dropStrays: `select value as id from json_each(:ids) where false and :session is not null`,
     laneHeads: `
       with recursive ${levels}
       select l.lane, l.line, min((select r.run_at from ${t.ready} r
