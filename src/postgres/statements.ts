@@ -27,6 +27,11 @@ const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) *
 const FIRST_RANK = "-2147483649::bigint";
 const LAST_RANK = "2147483649::bigint";
 const BEFORE_ALL = "'-9223372036854775808'::bigint";
+/**
+ * A claim or a look finds about so many levels one by one (20 µs each), but some of each line. What is behind them it reads in order
+ * from the index, entry by entry, without the rows of jobs that are not due: 400,000 priorities of delayed jobs held up all others.
+ */
+const mostProbed = (lines: string) => `greatest(20, 1000 / ${lines})`;
 const NO_ID = "00000000-0000-0000-0000-000000000000";
 /** Computed once and not for each row: its arithmetic is decimal, and a batch has a thousand rows. */
 const NOW_ONCE = `(select ${NOW})`;
@@ -110,12 +115,23 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const ranks = (behind: (after: string) => string) => {
     const next = (after: string) => `least(${knownAfter("k.line = any(g.lines)", after, "g.last")},
             case when ${after} < g.edge then g.edge else ${behind(after)} end)`;
-    return `rank_of (d) as (
-          select ${next(FIRST_RANK)}
+    return `rank_of (d, n) as (
+          select ${next(FIRST_RANK)}, 1
           union all
-          select ${next("w.d")} from rank_of w where w.d < ${LAST_RANK}
+          select ${next("w.d")}, w.n + 1 from rank_of w where w.d < ${LAST_RANK} and w.n < g.probes
         )`;
   };
+  const lookProbes = `(select ${mostProbed("greatest(count(*), 1)")} from scope)`;
+  /** Due jobs of the levels behind the last that `ranks` found, if there may be more; `r` is a row of `ready`. */
+  const behindRanks = (line: string, columns: string, more: string) => {
+    const read = (turn: string, beyond: string, order: string) => `
+            select ${columns} from ${t.ready} r
+            where ${direction} ${turn} 0 and r.line = ${line} and r.rank ${beyond} and r.token is null and r.run_at <= ${NOW}
+              and ${plainUnlessNamed(t, "r", "id", names)}
+            order by r.rank${order}, r.run_at, r.id ${more}`;
+    return `(select * from (${read(">", "> w.d", "")}) up union all select * from (${read("<", "< -w.d", " desc")}) down)`;
+  };
+  const probedOut = (most: string) => `w.n = ${most} and w.d < ${LAST_RANK}`;
   /** A group's levels of one rank. */
   const levelsOfRank = (lines: string) => `(
           select l.line, w.d * ${direction} as rank, coalesce(k.from_at, ${BEFORE_ALL}) as from_at, coalesce(k.from_id, '${NO_ID}'::uuid) as from_id
@@ -143,7 +159,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const walk = `
     with recursive ${scope},${known},
     grp as materialized (
-      select s.grp, s.n, min(s.edge) as edge, array_agg(s.line) as lines, (select coalesce(max(d), ${FIRST_RANK}) from known) as last
+      select s.grp, s.n, min(s.edge) as edge, array_agg(s.line) as lines, ${mostProbed("count(*)")} as probes, (select coalesce(max(d), ${FIRST_RANK}) from known) as last
       from scope s where ${alive} group by s.grp, s.n
     ),
     share as materialized (
@@ -155,6 +171,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           ) h
           order by h.run_at, h.id limit g.n
         ) m
+        union all
+        select * from (
+          select l.line, h.rank, ${BEFORE_ALL}, '${NO_ID}'::uuid from rank_of w cross join unnest(g.lines) as l (line)
+          cross join lateral ${behindRanks("l.line", "r.rank, r.run_at, r.id", "limit g.n")} h
+          where ${probedOut("g.probes")} order by h.rank * ${direction}, h.run_at, h.id limit g.n
+        ) b
         limit g.n
       ) x
       where cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
@@ -165,6 +187,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           select h.tid from rank_of w cross join lateral ${levelsOfRank("(select g.lines[1] as line) l")} cross join lateral (
             select r.ctid as tid from ${t.ready} r where ${claimable("p")} limit g.n for update skip locked
           ) h
+          union all
+          select h.tid from rank_of w cross join lateral ${behindRanks("g.lines[1]", "r.ctid as tid", "limit g.n for update skip locked")} h
+          where ${probedOut("g.probes")}
           limit g.n
         ) c
         where cardinality(g.lines) = 1
@@ -456,10 +481,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // is found by `over`.
     peek: `
       with recursive ${scope},${known},
-      level_of (line, d) as (
-        select s.line, ${probe("s.line", FIRST_RANK, LAST_RANK)} from scope s
+      level_of (line, d, n) as (
+        select s.line, ${probe("s.line", FIRST_RANK, LAST_RANK)}, 1 from scope s
         union all
-        select w.line, ${probe("w.line", "w.d", LAST_RANK)} from level_of w where w.d < ${LAST_RANK}
+        select w.line, ${probe("w.line", "w.d", LAST_RANK)}, w.n + 1 from level_of w where w.d < ${LAST_RANK} and w.n < ${lookProbes}
       ),
       head (run_at) as (
         select h.run_at from level_of w
@@ -472,6 +497,16 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           order by r.rank, r.run_at, r.id limit 1
         ) h
         where w.d < ${LAST_RANK} and h.run_at < ${WAITING_AT}
+        union all
+        select h.run_at from level_of w cross join lateral ${behindRanks("w.line", "r.run_at", "limit 1")} h where ${probedOut(lookProbes)}
+        union all
+        -- What is not due is not claimed: its row need not be looked at.
+        select h.run_at from level_of w cross join lateral (
+          select min(r.run_at) as run_at from ${t.ready} r
+          where r.line = w.line and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
+            and r.rank > case when ${direction} > 0 then w.d else ${FIRST_RANK} end
+            and r.rank < case when ${direction} > 0 then ${LAST_RANK} else -w.d end
+        ) h where ${probedOut(lookProbes)} and h.run_at is not null
       )
       select ${NOW} as now,
         least(

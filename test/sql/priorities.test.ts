@@ -86,6 +86,41 @@ onEveryStore((target) => {
     },
   );
 
+  onPostgres.each(["highest-first", "lowest-first"] as const)(
+    "[O16] behind 20,000 priorities of jobs that are only delayed those that are due are claimed in order, %s",
+    async (order) => {
+      const { clock, fresh, store, session } = await start(20_000);
+      await fill(fresh, 20_000, clock.now(), "m");
+      const late = `update ${fresh.table("ready")} set run_at = ${clock.now() + 60_000}`;
+      const middle = "rank between -10010 and -10001";
+      await fresh.query(`${late} where not (${middle})`);
+      for (const names of [["n"], ["n", "m"]]) {
+        const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
+        const params = { ...scopeParams(ask), levels: [], now: clock.now() };
+        await fresh.query("begin");
+        const claim = await explainOnPostgres(fresh, "claim", { ...params, session });
+        const look = await explainOnPostgres(fresh, "peek", { ...params, channel: null, message: null });
+        await fresh.query("rollback");
+        // 1,000 levels are found and looked into; behind them a claim reads due jobs only, a look each entry of the index.
+        expect(rowsRead(claim, /^ready/)).toBeLessThanOrEqual(1_100);
+        expect(rowsRead(look, /^ready/)).toBeLessThanOrEqual(23_000);
+        const unused: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+        const claimed = await store.claim(session, ask, unused);
+        const first = Array.from({ length: 8 }, (_, n) =>
+          order === "highest-first" ? 10_010 - n : 10_001 + n,
+        );
+        expect(
+          claimed.map(({ priority }) => priority),
+          names.join(),
+        ).toEqual(first);
+        expect((await store.peek(ask)).dueAt).toBe(clock.now());
+      }
+      await fresh.query(`${late} where token is null`);
+      expect((await store.peek(scope)).dueAt).toBe(clock.now() + 60_000);
+      await store.close();
+    },
+  );
+
   // SQLite counts no rows: the fastest of several claims tells whether they walk all levels (then it takes 20 times as long).
   test.runIf(target.dialect === "sqlite")(
     "[O16] of a queue with a limit, a claim beside 20,000 distinct priorities takes no longer than beside 200",
