@@ -34,8 +34,6 @@ const onlyHere: Readonly<Record<string, string>> = {
   "claim levels": "postgres",
   "peek levels": "postgres",
   "peek direction": "postgres",
-  // No day is dropped on SQLite, under which a row could lose its job: the statement finds nothing.
-  "dropStrays session": "postgres",
   // Ended jobs leave no entries in SQLite's index: every count is complete.
   "tallyLines begins": "postgres",
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
