@@ -375,7 +375,7 @@ onEveryStore((target) => {
     test("[K3] the slots of the overview are those that workers write down: by the live setting, none of a paused queue", async () => {
       const clock = new FakeClock();
       const { hf, get } = await api(target, {}, { clock });
-      const worker = hf.work([plain], { queues: { default: 5, mail: 3, slow: 2 }, lease: "20d" });
+      const worker = hf.work([plain], { queues: { default: 6, mail: 3, slow: 2 }, lease: "20d" });
       await worker.ready;
       await hf.queues.set("mail", { slots: 7 });
       await hf.queues.set("slow", { total: 4, slots: 3 });
