@@ -226,6 +226,7 @@ test("[O9] postgres 18: sockets that break with codes nobody foresaw end no work
     await enqueued;
     await soon(`the job after ${code}`, () => new Set(done).size === n + 1);
   }
+  await soon("the last end to be written", async () => (await hf.stats()).totals.running === 0);
   expect((await hf.stats()).totals).toMatchObject({ running: 0, dead: 0 });
   await worker.stop();
 });
