@@ -90,7 +90,7 @@ export class Attempt {
   flow: FlowRun | null = null;
   /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
   committed = false;
-  /** What `ctx.commit` refused with: handlers wrap errors, and a divergence must not become a plain failure by that. */
+  /** The error with which `ctx.commit` refused: handlers wrap errors, and a divergence must not become a plain failure. */
   diverged: JobError | null = null;
   #paused = false;
   /** Null until the handler is called. */
@@ -511,7 +511,7 @@ function stoppedBy(cause: StopCause): Outcome {
   }
 }
 
-/** What `ctx.stopping.reason` is, where the attempt goes on. */
+/** The value of `ctx.stopping.reason` while the attempt goes on. */
 function stoppingError(reason: StoppingReason, job: ClaimedJob): JobError {
   const details = { job: job.id, attempt: job.attempt, reason };
   switch (reason) {

@@ -93,7 +93,7 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 let boot: string | null | undefined;
 
 /**
- * What names this start of the machine: the monotonic clocks of two starts, or of two machines, cannot be compared. Null where the system does
+ * Names this start of the machine: the monotonic clocks of two starts, or of two machines, cannot be compared. Null where the system does
  * not say (it does on Linux, also in containers).
  *
  * @example

@@ -266,7 +266,7 @@ export interface ContextAttempt {
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
-  /** What `ctx.commit` refused with, because the history has more than the handler asked for. */
+  /** The error with which `ctx.commit` refused, because the history has more than the handler asked for. */
   diverged?: JobError | null;
   endFlow?(outcome: Outcome): void;
   loseFlow?(): void;

@@ -156,7 +156,7 @@ export function isRelease(thrown: unknown): thrown is Release {
   return kindOf(thrown) === "Release";
 }
 
-/** What a handler may throw or return to say what becomes of its attempt. */
+/** A value that a handler may throw or return to decide how its attempt ends. */
 export type Decision = Dead | RetryAfter | Throttled | Release;
 
 /**

@@ -155,7 +155,8 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly signals?: readonly SignalDefinition[] | undefined;
 }
 
-const optionNames = [
+/** The options of `defineJob`, by name. */
+export const jobOptionNames = [
   "name",
   "input",
   "queue",
@@ -203,7 +204,7 @@ export function defineJob<const Name extends string, Input = unknown, Output = u
   },
 ): JobDefinition<Name, Input, Input, Exclude<Output, Decision>>;
 export function defineJob(given: object): unknown {
-  const options = checkOptions(given, optionNames, "defineJob") as unknown as UncheckedOptions;
+  const options = checkOptions(given, jobOptionNames, "defineJob") as unknown as UncheckedOptions;
   const name = checkName(options.name, "The name of a job");
   const what = (option: string): string => `${option} of job "${name}"`;
   const retry = checkOptions(options.retry, ["attempts", "backoff"], what("retry")) as NonNullable<

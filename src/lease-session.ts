@@ -239,7 +239,7 @@ export class LeaseSession {
     this.#unsure = false;
   }
 
-  /** Nobody waits for it. What fails is tried at the next renewal, and before the session is closed. */
+  /** Nobody waits for it. A comparison that fails is tried again at the next renewal, and before the session is closed. */
   #compareSoon(): void {
     this.#unsure = true;
     void this.#compare().catch(() => undefined);
@@ -381,7 +381,7 @@ export class LeaseSession {
 
   async #close(): Promise<void> {
     try {
-      // What a closed session holds is taken over as of a holder that died, and a lost answer is no crash.
+      // Jobs of a closed session are taken over like those of a dead holder, but a lost answer is no crash.
       if (this.#unsure) await this.#deps.retry.repeatable(() => this.#compare());
       await this.#deps.store.closeSession(this.#session);
     } catch {

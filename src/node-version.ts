@@ -8,7 +8,7 @@ import { StateError } from "./errors.ts";
 
 const oldestNode = [22, 18] as const;
 
-/** What to do about a Node that is too old; null where it is not. */
+/** Says how to replace a Node that is too old; null where it is not. */
 export function oldNode(version: string): string | null {
   const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);
   const enough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);

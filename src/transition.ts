@@ -192,7 +192,7 @@ export const DEFAULT_CRASHES = 5;
 export interface PolicySource {
   readonly attempts: number;
   readonly backoff: Backoff | BackoffFunction | null;
-  /** Of the worker that runs it, behind the queue's. */
+  /** The worker's own default, used after the queue's. */
   readonly workerBackoff?: Backoff | BackoffFunction | null;
   readonly maxCrashes: number;
   readonly countCrashes: "attempt" | "crash";

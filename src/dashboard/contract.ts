@@ -872,7 +872,7 @@ export interface Load {
   readonly at: readonly number[];
   /** The fullest queues of this time, at most four. */
   readonly queues: readonly { readonly name: string; readonly ready: readonly (number | null)[] }[];
-  /** Of all the others together; null for viewers who may not see these. */
+  /** Ready jobs of all other queues together; null for viewers who may not see these. */
   readonly other: readonly (number | null)[];
   readonly running: readonly (number | null)[];
   readonly slots: readonly (number | null)[];

@@ -165,7 +165,7 @@ function covers(hold: Hold, queue: string): boolean {
   return hold.queues === null || hold.queues.includes(queue);
 }
 
-/** What a worker has for a queue by its live settings, as worker/totals.ts splits them; else what it was started with. */
+/** The slots of a worker for a queue by its live settings, as worker/totals.ts splits them; else what it was started with. */
 export function slotsIn(
   queue: string,
   worker: WorkerState,

@@ -20,7 +20,7 @@ export interface RedactPlace {
 }
 
 /**
- * What is taken out besides the keys that always are (password, secret, token, authorization, cookie, API key, private key, and
+ * Names of secrets to take out besides those that always are (password, secret, token, authorization, cookie, API key, private key, and
  * those that end with pass, pwd, auth or jwt):
  * more keys, or a function that gives what is shown in a value's place. `false` shows everything.
  */
@@ -188,7 +188,7 @@ export class Redactor {
   }
 }
 
-/** Where the value that begins here ends. What was walked over is taken out, so that nothing is walked over twice. */
+/** Where the value that begins here ends. The characters passed over belong to the value, so that none is read twice. */
 function valueEnd(text: string, at: number, whole: boolean): number {
   if (text[at] === "{" || text[at] === "[") return bracketEnd(text, at);
   const from = after(scheme, text, at) ?? at;
@@ -230,7 +230,7 @@ function backslashes(text: string, at: number, from: number): number {
   return n;
 }
 
-/** Of a string that begins here, and of those that util.inspect joins to it; null: none begins. */
+/** The end of a string that begins here, and of those that util.inspect joins to it; null: none begins. */
 function quotedEnd(text: string, at: number): number | null {
   let end: number | null = null;
   for (let from: number | null = at; from !== null;) {

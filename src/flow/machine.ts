@@ -12,7 +12,7 @@
  */
 import type { JobContext } from "../context.ts";
 import { ATTEMPT_BOUNDS, type JobContract } from "../contract.ts";
-import { type AnyJob, type CommonJobOptions, defineJob } from "../definition.ts";
+import { type AnyJob, type CommonJobOptions, defineJob, jobOptionNames } from "../definition.ts";
 import { type Decision, orThrow } from "../decision.ts";
 import { JobError, shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob } from "../job.ts";
@@ -142,50 +142,23 @@ export interface MachineDefinition<Name extends string, Input, Output> extends J
 }
 
 /**
- * What a machine takes besides its steps: the options of a job. `unique`, `lane` and the breaker's `key` get the machine's input,
+ * The options of a machine besides its steps: those of a job. `unique`, `lane` and the breaker's `key` get the machine's input,
  * the data of its first step. `keep`, `unique`, `lane`, `budget` and `breaker` are about the machine, not about a step: a unique
  * key is held until the machine ends; a lane and a budget count each start of the machine by a worker, also after a delayed move
  * and a retry; a breaker counts a step that moves with a delay as a success.
  */
-export type MachineOptions<Name extends string, Input> = Pick<
+export type MachineOptions<Name extends string, Input> = Omit<
   CommonJobOptions<Name, Input>,
-  | "name"
-  | "queue"
-  | "priority"
-  | "timeout"
-  | "unique"
-  | "lane"
-  | "lanes"
-  | "breaker"
-  | "budget"
-  | "maxCrashes"
-  | "countCrashes"
-  | "keep"
-  | "version"
-  | "upcast"
+  "retry" | "signals"
 > & {
   /** The default of each step: 1 attempt and 1 s where neither says more. */
   readonly retry?: StepRetry | undefined;
 };
 
 const optionNames = [
-  "name",
+  ...jobOptionNames.filter((name) => !["input", "signals", "run"].includes(name)),
   "start",
   "steps",
-  "queue",
-  "priority",
-  "retry",
-  "timeout",
-  "unique",
-  "lane",
-  "lanes",
-  "breaker",
-  "budget",
-  "maxCrashes",
-  "countCrashes",
-  "keep",
-  "version",
-  "upcast",
 ];
 
 interface CheckedStep {

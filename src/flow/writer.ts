@@ -130,7 +130,7 @@ export class StepWriter {
     this.#patience.tell(error, one.refusals, { job, step: name });
     const pause = pauseMs(one.refusals);
     one.refusals += 1;
-    // What its run has asked for since comes after it.
+    // Later steps of the same run come after it.
     this.#aside.set(job, [one, ...this.#waiting.filter(({ step }) => step.job === job)]);
     this.#waiting = this.#waiting.filter(({ step }) => step.job !== job);
     this.#clock.after(pause, () => {

@@ -28,7 +28,7 @@ const FIRST_RANK = "-2147483649::bigint";
 const LAST_RANK = "2147483649::bigint";
 const BEFORE_ALL = "'-9223372036854775808'::bigint";
 /**
- * A claim or a look finds about so many levels one by one (20 µs each), but some of each line. What is behind them it reads in order
+ * A claim or a look finds about so many levels one by one (20 µs each), but some of each line. It reads the levels behind them in order
  * from the index, entry by entry, without the rows of jobs that are not due: 400,000 priorities of delayed jobs held up all others.
  */
 const mostProbed = (lines: string) => `greatest(20, 1000 / ${lines})`;

@@ -76,7 +76,7 @@ export interface Admin {
   /** Null removes it. */
   setMeta(key: string, value: string | null): Promise<void>;
   /**
-   * Every write to a table of ours is refused from here on, whoever makes it, with this text. What could not be copied goes first,
+   * Every write to a table of ours is refused from here on, whoever makes it, with this text. Rows that could not be copied are deleted first,
    * in the same transaction: rows about a job that is not there.
    */
   freeze(text: string): Promise<void>;

@@ -525,7 +525,7 @@ class Claiming implements GatedClaim {
     });
   }
 
-  /** What is kept with the claim: when its jobs count as started, for whoever gives them back without having heard of them. */
+  /** Kept with the claim: the instants at which its jobs count as starts. A release of a claim whose answer was lost needs them. */
   #ratesOf(queues: readonly string[], lanes: readonly Lane[], instant: number): string | null {
     const at: KeptRates = { lanes: {}, queues: {} };
     for (const { id, rate } of lanes) if (rate !== null) at.lanes[id] = instant + rate.late.startsMs;

@@ -27,7 +27,7 @@ import { migrations } from "./migrations.ts";
 
 /** Keyed by the number that `job` gives; a claim's list is of numbers too. */
 const NUMBERED: readonly string[] = ["ready", "history", "member"];
-/** What jobs count, in the tables of jobs: Postgres has two bytes for each. */
+/** Columns with counts of a job (attempts, crashes): Postgres has two bytes for each. */
 const COUNTS: readonly string[] = ["attempt", "crashes", "throttles"];
 
 interface Entry {
@@ -143,7 +143,7 @@ class SqliteAdmin implements Admin {
   }
 
   /**
-   * What no other database would take: rows about a job that is not there, and fractions in keys, which pages are turned by and
+   * Deletes and rounds what no other database would take: rows about a job that is not there, and fractions in keys, which pages are turned by and
    * which can therefore not be rounded on their way.
    */
   #mend(tables: readonly AdminTable[]): void {

@@ -34,7 +34,7 @@ export interface ClockStep {
   readonly passed: number;
 }
 
-/** What a file's clock has of the machine beside its wall clock. */
+/** The machine's properties that a file's clock uses besides the wall clock. */
 export interface Host {
   /** The monotonic clock: must be the same in all processes. */
   readonly elapsed: () => number;

@@ -190,7 +190,7 @@ export const migrations: readonly Migration[] = [
         primary key (error_group, at, queue, version, worker)) without rowid`,
       `create index "${schema}_failure_at" on ${t.failure} (at)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
-      // What an `insert or …` says about conflicts goes for the trigger's statements as well, but not for a refusal: an id that is
+      // The conflict clause of an `insert or …` also applies to the trigger's statements, but not to a refusal: an id that is
       // there is refused first, or "or ignore" would pass the job over and go on with whatever row came last.
       `create view "${schema}_enqueue" as
         select null as id, null as name, null as input, null as queue, null as priority, null as run_at, null as delay_ms,

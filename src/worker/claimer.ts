@@ -206,7 +206,7 @@ export class Claimer {
   }
 
   /**
-   * Of a claimer that has stopped: releases what the session holds and the worker does not know, if there may be something. When
+   * After the claimer has stopped: releases what the session holds and the worker does not know, if there may be something. When
    * the session is closed, it would be taken over as of a worker that died. Never rejects.
    */
   async compare(): Promise<void> {

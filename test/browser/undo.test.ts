@@ -180,6 +180,6 @@ test("[K1] the toast after an action offers to take it back, and does", async ()
   await page.locator(".toast").getByText("Undone.").waitFor();
   expect(await paused()).toBe(false);
   await page.getByRole("button", { name: "Pause mail" }).waitFor();
-  // What cannot be taken back offers nothing.
+  // An action that cannot be undone offers nothing.
   expect(await page.locator(".toast").getByRole("button", { name: "Undo" }).count()).toBe(0);
 });

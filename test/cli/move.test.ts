@@ -694,7 +694,7 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
     `insert into ${store.table("metric_sum")} values ('', 0, 1, 2, 3, 4, 5, 6, 7, '[0.1]', '[0.2]')`,
   );
   const gone = "01a00000-0000-7000-8000-000000000001";
-  // What jobs under limits leave for a moment.
+  // Jobs under limits leave these rows for a moment.
   await store.query(`insert into ${store.table("ghost")} values ('slow', '${gone}', 1)`);
   await store.query(`insert into ${store.table("refund")} values ('slow', 1)`);
   // As a process that was killed leaves it: two of the lane are held, and its limit is two.

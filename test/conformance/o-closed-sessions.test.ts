@@ -85,7 +85,7 @@ onPostgres((target) => {
     const { job, runs } = quickJob(world);
     const { id } = await a.hf.enqueue(job, { n: 1 });
     const session = await a.tap.raw.openSession(sessionInfo());
-    // Whoever changes a sequence keeps claims from their tokens: this one has begun, and stands.
+    // A transaction that changes a sequence keeps claims from their tokens: this one has begun, and stands.
     const holder = new pg.Client(world.fresh.url);
     await holder.connect();
     onTestFinished(() => holder.end());

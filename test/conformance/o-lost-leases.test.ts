@@ -64,7 +64,7 @@ onEveryStore((target) => {
     const leases = await world.finish(a.hf.lease());
     expect(leases).toMatchObject([{ id, attempt: 1 }]);
     await leases[0]!.done();
-    // What was given back is taken in by the next claim.
+    // The next claim takes in the returned counts.
     expect(await a.hf.lease()).toEqual([]);
     const { id: second } = await a.hf.enqueue("quick", { n: 2 });
     const [last] = await world.finish(a.hf.lease());

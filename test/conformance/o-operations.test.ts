@@ -71,7 +71,7 @@ onEveryStore((target) => {
       client.tap.around = (name, call) => (fails(name) ? lost() : call());
       const { store } = client.hf.internals;
       const { insight } = store;
-      // What it browses is asked of a part of the store.
+      // It browses through a part of the store.
       const tapped = new Proxy(insight, {
         get: (real, key: keyof typeof insight) => {
           const own: unknown = Reflect.get(real, key, real);

@@ -1,4 +1,4 @@
-// What `hf.work` takes beside queues: an AbortSignal, and attempts and backoff for jobs that do not say (O13).
+// Options of `hf.work` besides queues: an AbortSignal, and attempts and backoff for jobs that do not say (O13).
 import { expect, test } from "vitest";
 import { defineJob, defineMachine, fixed, next } from "holdfast";
 import { onEveryStore } from "../support/stores.ts";

@@ -380,7 +380,7 @@ onEveryStore((target) => {
       await hf.queues.set("mail", { slots: 7 });
       await hf.queues.set("slow", { total: 4, slots: 3 });
       await hf.queues.pause("default");
-      // Of a minute whose settings the worker has read.
+      // A minute whose settings the worker has read.
       for (let n = 0; n < 3; n += 1) await advancing(clock, clock.advance("1m"));
       const newest = async (): Promise<number | null | undefined> => {
         const load = (await get<Load>("/series/load")).body;

@@ -207,7 +207,7 @@ function requests({ own, group, operations, hidden, related }: Site): readonly C
   ];
 }
 
-/** What of the other queue is in a text; the refusals quote nothing. */
+/** Markers of the other queue in a text; refusals quote nothing. */
 function leaksIn(text: string, { hidden }: Site): string[] {
   return [MARK, ...hidden].filter((mark) => text.includes(mark));
 }

@@ -1,4 +1,4 @@
-// What is taken out of running text, and out of JSON that stands in it. That it costs no more than the text is long:
+// Secrets are taken out of running text, and out of JSON inside it. That it costs no more than the text is long:
 // test/tidy/patterns.test.ts.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";

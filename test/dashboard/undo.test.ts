@@ -147,7 +147,7 @@ onEveryStore((target) => {
     expect(paused.headers.get("x-holdfast-audit")).toBe(String(line!.id));
     const undone = await send("POST", `/audit/${paused.headers.get("x-holdfast-audit")}/undo`);
     expect([undone.status, undone.headers.get("x-holdfast-audit")]).toEqual([200, null]);
-    // What runs or ends a job cannot be taken back, nor what changed nothing.
+    // Actions that run or end a job cannot be undone, nor those that changed nothing.
     const { id } = await hf.enqueue(plain, 1, { delay: "1h" });
     expect((await send("POST", `/jobs/${id}/cancel`)).headers.get("x-holdfast-audit")).toBeNull();
     expect((await send("POST", "/queues/mail/resume")).headers.get("x-holdfast-audit")).toBeNull();

@@ -65,7 +65,7 @@ async function deaths(world: World, one: Client, machine: AnyMachine, started: (
     victim.tap.kill();
     if (started() < n) break;
   }
-  // Whoever buries the last one knows the machine, as a worker, or does not, as a client.
+  // A worker that takes the last one over knows the machine; a client does not.
   await one.work([machine], { queues });
   await world.until("dead", async () => (await jobOf(one, id)).state === "dead", "3m");
   return jobOf(one, id);

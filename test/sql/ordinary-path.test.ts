@@ -1,5 +1,5 @@
 // O17 on an ordinary path ("$user", public): pg_catalog comes first, but a function or operator of another schema that fits the types of
-// a call better is preferred. Whoever may create in that schema (everybody in `public` before Postgres 15) could take a statement over.
+// a call better is preferred. A role that may create in that schema (every role in `public` before Postgres 15) could take a statement over.
 // So every name that our statements use on a user's connection must have an exact match in pg_catalog, or name its schema.
 import { randomBytes } from "node:crypto";
 import pg from "pg";

@@ -172,7 +172,7 @@ onSqlite((target) => {
     await (await first.lease({ names: ["unique"] }))[0]!.done();
     await first.signal("go", { data: 6 });
     await first.close();
-    // What another machine finds whose monotonic clock is 57 days further.
+    // Another machine, whose monotonic clock is 57 days further.
     const [row] = await fresh.query(`select value from ${fresh.table("meta")} where key = 'clock'`);
     const [origin, seen] = String(row!["value"]).split(" ").map(Number);
     const moved = `${origin! + 57 * dayMs} ${seen} another-boot`;
@@ -325,7 +325,7 @@ test.each([
     const from = yearMs + 2 * minuteMs;
     expect(second.step(db)).toEqual({ from, to: yearMs + 2 * hourMs, restarted: false, passed: 0 });
     second.settled(db);
-    // What the machine sleeps has passed.
+    // The time that the machine sleeps has passed.
     Object.assign(host, { wall: yearMs + 5 * hourMs, slept: 2 * hourMs });
     second.look();
     expect(second.step(db)).toMatchObject({ to: yearMs + 5 * hourMs, passed: 2 * hourMs });

@@ -1,4 +1,4 @@
-// What the guides show is what people copy: no dashboard of theirs lets everybody in.
+// People copy from the guides: no dashboard in them lets everybody in.
 import { expect, test } from "vitest";
 import { read, repositoryFiles } from "../support/repository.ts";
 

@@ -12,7 +12,7 @@ const composed: Readonly<Record<string, string | null>> = {
   // The schema's own definition, and the names of parameters in our own statements.
   "src/postgres/admin.ts": null,
   "src/sqlite/clock-step.ts": null,
-  // Of a constant.
+  // Made of a constant.
   "ui/src/visible.ts": null,
 };
 

@@ -41,7 +41,7 @@ const mostMoments = 10;
 const firstShown = 3;
 const lastShown = 4;
 
-/** Of a long life the first and the last moments are shown; null: all of them. */
+/** Folds the middle of a long timeline; null: every moment is shown. */
 export function foldOf(moments: number): { readonly from: number; readonly to: number } | null {
   return moments <= mostMoments ? null : { from: firstShown, to: moments - lastShown };
 }

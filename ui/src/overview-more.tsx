@@ -63,7 +63,7 @@ export function DayTiles({ now: standing }: { now: Overview }) {
   const died = useQuery(`tiles died ${to}`, (signal) =>
     get<JobCount>("/jobs/count", { state: "dead", ended: `>=${to - dayMs}` }, signal),
   );
-  // Of the jobs that "Dead" counts, so that it is never more: who retries one takes it out of both.
+  // Counted among the jobs that "Dead" counts, so that it is never more: a retry takes a job out of both.
   const dead = died.data === null ? null : within(died.data.total, standing.totals.dead);
   return (
     <div class="tiles four">

@@ -1,5 +1,5 @@
 /**
- * `holdfast init`: a small project that runs. What is there already is left alone.
+ * `holdfast init`: a small project that runs. Existing files are left alone.
  *
  * Into a package that is not `"type": "module"` the files are written as .mts: those are modules whatever package.json says.
  */

@@ -93,7 +93,7 @@ export const runsRoutes: readonly Route[] = [
           ...attempt,
           error: mayPayload ? redactor.text(attempt.error) : errorKind(attempt.error),
         })),
-        // What a call came to is what the job that it called came to.
+        // The result of a call is the result of the job that it called.
         steps: history.steps.map((step) => {
           const seen = step.jobId === null || see(step.jobId);
           return {
