@@ -173,7 +173,8 @@ export class Enqueuer {
       if (this.#deps.around.enqueues.length > 0)
         return this.#manyThroughMiddleware(items, tx, parentId, marked);
       const prepared = items.map((item, i) => {
-        const made = at(i, () => this.#prepare(item.job, item.input, item, parentId, tx !== undefined));
+        const given = isBare(item) ? NO_OPTIONS : item;
+        const made = at(i, () => this.#prepare(item.job, item.input, given, parentId, tx !== undefined));
         return made instanceof Promise ? made.then((job) => marked(job, i)) : marked(made, i);
       });
       return this.#writeAll(prepared, tx);
@@ -399,9 +400,15 @@ function checkItems(items: unknown): void {
       `enqueueMany takes an array of { job, input, … }; got ${shown(items)}.`,
     );
   }
-  for (const [i, item] of (items as unknown[]).entries()) {
+  items.forEach((item, i) => {
     at(i, () => checkOptions(item ?? null, itemNames, "an item of enqueueMany"));
-  }
+  });
+}
+
+/** Most items have no options of their own, and the row of such a job is its definition's. */
+function isBare(item: EnqueueItem): boolean {
+  for (const key in item) if (key !== "job" && key !== "input") return false;
+  return true;
 }
 
 /** Runs a check of one item; its error names the item. */

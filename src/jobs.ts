@@ -490,10 +490,7 @@ export class Jobs {
     if (held.length === 0) return new Set();
     const ends = held.map((job) => ({
       session: job.session,
-      end: decide(job, { kind: "cancelled", reason: terminateReason }, policyFor(job, null, null), {
-        now: env.now(),
-        random: env.random,
-      }),
+      end: decide(job, { kind: "cancelled", reason: terminateReason }, policyFor(job, null, null), env),
     }));
     const wrested = await retry.once(() => store.wrest(ends));
     const { events } = this.#deps;

@@ -218,11 +218,12 @@ export class LeaseSession {
     const queueBackoff = needsBackoff(outcome) ? await this.#queueBackoff(job.queue) : null;
     const policy = policyFor(job, this.#deps.definition(job.name) ?? null, queueBackoff);
     const transition = decide(job, outcome, policy, {
-      now: this.#deps.clock.now(),
+      now: () => this.#deps.clock.now(),
       random: this.#deps.random,
     });
     this.#armGiveUp();
-    this.#settler.push({ job, outcome, transition, heldMs: this.#deps.clock.monotonic() - this.#renewedAt });
+    const heldMs = this.#deps.clock.monotonic() - this.#renewedAt;
+    this.#settler.push({ job, outcome, transition, heldMs, step: null });
     await promise;
   }
 

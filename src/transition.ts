@@ -199,9 +199,9 @@ export interface PolicySource {
   readonly keep: boolean;
 }
 
-/** What time and chance a decision may use. `now` and `ranMs` only date the entries of `errors`. */
+/** What time and chance a decision may use. `now` and `ranMs` only date the entries of `errors`: a job that is done asks for neither. */
 export interface DecideEnv {
-  readonly now: number;
+  readonly now: () => number;
   /** How long the attempt ran. */
   readonly ranMs?: number;
   readonly random: () => number;
@@ -237,7 +237,7 @@ export function policyFor(
  * What the job becomes.
  *
  * @example
- * const transition = decide(job, { kind: "failed", failure }, policy, { now: clock.now(), random: Math.random });
+ * const transition = decide(job, { kind: "failed", failure }, policy, { now: () => clock.now(), random: Math.random });
  */
 export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
   const transition = decided(job, outcome, policy, env);
@@ -378,7 +378,7 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
 /** What is lost is lost when its lease passes, whenever somebody finds it: both instants are of the database's clock. */
 function heldUntil({ leaseUntil, startedAt }: ClaimedJob, env: DecideEnv): DecideEnv {
   if (leaseUntil === undefined || leaseUntil === null) return env;
-  return { ...env, now: leaseUntil, ranMs: leaseUntil - startedAt };
+  return { ...env, now: () => leaseUntil, ranMs: leaseUntil - startedAt };
 }
 
 function givenBack(job: ClaimedJob): number {
@@ -387,7 +387,7 @@ function givenBack(job: ClaimedJob): number {
 
 function withFailure(job: ClaimedJob, failure: Failure, env: DecideEnv, lost = false): string {
   return appendFailure(job.errors, {
-    at: env.now,
+    at: env.now(),
     attempt: job.attempt,
     message: failure.message,
     stack: failure.stack,

@@ -6,7 +6,7 @@ import { MAX_DELAY_MS } from "../src/policy/duration.ts";
 import { decodeFailures } from "../src/policy/failure.ts";
 import { decide, mayRepeat, type Policy, policyFor } from "../src/transition.ts";
 
-const env = { now: 1_000, random: () => 0.5 };
+const env = { now: () => 1_000, random: () => 0.5 };
 const policy: Policy = {
   maxAttempts: 5,
   backoff: fixed("10s"),
@@ -164,7 +164,7 @@ describe("decide", () => {
     const lost = decide(job({ attempt: 2, crashes: 1 }), { kind: "lost" }, policy, env);
     expect(lost).toMatchObject({ move: "again", delayMs: 0, attempt: 1, crashes: 2 });
     expect(messages(lost.errors)).toEqual(["its worker died (crash 2)"]);
-    expect(decodeFailures(lost.errors)).toMatchObject([{ at: env.now, lost: true }]);
+    expect(decodeFailures(lost.errors)).toMatchObject([{ at: env.now(), lost: true }]);
     expect(decodeFailures(lost.errors)[0]).not.toHaveProperty("ranMs");
   });
 
@@ -318,7 +318,7 @@ describe("policyFor", () => {
     const wait = { waits: "signal", at: 5, topics: ["t"], open: 0, every: false } as const;
     const given = job({ attempt: 3, crashes: 2 });
     const policy = policyFor(given, null, null);
-    const env = { now: 0, random: () => 0.5 };
+    const env = { now: () => 0, random: () => 0.5 };
     expect(decide(given, { kind: "suspended", ...wait }, policy, env)).toMatchObject({
       move: "wait",
       attempt: 2,

@@ -44,7 +44,7 @@ export async function reapOnce(deps: ReaperDeps): Promise<number> {
   for (let pages = 0; pages < mostPages; pages++) {
     const orphans = await deps.store.orphans(page);
     if (orphans.length === 0) break;
-    const env = { now: deps.clock.now(), random: deps.random };
+    const env = { now: () => deps.clock.now(), random: deps.random };
     const transitions = orphans.map((job) =>
       decide(
         job,

@@ -67,7 +67,7 @@ export async function reconcile(deps: ReconcilerDeps, session: number): Promise<
   const known = deps.known();
   const unknown = rows.filter((job) => !known.has(job));
   if (unknown.length === 0) return 0;
-  const env = { now: clock.now(), random };
+  const env = { now: () => clock.now(), random };
   const transitions = unknown.map((job) =>
     decide(job, UNHEARD, policyFor(job, definitions.get(job.name) ?? null, null), env),
   );

@@ -74,7 +74,7 @@ export class Report {
   #notDone({ job, outcome, transition, heldMs: durationMs, step, maxAttempts }: Settlement): void {
     const { events, log } = this.#deps;
     const about = this.#about(job);
-    const details = { ...about, context: job.context, ...(step === undefined ? null : { step }) };
+    const details = { ...about, context: job.context, ...(step === null ? null : { step }) };
     if (transition.move === "wait" || transition.move === "none") {
       if (outcome.kind === "committed") events.emit("job.done", { ...about, durationMs });
       else

@@ -469,8 +469,10 @@ export class Runner {
     const definition = definitions.get(job.name) ?? null;
     const source = at === null || definition === null ? definition : { ...definition, ...at.policy };
     const policy = policyFor(job, source, pools.get(job.queue)?.backoff ?? null);
-    const env = { now: clock.now(), random, ranMs: heldMs };
+    const env = { now: () => clock.now(), random, ranMs: heldMs };
     const decided = decide(job, outcome, policy, env);
+    const step = at?.step ?? null;
+    const { maxAttempts } = policy;
     const push = (undo: "undo" | "undoing" | undefined): void => {
       let transition = decided;
       let told = outcome;
@@ -480,12 +482,12 @@ export class Runner {
         // A handler that returned before its first step has not done the job.
         if (outcome.kind === "succeeded") told = notYetUndone;
       }
-      const step = at === null ? null : { step: at.step };
-      settler.push({ job, outcome: told, transition, heldMs, maxAttempts: policy.maxAttempts, ...step });
+      settler.push({ job, outcome: told, transition, heldMs, maxAttempts, step });
     };
     const undo = this.#mustUndo(job, decided, attempt);
-    if (undo !== "ask") push(undo);
-    else void this.#askUndo(job, attempt, push);
+    if (undo === undefined) settler.push({ job, outcome, transition: decided, heldMs, maxAttempts, step });
+    else if (undo === "ask") void this.#askUndo(job, attempt, push);
+    else push(undo);
   }
 
   /** Whether steps of it are to be undone before it ends as decided, or were to be and have not been. */

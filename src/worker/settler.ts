@@ -26,8 +26,8 @@ export interface Settlement {
   readonly outcome: Outcome;
   readonly transition: Transition;
   readonly heldMs: number;
-  /** The machine's step that it ended in. */
-  readonly step?: string;
+  /** The machine's step that it ended in; null: it is no machine. */
+  readonly step: string | null;
   /** Attempts that the job, or the machine's step, has in all. Left out: not known. */
   readonly maxAttempts?: number;
 }

@@ -264,14 +264,14 @@ onEveryStore((target) => {
         { ...job!, attempt },
         { kind: "released", delayMs: 0, reason: null },
         policyFor(job!, null, null),
-        { now: 0, random: steady },
+        { now: () => 0, random: steady },
       ).attempt;
     expect([released(0), released(1), released(2)]).toEqual([0, 0, 1]);
     const transition = decide(
       { ...job!, attempt: 0 },
       { kind: "released", delayMs: 0, reason: null },
       policyFor(job!, null, null),
-      { now: 0, random: steady },
+      { now: () => 0, random: steady },
     );
     expect(await store.settle(session, [transition], [job!.token])).toEqual(new Set([id]));
     expect(await hf.jobs.get(id)).toMatchObject({ state: "ready", attempt: 0 });
@@ -495,7 +495,7 @@ test("[D5] no outcome takes the attempt below 0", () => {
     { kind: "throttled", delayMs: 0, reason: "" },
     { kind: "lost" },
   ] as const) {
-    expect([outcome.kind, decide(job, outcome, policy, { now: 0, random: steady }).attempt]).toEqual([
+    expect([outcome.kind, decide(job, outcome, policy, { now: () => 0, random: steady }).attempt]).toEqual([
       outcome.kind,
       0,
     ]);

@@ -195,7 +195,7 @@ onEveryStore((target) => {
     const one = await world.client();
     const store = one.tap.raw;
     const policy = policyFor({ maxAttempts: 5, extras: null } as never, null, null);
-    const env = { now: 0, random: () => 0.5 };
+    const env = { now: () => 0, random: () => 0.5 };
     const released = { kind: "released", delayMs: 0, reason: "r" } as const;
     const outcomes = [
       [{ ...released, unstarted: true }, "cancelled"],
