@@ -34,6 +34,8 @@ const REFUSED: Readonly<Record<string, (one: boolean) => string>> = {
   ended: () => "had already ended",
   not_ended: (one) => `${one ? "has" : "have"} not ended`,
   not_found: () => "not found",
+  not_paused: (one) => `${one ? "is" : "are"} not paused`,
+  not_scheduled: (one) => `${one ? "is" : "are"} not scheduled`,
 };
 
 /** What is done to jobs, by ids or by a filter. */

@@ -299,6 +299,11 @@ export default defineConfig({ jobs: [hello] });
       expect([verb, late.code, late.out]).toEqual([verb, 1, "1 had already ended\n"]);
     }
     expect((await holdfast(["jobs", "cancel", id, "--json"])).json()).toEqual({ matched: 1, ended: 1 });
+    const run = await holdfast(["jobs", "run", id]);
+    expect([run.code, run.out]).toEqual([1, "1 is not scheduled\n"]);
+    const { id: ready } = await hf.enqueue("import", null);
+    const resumed = await holdfast(["jobs", "resume", ready]);
+    expect([resumed.code, resumed.out]).toEqual([1, "1 is not paused\n"]);
   });
 
   test("[E1] cancelling and deleting say what became of each: cancelled, asked, deleted, not found", async () => {

@@ -354,7 +354,7 @@ const runNow: Command = {
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
-  json: "{ matched, due, not_scheduled }",
+  json: "{ matched, due, not_scheduled, not_found }",
   examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
   run: (ctx) => bulk(ctx, { action: "run-now" }),
 };
