@@ -55,6 +55,7 @@ const plainValue = /[^\s,;&"'}\]]+/y;
 /** Values with several parts, to the end of the line: every cookie, every parameter of a Digest. */
 const wholeNames = /cookie|^(?:proxy)?authorization$/;
 const bearer = /\b(bearer|basic)\s{1,4}[A-Za-z0-9._~+/=-]{8,}/gi;
+const element = /<([\w:.-]{1,64})(\s[^<>]{0,512})?>[^<]+(?=<\/\1\s{0,8}>)/g;
 const inUrl = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}):[^\s/@]{1,200}@/gi;
 
 interface RawJson {
@@ -112,7 +113,12 @@ export class Redactor {
   text(text: string | null): string | null;
   text(text: string | null): string | null {
     if (text === null || this.#off) return text;
-    return this.#values(text).replace(bearer, `$1 ${REDACTED}`).replace(inUrl, `$1:${REDACTED}@`);
+    return this.#values(text)
+      .replace(bearer, `$1 ${REDACTED}`)
+      .replace(inUrl, `$1:${REDACTED}@`)
+      .replace(element, (whole, name: string, attributes: string = "") =>
+        this.#isSecret(name) ? `<${name}${attributes}>${REDACTED}` : whole,
+      );
   }
 
   /** The values behind names of secrets. A name that is none may stand before one: "failed: password=…". */

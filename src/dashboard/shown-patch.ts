@@ -2,7 +2,8 @@
  * Patches of inputs, where inputs have values that are not shown.
  *
  * Invariants: a value of a patch is shown as it would be in the input that it is for; no step reads a value that is not shown:
- * `copy` and `move` would put it where it is shown, and `test` would tell whether a guess is right.
+ * `copy` and `move` would put it where it is shown, and `test` would tell whether a guess is right. Where a function redacts by
+ * the place, no step shifts the elements of an array either.
  */
 import { type InputPatch, type PatchStep, pointerKeys } from "../policy/patch.ts";
 import { bad } from "./query.ts";
@@ -14,6 +15,11 @@ const nobody = { name: "", queue: "" };
 export function checkReads(patch: InputPatch, redactor: Redactor): void {
   if (!Array.isArray(patch)) return;
   for (const [i, step] of (patch as PatchStep[]).entries()) {
+    if (redactor.byFunction && shifts(step))
+      throw bad(
+        `patch[${i}]`,
+        `may shift a redacted value of an array to another index. Use replace on the whole array.`,
+      );
     if (step.op !== "copy" && step.op !== "move" && step.op !== "test") continue;
     const from = step.op === "test" ? step.path : (step.from ?? "");
     const probe = step.op === "test" ? step.value : "x";
@@ -24,6 +30,11 @@ export function checkReads(patch: InputPatch, redactor: Redactor): void {
         `reads a value that is redacted here, which ${step.op} may not. Use add, replace or remove.`,
       );
   }
+}
+
+/** Whether the step may change the index of what follows in an array. A function may take values out by their index. */
+function shifts({ op, path }: PatchStep): boolean {
+  return (op === "add" || op === "remove") && /^\d+$/.test(pointerKeys(path).at(-1) ?? "");
 }
 
 /** The patch as JSON, without the values that are not shown. */

@@ -77,6 +77,27 @@ onEveryStore((target) => {
     expect(JSON.stringify(done.body)).not.toContain("whisper");
   });
 
+  test("[O18] a patch shifts no value that a function redacts by its index", async () => {
+    const { hf } = await api(target);
+    const { id } = await hf.enqueue(plain, { list: ["hush", "open"] });
+    await hf.jobs.cancel(id);
+    const { send } = over(hf, {
+      redact: (value, { path }) => (path.join(".") === "list.0" ? "***" : value),
+    });
+    const ask = (patch: unknown) =>
+      send("POST", "/jobs/bulk", { action: "retry", filter: { ids: [id] }, patch, dryRun: true }, header);
+    for (const patch of [
+      [{ op: "add", path: "/list/0", value: "first" }],
+      [{ op: "remove", path: "/list/0" }],
+    ]) {
+      const answer = await ask(patch);
+      expect([patch, answer.status, code(answer)]).toEqual([patch, 400, "BAD_REQUEST"]);
+    }
+    const answer = await ask([{ op: "add", path: "/list/-", value: "last" }]);
+    expect(answer.status).toBe(200);
+    expect(JSON.stringify(answer.body)).not.toContain("hush");
+  });
+
   test("[O18] facets count nothing of queues that are not one's own", async () => {
     const { hf } = await api(target);
     await hf.enqueueMany(["a", "b"].map((queue) => ({ job: plain, input: 1, queue })));

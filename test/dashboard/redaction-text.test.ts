@@ -47,6 +47,8 @@ describe("redaction of text", () => {
     ["a comparison", "password == hush"],
     ["a long one", `token=${"a".repeat(3_000)}hush`],
     ["a long one in quotes", `"token":"${"a".repeat(3_000)}hush"`],
+    ["an element", "<user>ann</user><password>hush</password>"],
+    ["an element with attributes", '<wsse:Password Type="text">\n  hush\n</wsse:Password >'],
     ["a long bearer", `Bearer ${"a".repeat(3_000)}hush`],
   ];
 
@@ -66,6 +68,10 @@ describe("redaction of text", () => {
     ['"password":"a\\\\","city":"Ulm"', '"password":[redacted],"city":"Ulm"'],
     ["bypass=1 compass: north author=ann authors: bob highPass=3", null],
     ["it took [3, 4] tries, of {n} in all", null],
+    [
+      "<city>Ulm</city><token>x</token>, <token> was expected",
+      "<city>Ulm</city><token>[redacted]</token>, <token> was expected",
+    ],
   ])("[O18] keeps what stands around it: %s", (text, shown) => {
     expect(redactor.text(text)).toBe(shown ?? text);
   });
