@@ -86,6 +86,9 @@ function parse(url: string): URL {
   const parsed = new URL(url);
   if (parsed.pathname === "" || parsed.pathname === "/")
     throw new UsageError("BAD_URL", `The Postgres URL names no database. ${EXAMPLE}`);
+  const port = parsed.searchParams.get("port") ?? "";
+  if (port !== "" && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
+    throw new UsageError("BAD_URL", "port in the Postgres URL must be a number from 0 to 65535.");
   return parsed;
 }
 

@@ -15,6 +15,8 @@ const malformed = [
   "postgres://ann:hush@host/",
   "postgres://ann:hush@one,two two/db",
   "postgres://ann:hush@host/db?target_session_attrs=standby",
+  "postgres://ann@host/db?password=hush&port=abc",
+  "postgres://ann:hush@one,two/db?port=99999",
   "postgress://ann:hush@host/db",
   "postgres:ann:hush@host/db",
   "mysql://ann:hush@host/db",
