@@ -313,7 +313,8 @@ function queueState(
 function unservedOf(queue: string, lines: readonly Line[], workers: readonly WorkerState[]): string[] {
   return lines
     .filter(({ name, counts }) => counts.ready > 0 && !isServed(queue, name, workers))
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .sort();
 }
 
 function isServed(queue: string, name: string, workers: readonly WorkerState[]): boolean {

@@ -104,6 +104,12 @@ onEveryStore((target) => {
     expect(await hf.queues.list()).toMatchObject([{ name: "default", unserved: ["unknown"] }]);
   });
 
+  test("several kinds without a handler are shown in the same order by every store", async () => {
+    const { hf } = await client(target);
+    for (const name of ["b", "c", "a"]) await hf.enqueue(name, 0);
+    expect(await hf.queues.list()).toMatchObject([{ name: "default", unserved: ["a", "b", "c"] }]);
+  });
+
   test("[B3] a worker leaves queues that it does not serve alone, and such a queue is unserved", async () => {
     const { hf } = await client(target);
     const typo = await hf.enqueue(plain, 0, { queue: "mial" });
