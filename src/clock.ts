@@ -21,6 +21,21 @@ export interface Timer {
 }
 
 /**
+ * What a clock that jumps needs to know of a timer. Any other clock calls the function after `ms` and may ignore the rest.
+ *
+ * @example
+ * clock.after(5_000, poll, { latestMs: Infinity });
+ */
+export interface TimerOptions {
+  /** The timer does not keep the process alive. */
+  readonly unref?: boolean;
+  /** A clock that jumps may be late with this timer, until so many milliseconds from now: a poll finds the same later. Default: `ms`. */
+  readonly latestMs?: number;
+  /** A clock that jumps calls this instead, before it passes `ms`, with how far it is about to jump: a lease is renewed ahead. */
+  readonly ahead?: (byMs: number) => void;
+}
+
+/**
  * Where the time comes from.
  *
  * @example
@@ -32,7 +47,9 @@ export interface Clock {
   /** Never goes back and is never set; origin unspecified, but the same in all processes of a machine where `system`; milliseconds. */
   monotonic(): number;
   /** Calls `fn` once, `ms` from now; safe beyond 2^31 ms. */
-  after(ms: number, fn: () => void, options?: { unref?: boolean }): Timer;
+  after(ms: number, fn: () => void, options?: TimerOptions): Timer;
+  /** Told of each call to the database while it is under way: a clock that jumps waits for the answer first. */
+  during?(call: Promise<unknown>): void;
   /** True for the machine's clock: the stores may then use the database's own clock for instants. */
   readonly system: boolean;
 }
@@ -88,6 +105,17 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     }
     signal?.addEventListener("abort", stop, { once: true });
   });
+}
+
+/**
+ * Tells the clock of a call to the database, and gives it back.
+ *
+ * @example
+ * return during(clock, pool.query(text));
+ */
+export function during<T>(clock: Clock, call: Promise<T>): Promise<T> {
+  clock.during?.(call);
+  return call;
 }
 
 let boot: string | null | undefined;

@@ -156,7 +156,7 @@ export type { EventName, HoldfastEvents, Listener } from "./events.ts";
 export type { EnqueueRequest, Middleware, RunRequest } from "./middleware.ts";
 export { consoleLogger, silentLogger } from "./logger.ts";
 export type { Logger } from "./logger.ts";
-export type { Clock, Timer } from "./clock.ts";
+export type { Clock, Timer, TimerOptions } from "./clock.ts";
 
 // The command line: what holdfast.config.ts exports.
 export { defineConfig } from "./config.ts";

@@ -247,19 +247,21 @@ class RunningPass implements Pass {
   }
 
   /** Renews three times in a lease. */
-  #beat(): void {
-    this.#timer = this.#deps.clock.after(this.#settings.leaseMs / 3, () => void this.#renew());
+  #beat(aheadMs = 0): void {
+    const renew = (byMs = 0): void => void this.#renew(byMs);
+    this.#timer = this.#deps.clock.after(aheadMs + this.#settings.leaseMs / 3, renew, { ahead: renew });
   }
 
-  async #renew(): Promise<void> {
+  async #renew(aheadMs: number): Promise<void> {
     const { store, clock } = this.#deps;
     const { holder, leaseMs } = this.#settings;
     const sentAt = clock.monotonic();
     try {
-      const held = await store.renewPass(this.name, holder, leaseMs);
+      const held = await store.renewPass(this.name, holder, leaseMs + aheadMs);
       if (this.#over) return;
       if (!held) return this.#lost();
-      this.#renewedAt = sentAt;
+      this.#renewedAt = sentAt + aheadMs;
+      return this.#beat(aheadMs);
     } catch {
       // An outage: the right to run ends before another can begin.
       if (this.#over) return;

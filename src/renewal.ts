@@ -50,7 +50,7 @@ export interface RenewalDeps {
 
 /** A session's renewal at work. */
 export interface RenewalHandle {
-  /** From before the last successful renewal was sent, by the monotonic clock. */
+  /** From before the last successful renewal was sent, by the monotonic clock; with how far it was ahead. */
   renewedAt(): number;
   /** Renews now: something may have been asked of the session. */
   poke(): void;
@@ -117,8 +117,7 @@ class MainRenewal implements RenewalHandle {
   }
 
   poke(): void {
-    if (this.#inFlight) this.#again = true;
-    else void this.#beat();
+    this.#poke();
   }
 
   stop(): void {
@@ -128,19 +127,26 @@ class MainRenewal implements RenewalHandle {
 
   #arm(ms: number): void {
     this.#timer?.cancel();
-    if (!this.#stopped) this.#timer = this.#deps.clock.after(ms, () => this.poke());
+    if (this.#stopped) return;
+    const beat = (aheadMs = 0): void => this.#poke(aheadMs);
+    this.#timer = this.#deps.clock.after(ms, beat, { ahead: beat });
   }
 
-  async #beat(): Promise<void> {
+  #poke(aheadMs = 0): void {
+    if (this.#inFlight) this.#again = true;
+    else void this.#beat(aheadMs);
+  }
+
+  async #beat(aheadMs: number): Promise<void> {
     const { clock, store, session, beatMs, listener } = this.#deps;
     if (this.#stopped) return;
     this.#timer?.cancel();
     this.#inFlight = true;
     const sentAt = clock.monotonic();
-    let nextMs = beatMs;
+    let nextMs = beatMs + aheadMs;
     try {
-      const renewal = await store.renew(session);
-      if (!this.#stopped) this.#heard(renewal, sentAt);
+      const renewal = await store.renew(session, aheadMs);
+      if (!this.#stopped) this.#heard(renewal, sentAt, aheadMs);
     } catch (error) {
       nextMs = retryMs(beatMs);
       if (!this.#stopped) listener.onFailed(error);
@@ -151,9 +157,9 @@ class MainRenewal implements RenewalHandle {
     this.#again = false;
   }
 
-  #heard(renewal: Renewal, sentAt: number): void {
+  #heard(renewal: Renewal, sentAt: number, aheadMs: number): void {
     if (renewal.alive) {
-      this.#renewedAt = sentAt;
+      this.#renewedAt = sentAt + aheadMs;
       this.#deps.listener.onRenewed(renewal, sentAt);
     } else {
       this.stop();

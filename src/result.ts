@@ -168,7 +168,8 @@ class Wait {
         () => {},
       );
     }
-    this.#timer = this.#deps.clock.after(Math.min(this.#delayMs, leftMs), () => this.look());
+    const inMs = Math.min(this.#delayMs, leftMs);
+    this.#timer = this.#deps.clock.after(inMs, () => this.look(), { latestMs: leftMs });
     this.#delayMs = Math.min(this.#delayMs * 2, longestLookMs);
   }
 }

@@ -507,8 +507,11 @@ export interface Store {
   peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;
 
   openSession(info: SessionInfo): Promise<number>;
-  /** Extends a living session by its lease and says what its holder must know. Never revives an expired one. */
-  renew(session: number): Promise<Renewal>;
+  /**
+   * Extends a living session by its lease, counted from `aheadMs` from now, and says what its holder must know. Never revives an
+   * expired one.
+   */
+  renew(session: number, aheadMs?: number): Promise<Renewal>;
   /** Ends a session that holds nothing any more. What it still holds is orphaned at once. */
   closeSession(session: number): Promise<void>;
   /**

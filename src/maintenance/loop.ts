@@ -57,13 +57,11 @@ export class Maintenance {
     if (this.#stopped) return;
     // Spread by a tenth, so that a hundred workers that started together do not ask together for ever.
     const ms = duty.everyMs * (0.95 + this.#deps.random() / 10);
-    this.#timers.set(
-      duty.name,
-      this.#deps.clock.after(ms, () => {
-        const turn: Promise<void> = this.#turn(duty).finally(() => this.#busy.delete(turn));
-        this.#busy.add(turn);
-      }),
-    );
+    const start = (): void => {
+      const turn: Promise<void> = this.#turn(duty).finally(() => this.#busy.delete(turn));
+      this.#busy.add(turn);
+    };
+    this.#timers.set(duty.name, this.#deps.clock.after(ms, start, { latestMs: Infinity }));
   }
 
   async #turn(duty: Duty): Promise<void> {

@@ -193,11 +193,11 @@ export class Scheduler {
       const tick = await tickOnce({ ...this.#deps, stopping: () => this.#stopped });
       const { left, error, next } = tick;
       this.#awaited = new Set(next.awaited);
-      let waitMs = (store.listening ? longestSleepMs : deafSleepMs) * (0.95 + random() / 10);
-      if (next.nextAt !== null) waitMs = Math.min(waitMs, next.nextAt - next.now);
-      if (next.awaited.length > 0) waitMs = Math.min(waitMs, blockedMs * (0.95 + random() / 10));
-      if (left || error !== null) waitMs = Math.min(waitMs, retryMs * (0.5 + random()));
-      this.#arm(waitMs);
+      let pollMs = (store.listening ? longestSleepMs : deafSleepMs) * (0.95 + random() / 10);
+      if (next.awaited.length > 0) pollMs = Math.min(pollMs, blockedMs * (0.95 + random() / 10));
+      let dueMs = next.nextAt === null ? Infinity : next.nextAt - next.now;
+      if (left || error !== null) dueMs = Math.min(dueMs, retryMs * (0.5 + random()));
+      this.#arm(Math.min(pollMs, dueMs), dueMs);
       // More has become due meanwhile. Where nothing came of this tick, another process is at it, or nothing can.
       if (left && tick.advanced > 0) this.#again = true;
       this.#failing = false;
@@ -224,16 +224,17 @@ export class Scheduler {
     this.#failing = trouble === "unclear";
   }
 
-  #arm(ms: number): void {
+  #arm(ms: number, latestMs = ms): void {
     if (this.#stopped) return;
     const at = this.#deps.clock.monotonic() + ms;
     if (at >= this.#timerAt) return;
     this.#disarm();
     this.#timerAt = at;
-    this.#timer = this.#deps.clock.after(ms, () => {
+    const look = (): void => {
       this.#disarm();
       this.look();
-    });
+    };
+    this.#timer = this.#deps.clock.after(ms, look, { latestMs });
   }
 
   #disarm(): void {

@@ -8,7 +8,7 @@
  * connections: their own, or, in a pool that the user gave, at most a share of it.
  */
 import { createHash } from "node:crypto";
-import { systemClock } from "../clock.ts";
+import { during, systemClock, type Clock } from "../clock.ts";
 import { StateError, StoreError } from "../errors.ts";
 import type { Lane } from "../sql/driver.ts";
 import type { PoolUse } from "../store.ts";
@@ -59,6 +59,8 @@ export interface Prepared {
 export interface ConnectionOptions {
   readonly poolSize: number;
   readonly applicationName: string;
+  /** Told of what is under way. */
+  readonly clock: Clock;
   readonly onConnectionLost: (error: unknown) => void;
   readonly onConnectionBack: (afterMs: number) => void;
 }
@@ -296,7 +298,7 @@ export class Connections {
 
   /** One statement on a given connection, with a deadline here and, after it, on the server. */
   send(client: PgClient, statement: Prepared, deadlineMs: number): Promise<Record<string, unknown>[]> {
-    return new Promise((resolve, reject) => {
+    const rows = new Promise<Record<string, unknown>[]>((resolve, reject) => {
       const answer = client.query({
         text: statement.text,
         values: statement.values,
@@ -326,6 +328,7 @@ export class Connections {
         },
       );
     });
+    return during(this.#options.clock, rows);
   }
 
   /** On a connection of the pools, whose server can be asked whether it works on the statement. */
@@ -419,7 +422,10 @@ export class Connections {
       if (pool.ending === true)
         throw new StateError("CLOSED", "The pool that was given to `open` was ended.");
       for (;;) {
-        const client = await this.#toAHost(() => pool.connect());
+        const client = await during(
+          this.#options.clock,
+          this.#toAHost(() => pool.connect()),
+        );
         if (!this.#isOld(client)) return await this.#guarded(client);
         client.release(true);
         cutOff(client);

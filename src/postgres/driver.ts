@@ -208,6 +208,7 @@ export class PostgresDriver implements Driver {
     const connections = await Connections.open(target, {
       poolSize: options.poolSize,
       applicationName: "holdfast",
+      clock: options.clock,
       onConnectionLost: options.onConnectionLost,
       onConnectionBack: options.onConnectionBack,
     });

@@ -1,4 +1,5 @@
 /** Renewing a session over a Postgres connection of its own, for the thread that renews. */
+import { systemClock } from "../clock.ts";
 import { readRenewal, renewCall, type RenewalConnection } from "../sql/renewal.ts";
 import { Connections } from "./connections.ts";
 import { Compiler } from "./driver.ts";
@@ -7,6 +8,7 @@ export async function openPostgresRenewal(url: string, schema: string): Promise<
   const connections = await Connections.open(url, {
     poolSize: 1,
     applicationName: "holdfast renewal",
+    clock: systemClock,
     onConnectionLost: () => {},
     onConnectionBack: () => {},
   });

@@ -526,7 +526,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       returning id`,
     renew: `
       with s as (
-        update ${t.session} set beat_at = ${NOW}, lease_until = ${NOW} + lease_ms
+        update ${t.session} set beat_at = ${NOW}, lease_until = ${NOW} + lease_ms + :ahead::bigint
         where id = :session::bigint and lease_until > ${NOW} returning stop_requested_at, quiet_at
       )
       select s.stop_requested_at is not null as stop, s.quiet_at,

@@ -12,8 +12,8 @@ export interface RenewalConnection {
   close(): Promise<void>;
 }
 
-export function renewCall(session: number, now: number | null): Call<"renew"> {
-  return { name: "renew", params: { now, session } };
+export function renewCall(session: number, now: number | null, aheadMs = 0): Call<"renew"> {
+  return { name: "renew", params: { now, session, ahead: Math.ceil(aheadMs) } };
 }
 
 export function readRenewal(rows: readonly Row[]): Renewal {

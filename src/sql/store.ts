@@ -345,8 +345,8 @@ export class SqlStore implements Store {
     return id;
   }
 
-  async renew(session: number): Promise<Renewal> {
-    return readRenewal(await this.#driver.write(renewCall(session, this.#driver.now()), "settle"));
+  async renew(session: number, aheadMs = 0): Promise<Renewal> {
+    return readRenewal(await this.#driver.write(renewCall(session, this.#driver.now(), aheadMs), "settle"));
   }
 
   async closeSession(session: number): Promise<void> {

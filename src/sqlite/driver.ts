@@ -10,7 +10,7 @@
  */
 import { performance } from "node:perf_hooks";
 import type { Clock } from "../clock.ts";
-import { systemClock } from "../clock.ts";
+import { during, systemClock } from "../clock.ts";
 import { StateError, StoreError, UsageError } from "../errors.ts";
 import {
   tableNames,
@@ -171,7 +171,7 @@ export class SqliteDriver implements Driver {
   }
 
   #enqueueWrite<T>(name: string, script: () => Script<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+    const written = new Promise<T>((resolve, reject) => {
       if (this.#closed) return reject(closed());
       this.#writes.push({
         name,
@@ -185,6 +185,7 @@ export class SqliteDriver implements Driver {
       this.#flushing = true;
       setImmediate(() => this.#flush());
     });
+    return during(this.#options.clock, written);
   }
 
   /** One transaction for everything that was asked for since the last one. */
@@ -330,7 +331,10 @@ export class SqliteDriver implements Driver {
         return read();
       } catch (error) {
         if (!isBusy(error) || performance.now() - since > BUSY_DEADLINE_MS) throw this.#toStoreError(error);
-        await new Promise<void>((resolve) => void systemClock.after(1 + this.#options.random() * 4, resolve));
+        await during(
+          this.#options.clock,
+          new Promise<void>((resolve) => void systemClock.after(1 + this.#options.random() * 4, () => resolve())),
+        );
       }
     }
   }

@@ -329,7 +329,7 @@ export function statements(t: Tables): Statements {
       values (:id, :kind, :workerId, :name, :host, :pid, :version, :queues, :names, :runtime, :release, :versions, :quietAt, :leaseMs, :now, :now, :now + :leaseMs)
       returning id`,
     renew: `
-      update ${t.session} set beat_at = :now, lease_until = :now + lease_ms where id = :session and lease_until > :now
+      update ${t.session} set beat_at = :now, lease_until = :now + lease_ms + :ahead where id = :session and lease_until > :now
       returning stop_requested_at is not null as stop, quiet_at,
         (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')), 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as wishes,
         (select json_group_array(json_object('token', token, 'held', json(held), 'gone', json(gone))) from (

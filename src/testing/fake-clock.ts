@@ -1,22 +1,32 @@
 /**
  * A clock that moves only when a test says so.
  *
- * `advance` walks from timer to timer in the order in which they are due, and lets the program run after each
- * one, so that a loop which sets its next timer when the last one fires goes round as often as it would have.
- * Invariants: like Node's, a timer takes at least 1 ms, so that advancing always ends; timers follow the monotonic
- * time, so that setting the wall clock (an operator, NTP) fires none and moves none.
- * Not here: waiting for slow work. A database on a socket may need longer than the turns given here: await the
- * work itself (`worker.idle()`) before asserting.
+ *   advance ──▶ next stop: the first instant that some timer cannot wait beyond ──▶ leases are renewed ahead ──▶ jump
+ *                  ▲                                                                                              │
+ *                  └────────── each timer that cannot wait, and at the end each that is due, one by one ◀─────────┘
+ *
+ * Invariants: time never moves while a call to a database is under way; a timer takes at least 1 ms, like Node's, so that
+ * advancing always ends; timers follow the monotonic time, so that setting the wall clock (an operator, NTP) fires none
+ * and moves none.
+ * Not here: which timers can wait (TimerOptions in clock.ts).
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer, TimerOptions } from "../clock.ts";
 import { type Duration, durationMs } from "../policy/duration.ts";
 
-type Due = { at: number; order: number; fn: () => void };
+interface Due {
+  readonly order: number;
+  readonly at: number;
+  readonly latestAt: number;
+  readonly ahead: ((byMs: number) => void) | undefined;
+  readonly fn: () => void;
+}
 
-// Each turn runs all promise jobs and the I/O callbacks that have arrived. Several, because one callback may lead to
-// the next (claim, handler, settle); few, because every timer that fires pays for them.
-const turns = 4;
+// Each turn runs all promise jobs and the I/O callbacks that have arrived. Several in a row in which nothing is left for the next one,
+// because an answer may lead to another call only after some (claim, handler, settle).
+const calmTurns = 4;
+// Something that sets an immediate in each turn, for ever, must not hold up the clock.
+const mostTurns = 1_000;
 
 /**
  * A clock for tests.
@@ -33,6 +43,9 @@ export class FakeClock implements Clock {
   #elapsed = 0;
   #wallOffset: number;
   #order = 0;
+  #calls = 0;
+  /** Settles when no call is under way any more. */
+  #answered = Promise.withResolvers<void>();
   readonly #timers = new Set<Due>();
 
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
@@ -47,11 +60,22 @@ export class FakeClock implements Clock {
   /** How far the clock was advanced, whatever the wall clock was set to. */
   readonly monotonic = (): number => this.#elapsed;
 
-  /** Calls `fn` once, when the clock has been advanced by `ms`. */
-  readonly after = (ms: number, fn: () => void): Timer => {
-    const due = { at: this.#elapsed + (ms > 1 ? ms : 1), order: this.#order++, fn };
+  /** Calls `fn` once, when the clock has been advanced by `ms`; later or ahead where the options allow that. */
+  readonly after = (ms: number, fn: () => void, { latestMs = ms, ahead }: TimerOptions = {}): Timer => {
+    const at = this.#elapsed + (ms > 1 ? ms : 1);
+    const latestAt = Math.max(at, this.#elapsed + (latestMs || 0));
+    const due = { at, latestAt, ahead, fn, order: this.#order++ };
     this.#timers.add(due);
     return { cancel: () => void this.#timers.delete(due) };
+  };
+
+  /** Time stands still until this has settled. */
+  readonly during = (call: Promise<unknown>): void => {
+    if (this.#calls++ === 0) this.#answered = Promise.withResolvers();
+    const answered = (): void => {
+      if (--this.#calls === 0) this.#answered.resolve();
+    };
+    call.then(answered, answered);
   };
 
   /** How many timers are set. */
@@ -59,18 +83,23 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Moves both clocks forward, fires what comes due on the way, and lets the program run in between. */
+  /**
+   * Moves both clocks forward, from timer to timer. Polls and upkeep run once, at the end. Before each jump, and before it resolves, it
+   * waits for the calls to the database that are under way and for the work that follows from their answers, so that a handler which
+   * awaits nothing else has ended. `worker.idle()` waits for all others.
+   */
   async advance(by: Duration): Promise<void> {
     const target = this.#elapsed + durationMs(by, "advance");
-    await settle();
-    for (let due = this.#next(target); due !== undefined; due = this.#next(target)) {
-      this.#timers.delete(due);
-      this.#elapsed = Math.max(this.#elapsed, due.at);
-      due.fn();
-      await settle();
+    await this.#settle();
+    while (this.#elapsed < target) {
+      this.#elapsed = Math.max(this.#elapsed, await this.#nextStop(target));
+      const latest = this.#elapsed < target ? "latestAt" : "at";
+      for (let due = this.#firstDue(latest); due !== undefined; due = this.#firstDue(latest)) {
+        this.#timers.delete(due);
+        due.fn();
+        await this.#settle();
+      }
     }
-    this.#elapsed = Math.max(this.#elapsed, target);
-    await settle();
   }
 
   /** Sets the wall clock alone, forward or back, as an operator or NTP does: no timer fires for it. */
@@ -78,17 +107,43 @@ export class FakeClock implements Clock {
     this.#wallOffset = ms - this.#elapsed;
   }
 
-  #next(target: number): Due | undefined {
+  /** The first instant that some timer cannot wait beyond; after those have acted that act ahead of it. */
+  async #nextStop(target: number): Promise<number> {
+    const timers = [...this.#timers];
+    const first = (all: Iterable<Due>, stop: number): number => {
+      for (const { latestAt } of all) stop = Math.min(stop, latestAt);
+      return stop;
+    };
+    const stop = first(
+      timers.filter(({ ahead }) => ahead === undefined),
+      target,
+    );
+    for (const due of timers) {
+      if (due.ahead === undefined || due.at >= stop || !this.#timers.delete(due)) continue;
+      due.ahead(stop - this.#elapsed);
+      await this.#settle();
+    }
+    // What they have set: the next renewal after one that failed is not told ahead, but fires at its time.
+    return first(this.#timers, stop);
+  }
+
+  #firstDue(latest: "at" | "latestAt"): Due | undefined {
     let first: Due | undefined;
     for (const due of this.#timers) {
-      if (due.at > target) continue;
+      if (due[latest] > this.#elapsed) continue;
       if (first === undefined || due.at < first.at || (due.at === first.at && due.order < first.order))
         first = due;
     }
     return first;
   }
-}
 
-async function settle(): Promise<void> {
-  for (let i = 0; i < turns; i++) await nextTurn();
+  async #settle(): Promise<void> {
+    for (let calm = 0, turn = 0; calm < calmTurns; turn++) {
+      await nextTurn();
+      if (this.#calls > 0) {
+        await this.#answered.promise;
+        calm = 0;
+      } else calm = turn < mostTurns && process.getActiveResourcesInfo().includes("Immediate") ? 0 : calm + 1;
+    }
+  }
 }

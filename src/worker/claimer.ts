@@ -61,7 +61,8 @@ export interface ClaimerDeps {
   readonly onFatal: (error: unknown) => void;
 }
 
-type Todo = "claim" | "look";
+/** A poll is a look that can wait: nothing is known to change by then. */
+type Todo = "claim" | "look" | "poll";
 
 /** A claim's scope, as a worker asks. */
 interface WorkerScope extends ClaimScope {
@@ -85,7 +86,7 @@ export class Claimer {
   readonly #deps: ClaimerDeps;
   #cursor: ClaimCursor = freshCursor();
   /** When each is wanted next, by the monotonic clock. */
-  readonly #wantedAt: Record<Todo, number> = { claim: Infinity, look: Infinity };
+  readonly #wantedAt: Record<Todo, number> = { claim: Infinity, look: Infinity, poll: Infinity };
   #busy: Promise<void> | undefined;
   #timer: Timer | undefined;
   readonly #stop = new AbortController();
@@ -231,11 +232,12 @@ export class Claimer {
   #goOn(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const at = Math.min(this.#wantedAt.claim, this.#wantedAt.look);
+    const firm = Math.min(this.#wantedAt.claim, this.#wantedAt.look);
+    const at = Math.min(firm, this.#wantedAt.poll);
     if (this.#busy !== undefined || this.#stop.signal.aborted || at === Infinity) return;
-    const inMs = at - this.#deps.clock.monotonic();
-    if (inMs > 0) {
-      this.#timer = this.#deps.clock.after(inMs, () => this.#goOn());
+    const now = this.#deps.clock.monotonic();
+    if (at > now) {
+      this.#timer = this.#deps.clock.after(at - now, () => this.#goOn(), { latestMs: firm - now });
       return;
     }
     this.#busy = this.#run().finally(() => {
@@ -247,13 +249,15 @@ export class Claimer {
 
   #next(): Todo | null {
     const now = this.#deps.clock.monotonic();
-    return this.#wantedAt.claim <= now ? "claim" : this.#wantedAt.look <= now ? "look" : null;
+    const { claim, look, poll } = this.#wantedAt;
+    return claim <= now ? "claim" : Math.min(look, poll) <= now ? "look" : null;
   }
 
   async #run(): Promise<void> {
     await Promise.resolve(); // so that `#busy` is set before anything here can ask again
     for (let todo = this.#next(); todo !== null && !this.#stop.signal.aborted; todo = this.#next()) {
       this.#wantedAt[todo] = Infinity;
+      if (todo === "look") this.#wantedAt.poll = Infinity;
       try {
         if (this.#unsure) await this.#reconcile();
         if (todo === "claim") await this.#claim();
@@ -300,7 +304,7 @@ export class Claimer {
     if (queues.size === 0) {
       this.#finished = number;
       // Full, or paused: a free slot or new settings ask again. Somebody must go on looking for dead sessions.
-      return this.#want("look", this.#pollMs());
+      return this.#want("poll", this.#pollMs());
     }
     let limit = 0;
     for (const room of queues.values()) limit += room;
@@ -331,7 +335,7 @@ export class Claimer {
     // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
     else if (jobs.length < limit) this.look();
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
-    else this.#want("look", this.#pollMs());
+    else this.#want("poll", this.#pollMs());
   }
 
   /** Kinds with a budget and kinds without take turns in having the first choice of the slots. */
@@ -477,7 +481,7 @@ export class Claimer {
   async #look(): Promise<void> {
     const { store, clock, pools, order, random, breakers } = this.#deps;
     this.#deps.onLook();
-    if (this.#deps.claimable() === null) return this.#want("look", this.#pollMs());
+    if (this.#deps.claimable() === null) return this.#want("poll", this.#pollMs());
     // What was open may have been closed by hand, or by another process's probe: else nothing would be looked for.
     if (breakers?.any === true && breakers.closed().tryInMs !== null) await breakers.refresh();
     const queues = new Map<string, number>();
@@ -489,16 +493,14 @@ export class Claimer {
     const peek = await store.peek({ queues, names, limit: queues.size, order }, this.#cursor);
     this.#lookedAt = clock.monotonic();
     this.#lookMs = this.#lookedAt - askedAt;
-    this.#want(
-      "look",
-      peek.completeInMs === null ? this.#pollMs() : Math.max(looksBackMs, peek.completeInMs),
-    );
+    if (peek.completeInMs === null) this.#want("poll", this.#pollMs());
+    else this.#want("look", Math.max(looksBackMs, peek.completeInMs));
     this.#armProbe();
     this.#armBudgets();
     if (peek.expiresAt !== null) {
       // A moment later than the lease's end, and not all workers at the same one.
       const inMs = peek.expiresAt - peek.now + 20 + random() * 180;
-      if (peek.expiresAt > peek.now) this.#want("look", inMs);
+      if (peek.expiresAt > peek.now) this.#want("poll", inMs);
       else await this.#reap();
     }
     this.#draining = peek.draining;
@@ -519,11 +521,11 @@ export class Claimer {
   async #reap(): Promise<void> {
     const { clock, random } = this.#deps;
     const waitMs = this.#reapNotBefore - clock.monotonic();
-    if (waitMs > 0) return this.#want("look", waitMs);
+    if (waitMs > 0) return this.#want("poll", waitMs);
     const taken = await this.#deps.reap();
     if (taken > 0) this.claim();
     this.#reapNotBefore = clock.monotonic() + 1_000 * (1 + random());
-    this.#want("look", 1_000 * (1 + random()));
+    this.#want("poll", 1_000 * (1 + random()));
   }
 
   /**

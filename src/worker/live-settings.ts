@@ -85,11 +85,11 @@ export class LiveSettings {
     if (this.#announced !== null) this.#deps.store.wake({ kind: "settings" });
   }
 
-  #soon(ms: number): void {
+  #soon(ms: number, latestMs?: number): void {
     if (this.#timer !== undefined || this.#stopped) return;
     const waitMs = this.#readAt + ms - this.#deps.clock.monotonic();
     if (waitMs <= 0) void this.#read();
-    else this.#timer = this.#deps.clock.after(waitMs, () => void this.#read());
+    else this.#timer = this.#deps.clock.after(waitMs, () => void this.#read(), { latestMs: latestMs ?? waitMs });
   }
 
   /** Holds keep claims away by themselves; they are read when something has changed, for what was claimed ahead. */
@@ -161,6 +161,6 @@ export class LiveSettings {
       this.#announced = session;
       this.#deps.store.wake({ kind: "settings" });
     }
-    this.#soon(totalsApartMs);
+    this.#soon(totalsApartMs, Infinity);
   }
 }

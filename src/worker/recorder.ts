@@ -105,6 +105,9 @@ export class Recorder {
   readonly #minutes = new Map<number, Cells>();
   readonly #failures: Failures;
   #timer: Timer | undefined;
+  #flushAt = -Infinity;
+  /** Something was counted since the last write. */
+  #counted = false;
   #flushing: Promise<void> | undefined;
   /** How long the last write took, since the last gauge: most writes do not fall together with one. */
   #writeMs: number | null = null;
@@ -132,6 +135,7 @@ export class Recorder {
   /** These outcomes have been written. */
   settled(settlements: readonly Settlement[]): void {
     const cells = this.#now();
+    if (!this.#counted) this.#hurry();
     for (const { job, outcome, transition, heldMs } of settlements) {
       // Given back unstarted: no attempt was made.
       if ((outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true)
@@ -189,16 +193,24 @@ export class Recorder {
     this.#minutes.clear();
   }
 
-  #arm(): void {
-    this.#timer = this.#deps.clock.after(
-      flushEveryMs,
-      () => {
-        void this.flush().then(() => {
-          if (!this.#stopped) this.#arm();
-        });
-      },
-      { unref: true },
-    );
+  #arm(ms = flushEveryMs, latestMs = Infinity): void {
+    const { clock } = this.#deps;
+    const flush = (): void => {
+      this.#counted = false;
+      void this.flush().then(() => {
+        if (!this.#stopped && !this.#counted) this.#arm();
+      });
+    };
+    this.#flushAt = clock.monotonic() + ms;
+    this.#timer?.cancel();
+    this.#timer = clock.after(ms, flush, { unref: true, latestMs });
+  }
+
+  /** Where the clock jumps, the write comes first: it would be refused as too old. */
+  #hurry(): void {
+    this.#counted = true;
+    const leftMs = this.#flushAt - this.#deps.clock.monotonic();
+    if (!this.#stopped) this.#arm(leftMs, leftMs);
   }
 
   #minute(): number {

@@ -178,7 +178,7 @@ export class Tenancy {
         onFailed: (error) => this.#failed(session, error),
       },
     });
-    this.#watch(session, openedAt + leaseMs - this.#marginMs);
+    this.#watch(session);
     this.#deps.onOpen(session);
   }
 
@@ -198,7 +198,7 @@ export class Tenancy {
     if (renewal.wishes.length > 0) this.#deps.onWishes(renewal.wishes);
     this.#deps.onClaims(session, renewal.claims, sentAt);
     if (renewal.stop) this.#deps.onStopAsked();
-    if ((this.#renewal?.renewedAt() ?? -Infinity) > this.#quietSetAt) this.#heardQuiet(renewal.quietAt);
+    if (sentAt > this.#quietSetAt) this.#heardQuiet(renewal.quietAt);
   }
 
   #heardQuiet(quietAt: number | null): void {
@@ -228,6 +228,7 @@ export class Tenancy {
     );
     if (this.#doubtful) return;
     this.#doubtful = true;
+    this.#watch(session);
     this.#deps.onDoubt(true);
   }
 
@@ -237,14 +238,18 @@ export class Tenancy {
   }
 
   /** One timer, set anew when it fires: a renewal moves the instant and costs nothing here. */
-  #watch(session: number, atMs: number): void {
+  #watch(session: number): void {
     const { clock, leaseMs } = this.#deps;
-    this.#expiry = clock.after(atMs - clock.monotonic(), () => {
+    const endsAt = (this.#renewal?.renewedAt() ?? -Infinity) + leaseMs - this.#marginMs;
+    const look = (): void => {
       if (session !== this.#session || this.#renewal === undefined) return;
-      const endsAt = this.#renewal.renewedAt() + leaseMs - this.#marginMs;
-      if (endsAt > clock.monotonic()) this.#watch(session, endsAt);
+      if (this.#renewal.renewedAt() + leaseMs - this.#marginMs > clock.monotonic()) this.#watch(session);
       else this.#lost(session, "it could not be renewed in time");
-    });
+    };
+    // Renewed ahead of a jump; where that fails, the end cannot wait.
+    const latest = this.#doubtful ? {} : { latestMs: Infinity };
+    this.#expiry?.cancel();
+    this.#expiry = clock.after(endsAt - clock.monotonic(), look, latest);
   }
 
   /** Gives the session up with everything that it holds, and opens another. */

@@ -2,6 +2,7 @@
 import { inspect } from "node:util";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
 import { defineJob, type Holdfast, type Logger, open, silentLogger } from "../../src/index.ts";
 import { Connections } from "../../src/postgres/connections.ts";
 import type { PgClient, PgPool } from "../../src/postgres/pg.ts";
@@ -36,7 +37,7 @@ function poolOf(url: string, options: object = {}): pg.Pool {
   return pool;
 }
 
-const quiet = { onConnectionLost: () => {}, onConnectionBack: () => {} };
+const quiet = { clock: systemClock, onConnectionLost: () => {}, onConnectionBack: () => {} };
 
 async function connections(target: string | PgPool): Promise<Connections> {
   const opened = await Connections.open(target, { poolSize: 3, applicationName: "holdfast", ...quiet });

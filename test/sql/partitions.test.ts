@@ -2,6 +2,7 @@
 import { defineJob, type Holdfast, open } from "holdfast";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
 import { idAt } from "../../src/policy/id.ts";
 import { Connections } from "../../src/postgres/connections.ts";
 import { dropPartitions, missingSpans, type Span, spanMs } from "../../src/postgres/partitions.ts";
@@ -269,6 +270,7 @@ onPostgres((target) => {
     const real = await Connections.open(fresh.url, {
       poolSize: 1,
       applicationName: "test",
+      clock: systemClock,
       onConnectionLost: () => {},
       onConnectionBack: () => {},
     });

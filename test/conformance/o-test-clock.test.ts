@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { defineJob } from "../../src/definition.ts";
+import { defineSchedule } from "../../src/schedule.ts";
+import { open } from "../../src/index.ts";
+import { silentLogger } from "../../src/logger.ts";
+import { fixed } from "../../src/policy/backoff.ts";
+import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { onEveryStore } from "../support/stores.ts";
+
+onEveryStore((target) => {
+  test("[O20] idle", async () => {
+    const fresh = await target.migrated();
+    const clock = new FakeClock();
+    const hf = await open(fresh.url, { ...fresh.options, clock, logger: silentLogger });
+    const job = defineJob({ name: "j", run: () => {} });
+    const worker = hf.work([job], { queues: ["default"] });
+    await worker.ready;
+    await worker.idle();
+    const c = (hf as any).internals.store.counters;
+    const before = new Map(c.byName);
+    const n = c.statements;
+    const t = performance.now();
+    await clock.advance("30d");
+    console.log(target.name, "idle", performance.now() - t, c.statements - n);
+    for (const [k, v] of c.byName) if (v !== before.get(k)) console.log("  ", k, v - ((before.get(k) as number) ?? 0));
+    await hf.close();
+  });
+  test("[O20] busy", async () => {
+    const fresh = await target.migrated();
+    const clock = new FakeClock();
+    const hf = await open(fresh.url, { ...fresh.options, clock, logger: silentLogger });
+    const fired: string[] = [];
+    const daily = defineJob({ name: "daily", run: (_i: null) => void fired.push(new Date(clock.now()).toISOString()) });
+    const sleeper = defineJob({ name: "sleeper", run: async (_i: null, ctx) => { for (let i = 0; i < 9; i++) await ctx.sleep(`s${i}`, "3d"); return "slept" } });
+    const schedule = defineSchedule({ name: "daily", cron: "0 3 * * *", job: daily, input: null });
+    const worker = hf.work([daily, sleeper], { queues: ["default"], schedules: [schedule] });
+    await worker.ready;
+    const { id } = await hf.enqueue(sleeper, null);
+    await worker.idle();
+    const c = (hf as any).internals.store.counters;
+    const before = new Map(c.byName);
+    const n = c.statements;
+    const t = performance.now();
+    await clock.advance("30d");
+    console.log(target.name, "busy", performance.now() - t, c.statements - n, fired.length, (await hf.jobs.get(id))?.state);
+    for (const [k, v] of c.byName) if (v !== before.get(k)) console.log("  ", k, v - ((before.get(k) as number) ?? 0));
+    expect(fired.length).toBe(30);
+    await hf.close();
+  });
+});
