@@ -160,6 +160,94 @@ describe("FakeClock", () => {
     expect(fired).toHaveBeenCalledTimes(1);
   });
 
+  test("a timer that can wait fires at its latest or at the end, whichever comes first", async () => {
+    const clock = new FakeClock(0);
+    const fired: [string, number][] = [];
+    const note = (name: string) => () => void fired.push([name, clock.now()]);
+    clock.after(10, note("poll"), { latestMs: Infinity });
+    clock.after(20, note("poll until 50"), { latestMs: 50 });
+    clock.after(30, note("due"));
+    clock.after(40, note("not before its time"), { latestMs: 5 });
+    clock.after(200, note("later"), { latestMs: Infinity });
+    await clock.advance(100);
+    expect(fired).toEqual([
+      ["due", 30],
+      ["not before its time", 40],
+      ["poll until 50", 50],
+      ["poll", 100],
+    ]);
+    expect(clock.pending).toBe(1);
+  });
+
+  test("a timer that can wait fires once for a jump, however often it would have", async () => {
+    const clock = new FakeClock();
+    let polls = 0;
+    const poll = (): void => {
+      polls += 1;
+      clock.after(500, poll, { latestMs: Infinity });
+    };
+    poll();
+    await clock.advance("30d");
+    expect(polls).toBe(2);
+  });
+
+  test("what acts ahead of a jump is told how far it goes; when it sets itself again at once, it fires in time", async () => {
+    const clock = new FakeClock(0);
+    const told: [string, number, number?][] = [];
+    const renew = (byMs = 0): void => {
+      told.push(["renewed", clock.now(), byMs]);
+      clock.after(byMs + 10, renew, { ahead: renew });
+    };
+    clock.after(10, renew, { ahead: renew });
+    clock.after(100, () => told.push(["due", clock.now()]));
+    await clock.advance(105);
+    expect(told).toEqual([
+      ["renewed", 0, 100],
+      ["due", 100],
+    ]);
+    const failing = new FakeClock(0);
+    let tries = 0;
+    const fail = (): void => {
+      tries += 1;
+      failing.after(10, fail, { ahead: fail });
+    };
+    fail();
+    await failing.advance(40);
+    // Ahead of each step and at its end, and no more: the clock gets on.
+    expect(tries).toBeGreaterThanOrEqual(4);
+    expect(tries).toBeLessThanOrEqual(9);
+  });
+
+  test("time stands still while a call is under way, and while what follows from it sets immediates", async () => {
+    const clock = new FakeClock(0);
+    const turns = 40;
+    const seen: number[] = [];
+    clock.after(10, () => {
+      const call = new Promise((resolve) => setTimeout(resolve, 20));
+      clock.during(call);
+      void call.then(async () => {
+        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+        seen.push(clock.now());
+        const refused = Promise.reject(new Error("refused"));
+        clock.during(refused);
+        await refused.catch(() => seen.push(clock.now()));
+      });
+    });
+    clock.after(11, () => seen.push(clock.now()));
+    await clock.advance(1_000);
+    expect(seen).toEqual([10, 10, 11]);
+  });
+
+  test("something that sets immediates for ever does not hold up the clock", async () => {
+    const clock = new FakeClock(0);
+    let stop = false;
+    const spin = (): void => void (stop || setImmediate(spin));
+    spin();
+    await clock.advance(10);
+    stop = true;
+    expect(clock.monotonic()).toBe(10);
+  });
+
   test("its functions can be handed on by themselves", () => {
     const { now, monotonic, after } = new FakeClock(7);
     after(5, () => {});

@@ -333,7 +333,9 @@ export class SqliteDriver implements Driver {
         if (!isBusy(error) || performance.now() - since > BUSY_DEADLINE_MS) throw this.#toStoreError(error);
         await during(
           this.#options.clock,
-          new Promise<void>((resolve) => void systemClock.after(1 + this.#options.random() * 4, () => resolve())),
+          new Promise<void>(
+            (resolve) => void systemClock.after(1 + this.#options.random() * 4, () => resolve()),
+          ),
         );
       }
     }

@@ -89,7 +89,8 @@ export class LiveSettings {
     if (this.#timer !== undefined || this.#stopped) return;
     const waitMs = this.#readAt + ms - this.#deps.clock.monotonic();
     if (waitMs <= 0) void this.#read();
-    else this.#timer = this.#deps.clock.after(waitMs, () => void this.#read(), { latestMs: latestMs ?? waitMs });
+    else
+      this.#timer = this.#deps.clock.after(waitMs, () => void this.#read(), { latestMs: latestMs ?? waitMs });
   }
 
   /** Holds keep claims away by themselves; they are read when something has changed, for what was claimed ahead. */

@@ -22,9 +22,7 @@ const required: readonly string[] = [
   ...ids("N", 17, 18),
   "N22",
   ...ids("N", 24, 25),
-  ...ids("O", 1, 12),
-  ...ids("O", 15, 17),
-  "O19",
+  ...ids("O", 1, 20),
 ];
 
 /** Ids that no store, or by nature one store, can show: the file that holds the test, and why. */
