@@ -525,7 +525,7 @@ export class Claimer {
     const taken = await this.#deps.reap();
     if (taken > 0) this.claim();
     this.#reapNotBefore = clock.monotonic() + 1_000 * (1 + random());
-    this.#want("poll", 1_000 * (1 + random()));
+    this.#want(taken > 0 ? "look" : "poll", 1_000 * (1 + random()));
   }
 
   /**
