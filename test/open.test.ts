@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "holdfast";
 import { describe, expect, test } from "vitest";
+import { type Clock, systemClock } from "../src/clock.ts";
 import { isSafeVersion } from "../src/sqlite/connection.ts";
 import { networkFileSystem } from "../src/sqlite/file.ts";
 import { cli } from "./cli/support.ts";
@@ -71,6 +72,26 @@ describe("a database that must not be opened", () => {
     }).catch((e: unknown) => e);
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
     expect(JSON.stringify(error) + String(error)).not.toContain("hunter2");
+  });
+
+  test('[O9] a server that stays away is waited for until "retryFor" has passed, and no longer', async () => {
+    const waits: number[] = [];
+    let elapsed = 0;
+    // Each wait passes at once.
+    const clock: Clock = {
+      ...systemClock,
+      monotonic: () => elapsed,
+      after: (ms, fn) => {
+        waits.push(ms);
+        elapsed += ms;
+        const immediate = setImmediate(fn);
+        return { cancel: () => clearImmediate(immediate) };
+      },
+    };
+    const opening = open("postgres://127.0.0.1:1/app", { clock, logger: quiet, retryFor: "7s" });
+    await expect(opening).rejects.toMatchObject({ code: "DATABASE_UNREACHABLE" });
+    expect(waits.length).toBeGreaterThan(5);
+    expect(elapsed).toBe(7_000);
   });
 
   test("a server that is too old is refused", async () => {

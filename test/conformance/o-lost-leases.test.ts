@@ -159,6 +159,25 @@ onEveryStore((target) => {
       expect(job).toMatchObject({ attempt: 0, crashes: 0 });
   });
 
+  test("[O1] a worker that cannot read the kinds of what it claimed runs each job once, uncrashed", async () => {
+    const world = await refusing(target, "namesOfLines", 2);
+    const a = await world.client();
+    const b = await world.client();
+    await a.hf.queues.set("limited", { concurrency: 1 });
+    const { job, runs } = quickJob(world);
+    for (let n = 0; n < 2; n++) {
+      await a.hf.enqueue(job, { n });
+      await a.hf.enqueue(job, { n: n + 2 }, { queue: "limited" });
+    }
+    await b.work([job], { queues: { default: 4, limited: 4 } });
+    await world.until("all to end", async () => (await a.hf.jobs.count({ state: "done" })) === 4);
+    expect(runs.map(({ n }) => n).toSorted((x, y) => x - y)).toEqual([0, 1, 2, 3]);
+    for (const one of (await a.hf.jobs.list({ state: "done" })).jobs)
+      expect(one).toMatchObject({ attempt: 1, crashes: 0 });
+    expect(await world.rows("claim")).toEqual([]);
+    expect(await queueCounts(world.fresh)).toEqual([0]);
+  });
+
   test("[O1] hf.lease gives back what it took when it cannot be told where its machines stand", async () => {
     const world = await newWorld(target);
     const a = await world.client();

@@ -1,8 +1,10 @@
 // A claim looks for its jobs in today's table. Those of other days must come all the same, in their place in the order.
-import { open } from "holdfast";
-import { expect, test } from "vitest";
+import { defineJob, open, silentLogger } from "holdfast";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
 import { idAt } from "../../src/policy/id.ts";
 import { onPostgres } from "../support/stores.ts";
+import { waitFor } from "../support/wait.ts";
 
 const dayMs = 86_400_000;
 
@@ -31,6 +33,36 @@ onPostgres((target) => {
     expect(await claimed(10)).toEqual(["another"]);
     expect(late(), "claims look everywhere for a while").toBe(1);
     await hf.close();
+  });
+
+  test("[O1] jobs of other days that were claimed and could not be read run once each, uncrashed", async () => {
+    const fresh = await target.fresh();
+    const pool = new pg.Pool({ connectionString: fresh.url });
+    onTestFinished(() => pool.end());
+    let refused = 0;
+    pool.on("connect", (client) => {
+      const send = client.query.bind(client) as (query: { text?: string }) => Promise<unknown>;
+      const query = async (query: { text?: string }): Promise<unknown> => {
+        // The read of late jobs, after the claim that took them.
+        if (/^\s*with taken as/.test(query.text ?? "") && refused++ < 2)
+          throw Object.assign(new Error("refused by the test"), { code: "XX000" });
+        return send(query);
+      };
+      Object.assign(client, { query });
+    });
+    const hf = await open(pool, { ...fresh.options, logger: silentLogger });
+    onTestFinished(() => hf.close());
+    const runs: string[] = [];
+    const job = defineJob({ name: "any", run: (input: string) => void runs.push(input) });
+    const old = await hf.enqueue(job, "old", { id: idAt(Date.now() - 40 * dayMs) });
+    await hf.enqueue(job, "new");
+    const worker = hf.work([job], { queues: { default: 4 }, poll: "100ms" });
+    await waitFor(async () => (await hf.jobs.count({ state: "done" })) === 2, { what: "both to end" });
+    expect(refused).toBeGreaterThan(0);
+    expect(runs.toSorted()).toEqual(["new", "old"]);
+    expect(await hf.jobs.get(old.id)).toMatchObject({ attempt: 1, crashes: 0 });
+    await worker.stop();
+    expect(await fresh.query(`select * from ${fresh.table("claim")}`)).toEqual([]);
   });
 
   test("[O5] a claim that names the table of a day that was dropped, or that it may not read, names `job` in its place", async () => {
