@@ -31,8 +31,14 @@ function loseAnswers(client: Client, verb: Verb, times: number): { lost: number 
   return seen;
 }
 
+/** The claimed jobs, each with the token of its claim. */
+async function heldRows(world: World): Promise<{ id: unknown; token: unknown }[]> {
+  const rows = await world.rows("ready");
+  return rows.map(({ id, token }) => ({ id, token })).filter(({ token }) => token !== null);
+}
+
 async function running(world: World): Promise<number> {
-  return (await world.rows("ready")).filter((row) => row["token"] !== null).length;
+  return (await heldRows(world)).length;
 }
 
 onEveryStore((target) => {
@@ -87,22 +93,42 @@ onEveryStore((target) => {
   test("[O1] what runs, waits for a slot or is being settled is never released by the comparison", async () => {
     const world = await newWorld(target);
     const a = await world.client();
+    const quick = quickJob(world);
     const { job, runs } = heldJob(world);
-    await a.work([job], { queues: { default: 3 }, lease: "30s", heartbeat: "10s" });
-    for (let n = 0; n < 3; n++) await a.hf.enqueue(job, { n });
-    await world.until("all to start", () => runs.length === 3);
-    // A second claim is lost beside them, and the comparison runs.
-    const seen = loseAnswers(a, "settle", 1);
+    await a.work([quick.job, job], { queues: { default: 3 }, lease: "30s", heartbeat: "10s" });
+    const ended = (): Promise<number> => a.hf.jobs.count({ state: "done" });
+    // Short jobs first, so that the worker claims more than its slots.
+    for (let n = 0; n < 10; n++) await a.hf.enqueue(quick.job, { n });
+    await world.until("the short ones to end", async () => (await ended()) === 10);
+    await a.hf.enqueueMany([0, 1, 2, 3, 4].map((n) => ({ job, input: { n } })));
+    await world.until("three to run", async () => runs.length === 3 && (await running(world)) === 5);
+
+    const settling = Promise.withResolvers<void>();
+    let [settles, lost] = [0, 0];
+    a.tap.around = async (verb, call) => {
+      if (verb === "settle" && settles++ === 0) await a.tap.late(settling.promise);
+      const answer = await call();
+      if (verb !== "claim" || lost > 0 || (answer as unknown[]).length === 0) return answer;
+      lost += 1;
+      throw lostAnswer();
+    };
     runs[0]!.finish("first");
-    await world.advance("31s");
-    expect(seen.lost).toBe(1);
-    expect(await running(world)).toBe(2);
-    for (const run of runs.slice(1)) {
-      expect(run.ctx.signal.aborted).toBe(false);
-      run.finish("later");
-    }
-    await world.until("all to end", async () => (await a.hf.jobs.count({ state: "done" })) === 3);
-    expect(runs).toHaveLength(3);
+    await world.until("its settle to be sent", () => settles === 1 && runs.length === 4, "1s", 10);
+    const before = await heldRows(world);
+    expect(before).toHaveLength(5);
+    // The answer of the next claim is lost, and the comparison runs.
+    await a.hf.enqueue(job, { n: 5 });
+    await world.until("the comparison", () => lost === 1 && settles === 2, "900ms", 10);
+    expect(await heldRows(world)).toEqual(expect.arrayContaining(before));
+    for (const { ctx } of runs) expect(ctx.signal.aborted).toBe(false);
+
+    settling.resolve();
+    await world.until("all to end", async () => {
+      for (const run of runs) run.finish("later");
+      return (await ended()) === 16;
+    });
+    expect(runs.map(({ input }) => input.n).toSorted((x, y) => x - y)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(await jobOf(a, runs[0]!.ctx.id)).toMatchObject({ output: "first" });
   });
 
   test.each(["claim", "claimBudgeted"] as const)(

@@ -11,8 +11,9 @@ import { Compiler } from "../../src/postgres/driver.ts";
 import type { Call, Params, Row, StatementName } from "../../src/sql/catalogue.ts";
 import { aMomentBefore, edgeRows, knownLevels, scopeParams } from "../../src/sql/claim.ts";
 import { Cluster } from "../../src/sql/cluster.ts";
-import type { Driver } from "../../src/sql/driver.ts";
-import { openStore } from "../../src/sql/open.ts";
+import type { Driver, Lane } from "../../src/sql/driver.ts";
+import { openDriver, openStore } from "../../src/sql/open.ts";
+import { SqlStore } from "../../src/sql/store.ts";
 import type { ClaimCursor, ClaimScope, Store, Transition } from "../../src/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { idFactory } from "../../src/policy/id.ts";
@@ -109,6 +110,59 @@ onEveryStore((target) => {
       const { name, params } = calls.filter((call) => call.name === "tallyLines").at(-1)!;
       const complete = await blocksOf(fresh, name, { ...params, begins: [] });
       expect(await blocksOf(fresh, name, params)).toBeLessThan(complete / 5);
+      await release();
+      await store.close();
+    },
+  );
+
+  onPostgres(
+    "[N18][O16] under a held snapshot, a worker's looks after slow ones read few entries of ended jobs",
+    async () => {
+      const { clock, slowly } = slowClock();
+      const fresh = await target.fresh();
+      const real = await openDriver(fresh.url, { ...fresh.options, clock });
+      const calls: Call[] = [];
+      const noted =
+        (send: (call: never, lane?: Lane) => Promise<Row[]>) =>
+        (call: Call, lane?: Lane): Promise<Row[]> => {
+          calls.push(call);
+          return send(call as never, lane);
+        };
+      const own: Partial<Driver> = {
+        read: noted((call, lane) => real.read(call, lane)),
+        write: noted((call, lane) => real.write(call, lane)),
+      };
+      const driver = new Proxy(real, {
+        get: (of, key) => {
+          const value: unknown = Reflect.get(own, key) ?? Reflect.get(of, key, of);
+          return typeof value === "function" ? (value.bind(of) as unknown) : value;
+        },
+      });
+      const store = new SqlStore(driver);
+      const newId = idFactory(() => clock.now());
+      const session = await openSession(store);
+      const release = await holdSnapshot(fresh);
+      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const looks = async (): Promise<void> => {
+        expect(await store.claim(session, scope, cursor)).toEqual([]);
+        expect((await store.peek(scope, cursor)).dueAt).toBeNull();
+      };
+      await slowly(looks);
+      for (let n = 0; n < batches; n += 1) {
+        await store.enqueue(Array.from({ length: batch }, () => newJob(newId())));
+        const jobs = await store.claim(session, scope, cursor);
+        expect(jobs).toHaveLength(batch);
+        await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+        await clock.advance("4s");
+        await store.renew(session);
+      }
+      calls.length = 0;
+      await looks();
+      for (const name of ["claim", "peek"] as const) {
+        const { params } = calls.findLast((call) => call.name === name)!;
+        const complete = await blocksOf(fresh, name, { ...params, levels: [] });
+        expect(await blocksOf(fresh, name, params), name).toBeLessThan(complete / 5);
+      }
       await release();
       await store.close();
     },
