@@ -360,7 +360,11 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         from unnest(:rows.lane::int[], :rows.starts::text[]) as c (lane, starts) where a.id = c.lane returning a.id
       )
       ${ringTurns("w.lane = any(array(select id from changed))")}`,
-    lockQueues: `select q.name, q.starts from ${t.queue} q where q.name = any(:names::text[]) order by q.name for update`,
+    lockQueues: `
+      select q.name, q.starts from ${t.queue} q
+      where q.name = any(:names::text[]) or q.cool_base_ms is not null
+        and q.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:throttled::uuid[]))
+      order by q.name for update`,
     queueStarts: `
       update ${t.queue} q set starts = c.starts, gate_at = null
       from unnest(:rows.queue::text[], :rows.starts::text[]) as c (queue, starts) where q.name = c.queue`,

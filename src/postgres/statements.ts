@@ -624,8 +624,11 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         cool_steps = case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps + 1, 30) else 1 end,
         cool_until = ${NOW} + least(q.cool_max_ms, q.cool_base_ms * (1::bigint << (case when q.cool_at > ${NOW} - 120000 then least(q.cool_steps, 30) else 0 end))),
         cool_at = ${NOW}
-      where q.cool_base_ms is not null and (q.cool_until is null or q.cool_until <= ${NOW})
-        and q.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:ids::uuid[]))
+      where q.name = any(array(
+          select w.name from ${t.queue} w where w.cool_base_ms is not null and (w.cool_until is null or w.cool_until <= ${NOW})
+            and w.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:ids::uuid[]))
+          order by w.name for update))
+        and (q.cool_until is null or q.cool_until <= ${NOW})
       returning q.name`,
     progress: `
       update ${t.ready} r set progress = :value where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} returning r.id`,

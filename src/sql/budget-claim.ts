@@ -81,7 +81,9 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   const { room, retryInMs } = roomForJobs(bucket, n, late.startsMs, now);
   if (room === 0) return { ...nothing, known: true, retryInMs };
   const taken = new Taking(ask, room);
-  for (const batch of batchesOf(ask, room)) yield* taken.from(batch);
+  const batches = batchesOf(ask, room);
+  yield* lockInOrder(batches);
+  for (const batch of batches) yield* taken.from(batch);
   const { rows, rated, broken, strays } = taken;
   if (rows.length === 0) return { ...nothing, broken, strays, known: true, retryInMs: null };
   const after = takenForJobs(bucket, { jobs: rows.length, n, lateMs: late.startsMs }, now);
@@ -117,6 +119,17 @@ function batchesOf({ scope, concern, turn }: BudgetAsk, room: number): Batch[] {
   const free = batches.filter(({ gates }) => gates === null).flatMap(({ queues }) => [...queues]);
   if (free.length < 2 || free.reduce((sum, [, limit]) => sum + limit, 0) > room) return batches;
   return [{ queues: new Map(free), gates: null }, ...batches.filter(({ gates }) => gates !== null)];
+}
+
+/**
+ * The batches go through the queues by turns. Claims for all limited queues lock their rows in the order of their names: in any other
+ * order the two could wait for each other.
+ */
+function* lockInOrder(batches: readonly Batch[]): Script<void> {
+  const names = batches
+    .filter(({ gates }) => gates?.limited === true)
+    .flatMap(({ queues }) => [...queues.keys()]);
+  if (names.length > 1) yield { name: "lockQueues", params: { names, throttled: [] } };
 }
 
 class Taking {

@@ -602,8 +602,14 @@ function turnRow(turn: Turn): RowList[number] {
 /**
  * Gives back what settled jobs were counted in, in the transaction that settles them; those that go back to a lane ring.
  * Answers with the queues in which something seemed full, where somebody may be waiting.
+ *
+ * @param throttled - jobs whose queues are cooled down after this
  */
-export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<string>): Script<string[]> {
+export function* uncount(
+  transitions: readonly Transition[],
+  moved: ReadonlySet<string>,
+  throttled: readonly string[] = [],
+): Script<string[]> {
   const lanes = new Map<string, { lane: number; line: number; n: number }>();
   const queues = new Map<string, number>();
   const back: string[] = [];
@@ -642,14 +648,18 @@ export function* uncount(transitions: readonly Transition[], moved: ReadonlySet<
     const rows = [...queues].map(([queue, n]) => ({ queue, n }));
     for (const row of yield { name: "refundQueues", params: { rows } }) freed.add(text(row, "queue"));
   }
-  yield* returnStarts(laneStarts, queueStarts);
+  yield* returnStarts(laneStarts, queueStarts, throttled);
   return [...freed];
 }
 
-/** The starts of jobs that were claimed and given back before they started are given back to their rates. */
+/**
+ * The starts of jobs that were claimed and given back before they started are given back to their rates. Queues that are cooled down
+ * next are locked with the others, in one order.
+ */
 function* returnStarts(
   lanes: ReadonlyMap<number, readonly number[]>,
   queues: ReadonlyMap<string, readonly number[]>,
+  throttled: readonly string[],
 ): Script<void> {
   if (lanes.size > 0) {
     const ids = [...lanes.keys()].sort((a, b) => a - b);
@@ -662,7 +672,7 @@ function* returnStarts(
   }
   if (queues.size > 0) {
     const names = [...queues.keys()].sort();
-    const kept = startsBy(yield { name: "lockQueues", params: { names } }, "name");
+    const kept = startsBy(yield { name: "lockQueues", params: { names, throttled } }, "name");
     const rows = names.flatMap((queue) => {
       const starts = kept.get(queue) ?? null;
       return starts === null ? [] : [{ queue, starts: lessStarts(starts, queues.get(queue) ?? []) }];

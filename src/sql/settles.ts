@@ -187,9 +187,10 @@ export class Settles {
         const own = new Map(waits.map(({ id, token }) => [id, token]));
         const sleepers = [...ids(slept)].map((id) => ({ id, token: own.get(id) ?? null }));
         const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
-        const freed = counted.length === 0 ? [] : yield* uncount(counted, moved);
+        const cooled = throttled.filter(({ id }) => moved.has(id)).map(({ id }) => id);
+        const freed = counted.length === 0 ? [] : yield* uncount(counted, moved, cooled);
         // Last, because whoever else is throttled in this queue waits for its row.
-        yield* coolDown(throttled, moved, now);
+        yield* coolDown(cooled, now);
         return { rows, granted, freed };
       };
       const settled = await this.#driver.transaction("settle", all, "settle");
@@ -305,13 +306,8 @@ function doneCall(
 }
 
 /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
-function* coolDown(
-  throttled: readonly Transition[],
-  moved: ReadonlySet<string>,
-  now: number | null,
-): Script<void> {
-  const own = throttled.filter(({ id }) => moved.has(id)).map(({ id }) => id);
-  if (own.length > 0) yield { name: "coolDown", params: { now, ids: own } };
+function* coolDown(ids: readonly string[], now: number | null): Script<void> {
+  if (ids.length > 0) yield { name: "coolDown", params: { now, ids } };
 }
 
 /** Of what was given back: what somebody wishes something of. */

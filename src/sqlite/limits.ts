@@ -250,7 +250,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       `update ${t.lane} set starts = :rows.starts where id = :rows.lane`,
       ring(`select w.line, w.lane, 0 from ${t.turn} w where w.lane = :rows.lane`),
     ],
-    lockQueues: `select name, starts from ${t.queue} where name in (select value from json_each(:names))`,
+    lockQueues: `
+      select name, starts from ${t.queue}
+      where name in (select value from json_each(:names)) or cool_base_ms is not null
+        and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.seq in ${seq.among(":throttled")})`,
     queueStarts: `update ${t.queue} set starts = :rows.starts, gate_at = null where name = :rows.queue`,
 
     // Lanes by hand.
