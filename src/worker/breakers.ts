@@ -206,10 +206,16 @@ export class WorkerBreakers {
     this.#probes.set(key, { job });
   }
 
-  /** These are not held any more, and no outcome of theirs will be counted. */
+  /**
+   * These are not held any more, and no outcome of theirs will be counted: what opened a breaker here alone does not keep it open. Of
+   * which breakers they were is not known here; from now on the rows say of all.
+   */
   lost(jobs: readonly ClaimedJob[]): void {
     for (const { id, session } of jobs)
       for (const [key, probe] of this.#probes) if (probe.job === id) void this.giveBack(session, key);
+    const at = this.#deps.clock.monotonic();
+    for (const [key, { n, at: since }] of this.#streaks)
+      if (since === null) this.#streaks.set(key, { n, at });
   }
 
   /**

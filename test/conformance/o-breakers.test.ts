@@ -111,4 +111,30 @@ onEveryStore((target) => {
     await world.until("the third to run", () => flaky.runs.length === 3, "60s");
     expect(losing.done).toBeGreaterThanOrEqual(2);
   });
+
+  test("[O2] failures whose leases were lost before they were settled do not stop a kind for good", async () => {
+    const world = await newWorld(target);
+    const client = await world.client();
+    const flaky = fragile();
+    await client.work([flaky.job], { queues: { default: 4 } });
+    let refused = 0;
+    client.tap.around = async (verb, call) => {
+      if (verb !== "settle") return call();
+      refused += 1;
+      return lost();
+    };
+    for (let n = 0; n < 2; n++) await client.hf.enqueue(flaky.job, { n, host: "a" });
+    await world.until("no answer to the settle of both", () => flaky.runs.length === 2 && refused > 0, "10s");
+    await world.fresh.query(`update ${world.fresh.table("session")} set lease_until = ?`, [
+      world.clock.now() - 1,
+    ]);
+    await world.until(
+      "the session to be lost",
+      () => client.log.some(({ message }) => message.includes("the session was lost")),
+      "60s",
+    );
+    client.tap.around = null;
+    flaky.broken.is = false;
+    await world.until("both to run again", () => flaky.runs.length === 4, "5m");
+  });
 });
