@@ -34,6 +34,8 @@ export const VIEW_DEADLINE_MS = 5_000;
 const ASK_AFTER_MS = HOT_DEADLINE_MS;
 /** How long the server has to take the cancellation of a statement and to answer for it. */
 const CANCEL_MS = 1_000;
+/** How long anything waits for a free connection of a pool. */
+const WAIT_MS = HOT_DEADLINE_MS + 2 * CANCEL_MS;
 const HOT_CONNECTIONS = 3;
 const VIEW_CONNECTIONS = 3;
 
@@ -197,7 +199,7 @@ export class Connections {
         Client,
         max,
         // For whoever waits for a free one: those that went silent are given up before.
-        connectionTimeoutMillis: HOT_DEADLINE_MS + 2 * CANCEL_MS,
+        connectionTimeoutMillis: WAIT_MS,
         idleTimeoutMillis: 30_000,
         allowExitOnIdle: true,
       });
@@ -424,7 +426,7 @@ export class Connections {
       for (;;) {
         const client = await during(
           this.#options.clock,
-          this.#toAHost(() => pool.connect()),
+          this.#toAHost(() => this.#free(pool)),
         );
         if (!this.#isOld(client)) return await this.#guarded(client);
         client.release(true);
@@ -436,6 +438,29 @@ export class Connections {
       if (isGone(ours)) this.#lost(ours, null);
       throw ours;
     }
+  }
+
+  /**
+   * A pool of the user's may let everybody wait for ever, and handlers may hold all its connections while they wait for a step of
+   * theirs: then nothing could be written, not even that their time is up.
+   */
+  async #free(pool: PgPool): Promise<PgPoolClient> {
+    const connecting = pool.connect();
+    if (this.#hosts !== null) return connecting; // ours has the deadline itself
+    const late = Promise.withResolvers<never>();
+    const timer = systemClock.after(WAIT_MS, () => {
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
+      late.reject(
+        new StoreError(
+          "STATEMENT_TIMEOUT",
+          `All connections of the pool that was given to \`open\` were taken for ${WAIT_MS} ms. Give it more, or hold none in a handler while it waits for ctx or hf.`,
+        ),
+      );
+    });
+    return Promise.race([connecting, late.promise]).finally(() => timer.cancel());
   }
 
   /** The first time that it is used, its search path is looked at. */
