@@ -141,6 +141,11 @@ export class Attempt {
     return this.#stoppingController.signal;
   }
 
+  /** Its outcome has been told. */
+  get over(): boolean {
+    return this.#ended;
+  }
+
   get machine(): boolean {
     return this.#definition.machine !== undefined && this.#definition.machine !== null;
   }
@@ -175,6 +180,7 @@ export class Attempt {
     this.stop({ kind: "lost" });
     this.#left = true;
     this.#end({ kind: "lost" });
+    this.flow?.leave();
   }
 
   /** Begins. Call it once. The outcome comes to `deps.onEnd`, which may happen before this returns. */
@@ -241,6 +247,7 @@ export class Attempt {
     const abandoned = { kind: "released", delayMs: undoing ? 1_000 : 0, reason: "abandoned" } as const;
     // What has yet to be undone must not be forgotten because an undo took too long.
     this.#end((undoing ? null : this.#stoppedOutcome()) ?? abandoned);
+    this.flow?.leave();
     return true;
   }
 

@@ -266,6 +266,8 @@ export interface ContextAttempt {
   flow?: FlowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
+  /** Its outcome has been told: its handler is not waited for any longer. */
+  readonly over?: boolean;
   /** The error with which `ctx.commit` refused, because the history has more than the handler asked for. */
   diverged?: JobError | null;
   endFlow?(outcome: Outcome): void;
@@ -577,6 +579,7 @@ export class AttemptContext implements JobContext {
       dry: dry ?? null,
       version: attempt.version ?? 1,
     });
+    if (attempt.over === true) attempt.flow.leave();
     return attempt.flow;
   }
 

@@ -220,6 +220,17 @@ export class FlowRun {
     this.#stall?.cancel();
   }
 
+  /**
+   * The handler was told to stop and is not waited for any longer: what it has asked for, or asks for later, is answered with the
+   * reason. Else it would never get to its end, and keep for ever what it holds (a connection of the pool that we write with, say).
+   */
+  leave(): void {
+    const signal = this.#deps.signal();
+    if (!signal.aborted) return;
+    this.#broken ??= { error: signal.reason as unknown };
+    for (const ask of [...this.#incoming.splice(0), ...this.#open]) ask.reject(this.#broken.error);
+  }
+
   // --- asking -------------------------------------------------------------------------------------------
 
   #ask(name: string, doing: Doing): Promise<unknown> {
