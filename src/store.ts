@@ -92,6 +92,8 @@ export interface ClaimCursor {
   unseen?: boolean;
   /** Filled by the store: the last look at everything found nothing. */
   barren?: boolean;
+  /** Filled by the store: the places of what is claimed by other statements, under limits or of one budget. */
+  parts?: Map<string, ClaimCursor>;
   /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
   lanesFirst?: boolean;
   /** Filled by the store: why a part of the last claim failed whose other part brought jobs. It may have taken some too. */
@@ -502,6 +504,7 @@ export interface Store {
     session: number,
     scope: Pick<ClaimScope, "limit" | "order"> & { readonly queues: ReadonlyMap<string, number> },
     budget: BudgetScope,
+    cursor: ClaimCursor,
   ): Promise<BudgetedJobs>;
   /** What there is to wait for; one cheap read, which begins at the cursor where a look at everything has lately been costly. Empty, paused and held queues count as nothing. */
   peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;

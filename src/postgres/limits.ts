@@ -17,8 +17,14 @@ export interface Pieces {
   readonly now: string;
   /** The count of attempts of a row `r` that is claimed. */
   readonly nextAttempt: string;
-  /** Before every rank in claim order. */
-  readonly firstRank: string;
+  /** :names, hidden from the planner. */
+  readonly names: string;
+  /** Levels that the caller has claimed from. */
+  readonly known: string;
+  /** When the first jobs of the lines in `scope` are due. */
+  readonly heads: string;
+  /** A claim of the lines in `scope`. */
+  readonly walk: (lines: string, marked: (rows: string) => string) => string;
   readonly alive: string;
   /** That a queue is neither paused, cooled down nor held. */
   readonly unstopped: (queue: string) => string;
@@ -29,8 +35,8 @@ export interface Pieces {
 export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
   const NOW = piece.now;
   /** The laned lines in scope. */
-  const laned = (where: string) => `
-    scope as materialized (
+  const laned = (where: string, name = "scope") => `
+    ${name} as materialized (
       select l.id as line, l.queue, q.grp
       from unnest(:queues.queue::text[], :queues.group::text[]) as q (queue, grp)
       join ${t.line} l on q.queue is null or l.queue = q.queue
@@ -62,10 +68,6 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const gives = (turn: string) =>
     `(:names::text[] is not null or not exists (${dueOf(turn)}) or exists (${dueOf(turn)} and ${plain}))`;
   const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors, r.lane as lane_id, r.counted`;
-  /** The next rank of a line behind one, in claim order: ranks count upwards or downwards (`direction`). */
-  const rankAfter = (line: string, after: string) => `(case when :direction::bigint > 0
-              then (select r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank > ${after} order by r.rank limit 1)
-              else (select -r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank < -(${after}) order by r.rank desc limit 1) end)`;
   // All that was taken: a row without a job (its day was dropped under a retry) has no input, and is dropped (`dropStrays`). A full join, although
   // a left one would give the same: see sheaves.ts.
   const handOver = (more = "") => `
@@ -80,6 +82,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
       order by id offset 0
     ) j on j.id = c.id`;
+  const plainLine = `not l.laned and (${piece.names} is null or l.name = any(${piece.names}::text[])) and ${noMachineUnlessNamed(t, "l", piece.names)}`;
   const ringTurns = (which: string) => `
       insert into ${t.bell} (line, lanes, ats)
       select w.line, array_agg(w.lane), array_agg(0::bigint) from ${t.turn} w where ${which} group by w.line`;
@@ -243,45 +246,21 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         update ${t.turn} o set vtime = o.vtime + m.by
         from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by) where o.lane = m.lane and o.line = m.line
       ),${handOver()}`,
-    // Jobs without a lane, of queues that have limits: as \`sweep\`, and counted.
-    takeGated: `
-      with grp as materialized (
-        select q.grp, q.n, array_agg(l.id) as lines
-        from unnest(:queues.queue::text[], :queues.group::text[], :queues.limit::int[]) as q (queue, grp, n)
-        join ${t.line} l on l.queue = q.queue
-        where not l.laned and (:names::text[] is null or l.name = any(:names::text[]))
-          and ${noMachineUnlessNamed(t, "l", ":names::text[]")} and ${piece.alive}
-        group by q.grp, q.n
-      ),
-      -- Ranks in claim order (d), each found when it is asked for: a claim that is full has looked at no more than it took.
-      share as materialized (
-        select x.line, x.rank, count(*)::int as n from grp g cross join lateral (
-          with recursive rank_of (d) as (
-            select (select min(${rankAfter("l.line", piece.firstRank)}) from unnest(g.lines) as l (line))
-            union all
-            select (select min(${rankAfter("l.line", "w.d")}) from unnest(g.lines) as l (line)) from rank_of w where w.d is not null
-          )
-          select m.line, m.rank from rank_of w cross join lateral (
-            select p.line, p.rank from (select l.line, w.d * :direction::bigint as rank from unnest(g.lines) as l (line) where w.d is not null) p
-            cross join lateral (
-              select r.run_at, r.id from ${t.ready} r
-              where r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id limit g.n
-            ) h
-            order by h.run_at, h.id limit g.n
-          ) m
-          limit g.n
-        ) x group by x.line, x.rank
-      ),
+    // Jobs without a lane, of queues that have limits: as \`claim\`, and counted.
+    takeGated: piece.walk(
+      `
+    scope as materialized (
+      select l.id as line, q.grp, q.n, q.edge
+      from unnest((select :queues.queue::text[]), (select :queues.group::text[]), (select :queues.limit::int[]), (select :queues.edge::bigint[])) as q (queue, grp, n, edge)
+      join ${t.line} l on l.queue = q.queue where ${plainLine}
+    )`,
+      (rows) => `
       ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("2")}
-        where r.ctid = any(array(
-          select c.tid from share s cross join lateral (
-            select r.ctid as tid from ${t.ready} r
-            where r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= ${NOW} and ${plain} order by r.run_at, r.id
-            limit s.n for update skip locked
-          ) c))
+        where r.ctid = any(array(${rows}))
         returning ${columns}
       ),${handOver(`, (select l.queue from ${t.line} l where l.id = c.line) as queue`)}`,
+    ),
     // Rows that this claim has taken and that have no job. A claim that has nothing else is forgotten with them.
     dropStrays: `
       with gone as (
@@ -314,31 +293,21 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[], :rows.gateAt::bigint[], :rows.adoptUntil::bigint[])
         as g (queue, n, starts, gate_at, adopt_until) where q.name = g.queue`,
     peekGated: `
-      with ${laned(` and ${piece.unstopped("l.queue")}`)},
+      with recursive ${laned(` and ${piece.unstopped("l.queue")}`, "stand")},
       gate as materialized (
         select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
         from ${t.queue} q
         where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
-      )
+      ),
+      scope as materialized (select l.id as line, g.gate_at from gate g join ${t.line} l on l.queue = g.name where ${plainLine}),${piece.known},${piece.heads},
+      opening (at) as (select greatest(h.run_at, (select s.gate_at from scope s where s.line = h.line)) from head h)
       select ${NOW} as now, least(
-        (select min(greatest(g.gate_at, h.run_at)) from gate g
-          join ${t.line} l on l.queue = g.name and not l.laned and (:names::text[] is null or l.name = any(:names::text[]))
-            and ${noMachineUnlessNamed(t, "l", ":names::text[]")}
-          cross join lateral (
-            with recursive level_of (rank) as (
-              select (select r.rank from ${t.ready} r where r.line = l.id order by r.rank limit 1)
-              union all
-              select (select r.rank from ${t.ready} r where r.line = l.id and r.rank > v.rank order by r.rank limit 1)
-              from level_of v where v.rank is not null
-            )
-            select (select r.run_at from ${t.ready} r where r.line = l.id and r.rank >= v.rank and case when r.token is null then true end
-              order by r.rank, r.run_at, r.id limit 1) as run_at from level_of v where v.rank is not null
-          ) h where h.run_at < ${WAITING_AT}),
+        coalesce((select at from opening where at <= ${NOW} limit 1), (select min(at) from opening)),
         (select min(greatest(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
             (select 0 from ${t.bell} b where b.line = s.line limit 1),
             (select 0 from (select 1 from ${t.turn} w where w.line = s.line and w.active order by w.vtime limit 1) awake),
             (select w.wake_at from ${t.turn} w where w.line = s.line and w.wake_at is not null order by w.wake_at limit 1), ${WAITING_AT})))
-          from scope s)
+          from stand s)
       ) as due_at`,
 
     // Settle.

@@ -132,6 +132,39 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     return `(select * from (${read(">", "> w.d", "")}) up union all select * from (${read("<", "< -w.d", " desc")}) down)`;
   };
   const probedOut = (most: string) => `w.n = ${most} and w.d < ${LAST_RANK}`;
+  /**
+   * When the first jobs of the lines in `scope` are due, levels in claim order. Where a job is due now, the levels behind it need not be
+   * looked at. A range in place of `rank =`, and a case around `is null`: on a table that was never analyzed Postgres expects two rows of
+   * a rank and 1 in 200 of them unclaimed, and would fetch and sort the whole level (20,300 rows read; this way 2).
+   */
+  const heads = `
+      level_of (line, d, n) as (
+        select s.line, ${probe("s.line", FIRST_RANK, LAST_RANK)}, 1 from scope s
+        union all
+        select w.line, ${probe("w.line", "w.d", LAST_RANK)}, w.n + 1 from level_of w where w.d < ${LAST_RANK} and w.n < ${lookProbes}
+      ),
+      head (line, run_at) as (
+        select w.line, h.run_at from level_of w
+        left join lateral (select * from known k where k.line = w.line and k.d = w.d offset 0) k on true
+        cross join lateral (
+          select r.run_at from ${t.ready} r
+          where r.line = w.line and r.rank <= w.d * ${direction}
+            and (r.rank, r.run_at, r.id) > (w.d * ${direction}, coalesce(k.from_at, ${BEFORE_ALL}), coalesce(k.from_id, '${NO_ID}'::uuid))
+            and case when r.token is null then true end
+          order by r.rank, r.run_at, r.id limit 1
+        ) h
+        where w.d < ${LAST_RANK} and h.run_at < ${WAITING_AT}
+        union all
+        select w.line, h.run_at from level_of w cross join lateral ${behindRanks("w.line", "r.run_at", "limit 1")} h where ${probedOut(lookProbes)}
+        union all
+        -- What is not due is not claimed: its row need not be looked at.
+        select w.line, h.run_at from level_of w cross join lateral (
+          select min(r.run_at) as run_at from ${t.ready} r
+          where r.line = w.line and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
+            and r.rank > case when ${direction} > 0 then w.d else ${FIRST_RANK} end
+            and r.rank < case when ${direction} > 0 then ${LAST_RANK} else -w.d end
+        ) h where ${probedOut(lookProbes)} and h.run_at is not null
+      )`;
   /** A group's levels of one rank. */
   const levelsOfRank = (lines: string) => `(
           select l.line, w.d * ${direction} as rank, coalesce(k.from_at, ${BEFORE_ALL}) as from_at, coalesce(k.from_id, '${NO_ID}'::uuid) as from_id
@@ -154,10 +187,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       select token, :session::bigint, array_agg(id) from taken group by token
     )
     ${sheaves(recent)}`;
-  // Counting shares costs a sort of the candidates (2 µs a job); a single line has nothing to share. What others have locked is
-  // stepped over there; shares are counted with it.
-  const walk = `
-    with recursive ${scope},${known},
+  /**
+   * A claim of the lines in `scope`, as many jobs of each group as it asks for: `mark` says what becomes of the rows. Counting shares costs a
+   * sort of the candidates (2 µs a job); a single line has nothing to share. What others have locked is stepped over there; shares are
+   * counted with it.
+   */
+  const walk = (lines: string, marked: (rows: string) => string) => `
+    with recursive ${lines},${known},
     grp as materialized (
       select s.grp, s.n, min(s.edge) as edge, array_agg(s.line) as lines, ${mostProbed("count(*)")} as probes, (select coalesce(max(d), ${FIRST_RANK}) from known) as last
       from scope s where ${alive} group by s.grp, s.n
@@ -181,7 +217,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       ) x
       where cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
     ),
-    ${mark(`
+    ${marked(`
         select c.tid from grp g cross join lateral (
           with recursive ${ranks((after) => probe("g.lines[1]", after, "g.last"))}
           select h.tid from rank_of w cross join lateral ${levelsOfRank("(select g.lines[1] as line) l")} cross join lateral (
@@ -473,41 +509,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         where r.line = (select :line::int) and r.rank = (select :rank::int) and r.token is null and r.run_at <= ${NOW}
           and (r.run_at, r.id) > (:runAt::bigint, :place::uuid) and ${alive} and ${open(":queue::text")}
         order by r.run_at, r.id limit (select :limit::int) for update skip locked`)}`,
-    claim: walk,
-    // A range in place of `rank =`, and a case around `is null`: on a table that was never analyzed Postgres expects two rows of a
-    // rank and 1 in 200 of them unclaimed, and would fetch and sort the whole level (20,300 rows read; this way 2). Where a job is
-    // due now, the levels behind it are not looked at. Claims of dead sessions are not looked for: claims are too many while
+    claim: walk(scope, mark),
+    // Claims of dead sessions are not looked for: claims are too many while
     // somebody holds an old snapshot, and a dead session stays open until it has none. One that commits after its session was closed
     // is found by `over`.
     peek: `
-      with recursive ${scope},${known},
-      level_of (line, d, n) as (
-        select s.line, ${probe("s.line", FIRST_RANK, LAST_RANK)}, 1 from scope s
-        union all
-        select w.line, ${probe("w.line", "w.d", LAST_RANK)}, w.n + 1 from level_of w where w.d < ${LAST_RANK} and w.n < ${lookProbes}
-      ),
-      head (run_at) as (
-        select h.run_at from level_of w
-        left join lateral (select * from known k where k.line = w.line and k.d = w.d offset 0) k on true
-        cross join lateral (
-          select r.run_at from ${t.ready} r
-          where r.line = w.line and r.rank <= w.d * ${direction}
-            and (r.rank, r.run_at, r.id) > (w.d * ${direction}, coalesce(k.from_at, ${BEFORE_ALL}), coalesce(k.from_id, '${NO_ID}'::uuid))
-            and case when r.token is null then true end
-          order by r.rank, r.run_at, r.id limit 1
-        ) h
-        where w.d < ${LAST_RANK} and h.run_at < ${WAITING_AT}
-        union all
-        select h.run_at from level_of w cross join lateral ${behindRanks("w.line", "r.run_at", "limit 1")} h where ${probedOut(lookProbes)}
-        union all
-        -- What is not due is not claimed: its row need not be looked at.
-        select h.run_at from level_of w cross join lateral (
-          select min(r.run_at) as run_at from ${t.ready} r
-          where r.line = w.line and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
-            and r.rank > case when ${direction} > 0 then w.d else ${FIRST_RANK} end
-            and r.rank < case when ${direction} > 0 then ${LAST_RANK} else -w.d end
-        ) h where ${probedOut(lookProbes)} and h.run_at is not null
-      )
+      with recursive ${scope},${known},${heads}
       select ${NOW} as now,
         least(
           coalesce((select run_at from head where run_at <= ${NOW} limit 1), (select min(run_at) from head)),
@@ -1072,7 +1079,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     ...limitStatements(t, {
       now: NOW,
       nextAttempt: NEXT_ATTEMPT,
-      firstRank: FIRST_RANK,
+      names,
+      known,
+      heads,
+      walk,
       alive,
       unstopped,
       rest,

@@ -12,11 +12,11 @@
  */
 import { roomForJobs, takenForJobs } from "../policy/budget.ts";
 import { lateness } from "../policy/window.ts";
-import type { BudgetScope, ClaimScope } from "../store.ts";
+import type { BudgetScope, ClaimCursor, ClaimScope } from "../store.ts";
 import { lockBucket } from "./budgets.ts";
 import type { Row, Script } from "./catalogue.ts";
-import { inClaimOrder, scopeParams } from "./claim.ts";
-import { type GatedAsk, gatedClaim, type Rated } from "./gates.ts";
+import { asksOf, inClaimOrder, partOf, scopeParams } from "./claim.ts";
+import { type GatedAsk, gatedClaim, type Rated, type TakenPart } from "./gates.ts";
 
 export interface BudgetAsk {
   readonly budget: BudgetScope;
@@ -31,6 +31,8 @@ export interface BudgetAsk {
   readonly claimsTakeMs: number | null;
   /** One more with each claim: which queue, and whether lanes or jobs without one, have the first choice. */
   readonly turn: number;
+  /** Tells where the claims of each budget got to (`partOf`). */
+  readonly cursor: ClaimCursor;
 }
 
 type Concern = { readonly laned: boolean; readonly limited: boolean };
@@ -44,6 +46,7 @@ export interface BudgetClaim {
   readonly rated: ReadonlyMap<string, Rated>;
   readonly broken: readonly string[];
   readonly strays: number;
+  readonly parts: readonly TakenPart[];
   /** By the monotonic clock, no later than the tokens were taken; and how late after that workers may set about the jobs. */
   readonly takenAt: number;
   readonly beginsMs: number;
@@ -62,6 +65,7 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
     rated: new Map<string, Rated>(),
     broken: [],
     strays: 0,
+    parts: [],
     takenAt,
     beginsMs: 0,
     at: 0,
@@ -84,7 +88,7 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
   const batches = batchesOf(ask, room);
   yield* lockInOrder(batches);
   for (const batch of batches) yield* taken.from(batch);
-  const { rows, rated, broken, strays } = taken;
+  const { rows, rated, broken, strays, parts } = taken;
   if (rows.length === 0) return { ...nothing, broken, strays, known: true, retryInMs: null };
   const after = takenForJobs(bucket, { jobs: rows.length, n, lateMs: late.startsMs }, now);
   yield row.save(after);
@@ -96,6 +100,7 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
     rated,
     broken,
     strays,
+    parts,
     takenAt,
     beginsMs: late.beginsMs,
     at: now,
@@ -136,6 +141,7 @@ class Taking {
   readonly rows: Row[] = [];
   readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
+  readonly parts: TakenPart[] = [];
   strays = 0;
   readonly #ask: BudgetAsk;
   #room: number;
@@ -162,13 +168,16 @@ class Taking {
   *#gated(queues: ReadonlyMap<string, number>, gates: Concern): Script<void> {
     const scope = this.#narrowed(queues);
     if (scope === null) return;
-    const { session, claimsTakeMs, turn } = this.#ask;
+    const { session, claimsTakeMs, turn, monotonic } = this.#ask;
     const now = this.#ask.now();
-    const ask: GatedAsk = { ...gates, session, scope, now, claimsTakeMs, lanesFirst: turn % 2 === 0 };
+    const lanesFirst = turn % 2 === 0;
+    const cursor = this.#cursorOf(queues);
+    const ask: GatedAsk = { ...gates, session, scope, now, claimsTakeMs, lanesFirst, cursor, monotonic };
     const claim = yield* gatedClaim(ask);
     for (const [id, rate] of claim.rated) this.rated.set(id, rate);
     this.broken.push(...claim.broken);
     this.strays += claim.strays;
+    this.parts.push(...claim.parts);
     this.#took(claim.rows);
   }
 
@@ -177,9 +186,23 @@ class Taking {
     if (scope === null) return;
     const { session } = this.#ask;
     const now = this.#ask.now();
-    const { queues, names, direction } = scopeParams(scope);
-    const rows = yield { name: "claim", params: { now, session, queues, names, direction, levels: [] } };
-    this.#took(inClaimOrder(rows, direction));
+    const { names, direction } = scopeParams(scope);
+    const cursor = this.#cursorOf(given);
+    const asks = asksOf(scope, cursor, this.#ask.monotonic);
+    let ask = asks.next();
+    while (ask.done !== true) {
+      const { queues, levels } = ask.value;
+      ask = asks.next(yield { name: "claim", params: { now, session, queues, names, direction, levels } });
+    }
+    const rows = inClaimOrder(ask.value, direction);
+    this.parts.push({ cursor, scope, rows });
+    this.#took(rows);
+  }
+
+  /** Queues that are asked alone have places of their own: a look at everything that one of them has is none of the others. */
+  #cursorOf(queues: ReadonlyMap<string, number>): ClaimCursor {
+    const [queue] = queues.size === 1 ? [...queues.keys()] : [];
+    return partOf(this.#ask.cursor, `budget ${this.#ask.budget.name} ${queue ?? ""}`);
   }
 
   #took(rows: readonly Row[]): void {

@@ -84,6 +84,44 @@ function directionOf({ order }: ClaimScope): number {
   return order === "highest-first" ? 1 : -1;
 }
 
+interface ClaimAsk {
+  readonly queues: RowList;
+  readonly levels: RowList;
+  /** It goes on where the last one got to. */
+  readonly onward: boolean;
+}
+
+/**
+ * What a claim asks the database for, until something answers with jobs: what the cursor tells, then a look back. Whoever drives it gives
+ * back the rows, and at the end has those of the last one.
+ */
+export function* asksOf(
+  scope: ClaimScope,
+  cursor: ClaimCursor,
+  monotonic: () => number,
+): Generator<ClaimAsk, Row[], Row[]> {
+  const levels = knownLevels(scope, cursor);
+  if (levels.length > 0 && !mustLookBack(cursor, monotonic())) {
+    const rows = yield { queues: edgeRows(scope, cursor, levels), levels, onward: true };
+    if (rows.length > 0) return rows;
+  }
+  const startedMs = monotonic();
+  const all = completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, startedMs) === 0;
+  const rows = yield { queues: scopeRows(scope), levels: all ? [] : aMomentBefore(levels), onward: false };
+  lookedBack(cursor, rows, all ? { startedMs, endedMs: monotonic() } : null);
+  return rows;
+}
+
+/** The cursor of a part of what a caller claims, whose places and edges are its own: under limits, or of one budget. */
+export function partOf(cursor: ClaimCursor, name: string): ClaimCursor {
+  const parts = (cursor.parts ??= new Map<string, ClaimCursor>());
+  const known = parts.get(name);
+  if (known !== undefined) return known;
+  const part: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+  parts.set(name, part);
+  return part;
+}
+
 /** The known levels that are in scope. */
 export function knownLevels(scope: ClaimScope, cursor: ClaimCursor): RowList {
   const levels: Record<string, string | number>[] = [];
@@ -167,15 +205,32 @@ export function claimedJobs(
   lines: Lines,
 ): ClaimedJob[] {
   const direction = directionOf(scope);
+  const jobs = rows.map((row) => {
+    const line = row["line"] as number;
+    const name = lines.name(line);
+    if (name === undefined) throw new TypeError(`line ${line} is not known`);
+    return claimedJob(row, session, name);
+  });
+  movePast(cursor, scope, rows, jobs);
+  return jobs.sort(
+    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.place < b.place ? -1 : 1),
+  );
+}
+
+/** The cursor goes on behind these jobs, of which the rows are given in the same order. */
+export function movePast(
+  cursor: ClaimCursor,
+  scope: ClaimScope,
+  rows: readonly Row[],
+  jobs: readonly ClaimedJob[],
+): void {
+  const direction = directionOf(scope);
   const grouped = isLimits(scope.queues);
   const edges = (cursor.edges ??= new Map<string, number>());
   let last: ClaimLevel | undefined;
-  const jobs = rows.map((row) => {
-    const line = row["line"] as number;
-    const rank = row["rank"] as number;
-    const name = lines.name(line);
-    if (name === undefined) throw new TypeError(`line ${line} is not known`);
-    const job = claimedJob(row, session, name);
+  jobs.forEach((job, i) => {
+    const line = rows[i]?.["line"] as number;
+    const rank = rows[i]?.["rank"] as number;
     // Most jobs of a claim are of the level of the one before.
     if (last === undefined || last.line !== line || last.rank !== rank) {
       last = levelOf(cursor, line, rank, job);
@@ -186,12 +241,8 @@ export function claimedJobs(
       last.runAt = job.runAt;
       last.place = job.place;
     }
-    return job;
   });
   keepLatest(cursor, MOST_KNOWN);
-  return jobs.sort(
-    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.place < b.place ? -1 : 1),
-  );
 }
 
 /** The job's level, which is now the latest. */

@@ -18,18 +18,18 @@ import type { Call, Row, RowList } from "./catalogue.ts";
 import {
   claimedJobs,
   aMomentBefore,
+  asksOf,
   completeInMs,
-  edgeRows,
   isBarren,
   knownLevels,
-  lookedBack,
-  mustLookBack,
+  movePast,
+  partOf,
   scopeParams,
   unknownLines,
   without,
 } from "./claim.ts";
 import type { Driver } from "./driver.ts";
-import { gatedClaim, type GatedClaim, type Gates } from "./gates.ts";
+import { gatedClaim, type GatedClaim, type Gates, LIMITED } from "./gates.ts";
 import type { Lines } from "./lines.ts";
 import { claimedJob, flag, maybeNumber, maybeText, number, text } from "./rows.ts";
 
@@ -112,15 +112,14 @@ export class Claims {
       now: this.#driver.now(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
+      cursor,
+      monotonic: () => this.#clock.monotonic(),
     };
-    return this.#limitedJobs(
-      await this.#driver.transaction("claimLimited", () => gatedClaim(ask), "claim"),
-      session,
-      sentAt,
-    );
+    const claim = await this.#driver.transaction("claimLimited", () => gatedClaim(ask), "claim");
+    return this.#limitedJobs(claim, { session, sentAt });
   }
 
-  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget) => {
+  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget, cursor) => {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
     const scope = { ...given, names: budget.names };
     this.#budgetTurn += 1;
@@ -133,11 +132,13 @@ export class Claims {
       monotonic: () => this.#clock.monotonic(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       turn: this.#budgetTurn,
+      cursor,
     };
     const claim = await this.#driver.transaction("claimBudgeted", () => budgetClaim(ask), "claim");
     const { name, tokens } = budget;
     const startBy = claim.takenAt + claim.beginsMs;
-    const jobs = (await this.#limitedJobs(claim, session, claim.takenAt)).map((job) => ({
+    const when = { session, sentAt: claim.takenAt };
+    const jobs = (await this.#limitedJobs(claim, when)).map((job) => ({
       ...job,
       budget: { name, tokens, at: claim.at },
       ...(this.#clock.system ? { startBy: Math.min(startBy, job.startBy ?? Infinity) } : null),
@@ -151,9 +152,8 @@ export class Claims {
 
   /** What a claim under limits brought, for the worker; what it could not read is told. */
   async #limitedJobs(
-    { rows, rated, broken, strays }: GatedClaim,
-    session: number,
-    sentAt: number,
+    { rows, rated, broken, strays, parts }: GatedClaim,
+    { session, sentAt }: { session: number; sentAt: number },
   ): Promise<ClaimedJob[]> {
     for (const queue of broken) {
       this.#warn(
@@ -171,37 +171,45 @@ export class Claims {
     const unknown = unknownLines(rows, this.#lines);
     if (unknown.length > 0)
       this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
-    return rows.map((row) => {
+    const jobs = new Map<Row, ClaimedJob>();
+    for (const row of rows) {
       const line = this.#lines.name(number(row, "line"));
       if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
       const job = claimedJob(row, session, line);
       const rate = rated.get(job.id);
-      if (rate === undefined || job.counted === undefined) return job;
-      const counted = { ...job.counted, at: rate.at };
-      return this.#clock.system ? { ...job, counted, startBy: sentAt + rate.beginsMs } : { ...job, counted };
-    });
+      const counted =
+        rate === undefined || job.counted === undefined ? null : { ...job.counted, at: rate.at };
+      if (rate === undefined || counted === null) jobs.set(row, job);
+      else
+        jobs.set(row, {
+          ...job,
+          counted,
+          ...(this.#clock.system ? { startBy: sentAt + rate.beginsMs } : null),
+        });
+    }
+    for (const part of parts) {
+      const taken = part.rows.flatMap((row) => jobs.get(row) ?? []);
+      movePast(part.cursor, part.scope, part.rows, taken);
+    }
+    return [...jobs.values()];
   }
 
   async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     const { queues, names, direction } = scopeParams(scope);
     if (queues.length === 0) return [];
     const now = this.#driver.now();
-    const claim = (params: { queues: RowList; levels: RowList }): Promise<Row[]> =>
-      this.#driver.write({ name: "claim", params: { now, session, names, direction, ...params } }, "claim");
-    const levels = knownLevels(scope, cursor);
-    const [level] = levels;
-    if (level !== undefined && !mustLookBack(cursor, this.#clock.monotonic())) {
-      const rows =
-        levels.length === 1
-          ? await this.#driver.write({ name: "claimLevel", params: { now, session, ...level } }, "claim")
-          : await claim({ queues: edgeRows(scope, cursor, levels), levels });
-      if (rows.length > 0) return this.#handOver(rows, session, scope, cursor);
+    const asks = asksOf(scope, cursor, () => this.#clock.monotonic());
+    let ask = asks.next();
+    while (ask.done !== true) {
+      const { levels, onward } = ask.value;
+      const [level] = levels;
+      const call: Call<"claim" | "claimLevel"> =
+        onward && levels.length === 1
+          ? { name: "claimLevel", params: { now, session, ...level } }
+          : { name: "claim", params: { now, session, names, direction, queues: ask.value.queues, levels } };
+      ask = asks.next(await this.#driver.write(call, "claim"));
     }
-    const startedMs = this.#clock.monotonic();
-    const all = completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, startedMs) === 0;
-    const rows = await claim({ queues, levels: all ? [] : aMomentBefore(levels) });
-    lookedBack(cursor, rows, all ? { startedMs, endedMs: this.#clock.monotonic() } : null);
-    return this.#handOver(rows, session, scope, cursor);
+    return this.#handOver(ask.value, session, scope, cursor);
   }
 
   async #handOver(
@@ -222,19 +230,23 @@ export class Claims {
     const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
     const startedMs = this.#clock.monotonic();
     const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
-    const levels = cursor === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, cursor));
-    const params = { now: this.#driver.now(), queues, names, direction, levels, channel, message };
-    const call: Call = { name: "peek", params };
+    const levelsOf = (known: ClaimCursor | undefined) =>
+      known === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, known));
+    const ask = { now: this.#driver.now(), queues, names, direction };
+    const call: Call = { name: "peek", params: { ...ask, levels: levelsOf(cursor), channel, message } };
     const [row] = await this.#driver.read(call, "claim");
+    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
+    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
+    let gatedAt: number | null = null;
+    if (this.#gates.concern(scope) !== null) {
+      const levels = levelsOf(cursor && partOf(cursor, LIMITED));
+      const [gated] = await this.#driver.read({ name: "peekGated", params: { ...ask, levels } }, "claim");
+      gatedAt = maybeNumber(gated as Row, "due_at");
+    }
     const endedMs = this.#clock.monotonic();
     if (cursor !== undefined && leftMs === 0)
       Object.assign(cursor, { peekedAt: endedMs, peekMs: endedMs - startedMs });
-    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
-    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
-    const dueAt = earliest(
-      maybeNumber(row as Row, "due_at"),
-      this.#gates.concern(scope) !== null ? await this.#peekGated(queues, names) : null,
-    );
+    const dueAt = earliest(maybeNumber(row as Row, "due_at"), gatedAt);
     return {
       now: number(row as Row, "now"),
       dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
@@ -242,12 +254,6 @@ export class Claims {
       completeInMs: leftMs === 0 ? null : leftMs,
       draining: maybeText(row as Row, "draining") === null ? [] : queuesOf("draining"),
     };
-  }
-
-  async #peekGated(queues: RowList, names: readonly string[] | null): Promise<number | null> {
-    const params = { now: this.#driver.now(), queues, names };
-    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
-    return maybeNumber(row as Row, "due_at");
   }
 }
 

@@ -30,10 +30,10 @@ import {
   started,
   type Starts,
 } from "../policy/window.ts";
-import type { ClaimScope, Transition } from "../store.ts";
+import type { ClaimCursor, ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { returnTokens, type Unused } from "./budgets.ts";
-import { inClaimOrder, scopeParams } from "./claim.ts";
+import { asksOf, inClaimOrder, partOf, scopeParams } from "./claim.ts";
 import { type KeptRates, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
@@ -105,7 +105,20 @@ export interface GatedAsk {
   readonly limited: boolean;
   /** Lanes have the first choice; else jobs without one have. By turns. */
   readonly lanesFirst: boolean;
+  /** Whose part it is (`partOf`) that tells where the claims of jobs without a lane got to. */
+  readonly cursor: ClaimCursor;
+  readonly monotonic: () => number;
 }
+
+/** What was taken by a cursor that moves past it once the claim has committed. */
+export interface TakenPart {
+  readonly cursor: ClaimCursor;
+  readonly scope: ClaimScope;
+  readonly rows: readonly Row[];
+}
+
+/** The part of a cursor for jobs without a lane of queues with limits. */
+export const LIMITED = "limited";
 
 /** What it brought. */
 export interface GatedClaim {
@@ -116,6 +129,7 @@ export interface GatedClaim {
   readonly broken: readonly string[];
   /** How many rows of `ready` it met that have no job: they were deleted, and are not counted. */
   readonly strays: number;
+  readonly parts: readonly TakenPart[];
 }
 
 /** What a claim under a rate leaves with its job. */
@@ -184,6 +198,7 @@ class Claiming implements GatedClaim {
   readonly rows: Row[] = [];
   readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
+  readonly parts: TakenPart[] = [];
   strays = 0;
   readonly #ask: GatedAsk;
   readonly #params: ReturnType<typeof scopeParams>;
@@ -260,21 +275,25 @@ class Claiming implements GatedClaim {
     const { names, direction } = this.#params;
     const gates = [...this.#gates.values()];
     for (const batch of this.#shared ? gates.map((gate) => [gate]) : [gates]) {
-      const queues = batch
-        .map((gate) => ({ queue: gate.name, group: gate.name, limit: this.#most(gate) }))
-        .filter(({ limit }) => limit > 0);
-      if (queues.length === 0) continue;
-      const most = queues.reduce((max, { limit }) => Math.max(max, limit), 0);
-      const rates = this.#ratesOf(
-        queues.map(({ queue }) => queue),
-        [],
-        0,
+      const limits = new Map(
+        batch.map((gate) => [gate.name, this.#most(gate)] as const).filter(([, limit]) => limit > 0),
       );
-      const taken = yield {
-        name: "takeGated",
-        params: { now, session, queues, names, direction, most, rates },
-      };
-      for (const row of inClaimOrder(yield* this.#withJobs(taken), direction)) {
+      if (limits.size === 0) continue;
+      const most = Math.max(...limits.values());
+      const rates = this.#ratesOf([...limits.keys()], [], 0);
+      const scope = { ...this.#ask.scope, queues: limits, limit: most };
+      const [only] = batch;
+      const cursor = partOf(this.#ask.cursor, this.#shared ? `${LIMITED} ${only?.name}` : LIMITED);
+      const asks = asksOf(scope, cursor, this.#ask.monotonic);
+      let ask = asks.next();
+      while (ask.done !== true) {
+        const { queues, levels } = ask.value;
+        const params = { now, session, queues, levels, names, direction, most, rates };
+        ask = asks.next(yield { name: "takeGated", params });
+      }
+      const rows = inClaimOrder(yield* this.#withJobs(ask.value), direction);
+      this.parts.push({ cursor, scope, rows });
+      for (const row of rows) {
         const queue = text(row, "queue");
         this.#took(queue, 1);
         this.#note(row, queue, null, 0);

@@ -315,8 +315,8 @@ export class SqlStore implements Store {
   // Claim (claims.ts)
 
   claim: Store["claim"] = (session, scope, cursor) => this.#claims.claim(session, scope, cursor);
-  claimBudgeted: Store["claimBudgeted"] = (session, scope, budget) =>
-    this.#claims.claimBudgeted(session, scope, budget);
+  claimBudgeted: Store["claimBudgeted"] = (session, scope, budget, cursor) =>
+    this.#claims.claimBudgeted(session, scope, budget, cursor);
   peek: Store["peek"] = (scope, cursor) => this.#claims.peek(scope, cursor);
 
   // Sessions

@@ -131,10 +131,10 @@ export class Claimer {
 
   /** A job of this queue and priority is due. One that no claim has met yet is not at any cursor: the next looks at all. */
   claimFor(queue: string, priority: number): void {
-    for (const level of this.#cursor.levels.values()) {
-      if (level.queue === queue && level.rank === -priority) return this.claim();
+    for (const part of partsOf(this.#cursor)) {
+      const levels = [...part.levels.values()];
+      if (!levels.some((level) => level.queue === queue && level.rank === -priority)) part.unseen = true;
     }
-    this.#cursor.unseen = true;
     this.claim();
   }
 
@@ -191,7 +191,7 @@ export class Claimer {
     return new Promise((resolve) => {
       // A claim that is already under way may have looked before the caller's job was there: the next one counts.
       this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, resolve });
-      this.#cursor.lookedBackAt = -Infinity; // the next claim looks at everything
+      for (const part of partsOf(this.#cursor)) part.lookedBackAt = -Infinity; // the next claim looks at everything
       this.claim();
     });
   }
@@ -376,6 +376,7 @@ export class Claimer {
           session,
           { queues, limit, order: scope.order },
           budget,
+          this.#cursor,
         );
         budgets.learn(budget, claim);
         jobs.push(...claim.jobs);
@@ -590,11 +591,19 @@ function without(scope: WorkerScope, jobs: readonly ClaimedJob[]): WorkerScope {
 /** A job of a level that is not known any more may be among them: hence the look for those. */
 function goBack(cursor: ClaimCursor, givenBack: ReadonlyMap<string, number>): void {
   if (givenBack.size === 0) return;
-  for (const level of cursor.levels.values()) {
-    const from = givenBack.get(level.queue);
-    if (from !== undefined && level.runAt >= from) level.runAt = from - 1;
+  for (const part of partsOf(cursor)) {
+    for (const level of part.levels.values()) {
+      const from = givenBack.get(level.queue);
+      if (from !== undefined && level.runAt >= from) level.runAt = from - 1;
+    }
+    part.unseen = true;
   }
-  cursor.unseen = true;
+}
+
+/** A cursor and all its parts. */
+function* partsOf(cursor: ClaimCursor): Generator<ClaimCursor> {
+  yield cursor;
+  for (const part of cursor.parts?.values() ?? []) yield* partsOf(part);
 }
 
 function freshCursor(): ClaimCursor {

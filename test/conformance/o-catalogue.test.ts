@@ -262,7 +262,8 @@ scenario(
     await env.store.enqueue([newJob(env.newId())]);
     return session;
   },
-  (env, session) => env.store.claimBudgeted(session, scopeOf("q"), { name: "b", tokens: 1, names: ["n"] }),
+  (env, session) =>
+    env.store.claimBudgeted(session, scopeOf("q"), { name: "b", tokens: 1, names: ["n"] }, fromStart()),
   { once: true, ignored: ["budget.tokens"] },
 );
 scenario(

@@ -9,9 +9,10 @@ import type { Duration } from "../../src/policy/duration.ts";
 import type { ClaimedJob } from "../../src/job.ts";
 import { Compiler } from "../../src/postgres/driver.ts";
 import type { Call, Params, Row, StatementName } from "../../src/sql/catalogue.ts";
-import { aMomentBefore, edgeRows, knownLevels, scopeParams } from "../../src/sql/claim.ts";
+import { aMomentBefore, edgeRows, knownLevels, partOf, scopeParams } from "../../src/sql/claim.ts";
 import { Cluster } from "../../src/sql/cluster.ts";
 import type { Driver, Lane } from "../../src/sql/driver.ts";
+import { LIMITED } from "../../src/sql/gates.ts";
 import { openDriver, openStore } from "../../src/sql/open.ts";
 import { SqlStore } from "../../src/sql/store.ts";
 import type { ClaimCursor, ClaimScope, Store, Transition } from "../../src/store.ts";
@@ -38,14 +39,20 @@ const slotAt = (runAt: number) => ({
 
 onEveryStore((target) => {
   const onPostgres = test.runIf(target.dialect === "postgres");
-  onPostgres(
-    "[N18][O16] under a held snapshot, the last looks for work read no more than those before",
-    async () => {
+  onPostgres.each([
+    { of: "without limits", claim: "claim", peek: "peek" },
+    { of: "of a queue with a limit", claim: "takeGated", peek: "peekGated" },
+  ] as const)(
+    "[N18][O16] under a held snapshot, the last claims and looks for work $of read no more than those before",
+    async ({ claim, peek }) => {
       const clock = new FakeClock();
       const fresh = await target.fresh();
       const store = await openStore(fresh.url, { ...fresh.options, clock });
+      // An analysis in the middle would change the plans.
+      await fresh.query(`alter table ${fresh.table("ready")} set (autovacuum_enabled = off)`);
       const newId = idFactory(() => clock.now());
       const session = await openSession(store);
+      if (claim === "takeGated") await store.setQueue("q", { concurrency: 2 * batch });
       const release = await holdSnapshot(fresh);
       const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
       const read: Record<string, number[]> = { peek: [], back: [], claim: [] };
@@ -58,13 +65,15 @@ onEveryStore((target) => {
           left -= jobs.length;
           await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
         }
-        const levels = knownLevels(scope, cursor);
-        const asked = { now: clock.now(), session, ...scopeParams(scope), channel: null, message: null };
+        const places = claim === "claim" ? cursor : partOf(cursor, LIMITED);
+        const levels = knownLevels(scope, places);
+        const extra = { channel: null, message: null, most: batch, rates: null };
+        const asked = { now: clock.now(), session, ...scopeParams(scope), ...extra };
         const back = { ...asked, levels: aMomentBefore(levels) };
-        read["back"]!.push(await blocksOf(fresh, "claim", back));
-        read["peek"]!.push(await blocksOf(fresh, "peek", back));
-        const queues = edgeRows(scope, cursor, levels);
-        read["claim"]!.push(await blocksOf(fresh, "claim", { ...asked, queues, levels }));
+        read["back"]!.push(await blocksOf(fresh, claim, back));
+        read["peek"]!.push(await blocksOf(fresh, peek, back));
+        const queues = edgeRows(scope, places, levels);
+        read["claim"]!.push(await blocksOf(fresh, claim, { ...asked, queues, levels }));
         // So that what is a moment old is one batch.
         await clock.advance("1s");
         await clock.advance(1);
@@ -324,7 +333,7 @@ function openSession(store: Store): Promise<number> {
   });
 }
 
-function done({ id, place, token }: ClaimedJob): Transition {
+function done({ id, place, token, counted }: ClaimedJob): Transition {
   return {
     move: "end",
     id,
@@ -337,6 +346,7 @@ function done({ id, place, token }: ClaimedJob): Transition {
     crashes: 0,
     keyed: false,
     keep: true,
+    ...(counted === undefined ? null : { counted }),
   };
 }
 

@@ -90,7 +90,7 @@ onEveryStore((target) => {
     ["pickTurns", { now, ...scope, gates: [], most: batch }],
     ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
     ["laneHeads", { turns }],
-    ["peekGated", { now, ...scope }],
+    ["peekGated", { now, ...scope, direction: 1, levels: [] }],
   ];
 
   if (target.dialect === "postgres") {

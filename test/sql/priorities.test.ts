@@ -1,7 +1,8 @@
 // Many priorities: a claim walks as many levels as it takes jobs, and the levels behind them cost it nothing. Rows and statements
 // are counted; how fast a drain is depends on the machine.
 import { expect, test } from "vitest";
-import { edgeRows, knownLevels, scopeParams } from "../../src/sql/claim.ts";
+import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/sql/claim.ts";
+import { LIMITED } from "../../src/sql/gates.ts";
 import type { Params, StatementName } from "../../src/sql/catalogue.ts";
 import { openStore } from "../../src/sql/open.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../../src/store.ts";
@@ -64,13 +65,11 @@ onEveryStore((target) => {
     async () => {
       const { clock, fresh, store, session, cursor } = await start(20_000);
       await store.setQueue("q", { concurrency: batch });
-      const queues = [{ queue: "q", group: "q", limit: batch }];
       const params = {
         now: clock.now(),
         session,
-        queues,
-        names: ["n"],
-        direction: 1,
+        ...scopeParams(scope),
+        levels: [],
         most: batch,
         rates: null,
       };
@@ -86,20 +85,29 @@ onEveryStore((target) => {
     },
   );
 
-  onPostgres.each(["highest-first", "lowest-first"] as const)(
-    "[O16] behind 20,000 priorities of jobs that are only delayed those that are due are claimed in order, %s",
-    async (order) => {
+  onPostgres.each([
+    ["plain", "highest-first"],
+    ["plain", "lowest-first"],
+    ["limited", "highest-first"],
+    ["limited", "lowest-first"],
+  ] as const)(
+    "[O16] behind 20,000 priorities of %s jobs that are only delayed those that are due are claimed in order, %s",
+    async (of, order) => {
       const { clock, fresh, store, session } = await start(20_000);
       await fill(fresh, 20_000, clock.now(), "m");
       const late = `update ${fresh.table("ready")} set run_at = ${clock.now() + 60_000}`;
       const middle = "rank between -10010 and -10001";
       await fresh.query(`${late} where not (${middle})`);
+      const statements =
+        of === "plain" ? (["claim", "peek"] as const) : (["takeGated", "peekGated"] as const);
+      if (of === "limited") await store.setQueue("q", { concurrency: 10 * batch });
       for (const names of [["n"], ["n", "m"]]) {
         const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
-        const params = { ...scopeParams(ask), levels: [], now: clock.now() };
+        const extra = { channel: null, message: null, most: 8, rates: null };
+        const params = { ...scopeParams(ask), levels: [], now: clock.now(), session, ...extra };
         await fresh.query("begin");
-        const claim = await explainOnPostgres(fresh, "claim", { ...params, session });
-        const look = await explainOnPostgres(fresh, "peek", { ...params, channel: null, message: null });
+        const claim = await explainOnPostgres(fresh, statements[0], params);
+        const look = await explainOnPostgres(fresh, statements[1], params);
         await fresh.query("rollback");
         // 1,000 levels are found and looked into; behind them a claim reads due jobs only, a look each entry of the index.
         expect(rowsRead(claim, /^ready/)).toBeLessThanOrEqual(1_100);
@@ -201,17 +209,43 @@ onEveryStore((target) => {
     },
   );
 
-  test("[O16] a job of a higher priority that comes late is claimed next, also where no claim has met its level", async () => {
-    const { clock, store, session, cursor } = await start(1_000);
+  test.each(["without limits", "of a queue with a limit"])(
+    "[O16] a job %s that comes late with a higher priority is claimed next, also where no claim has met its level",
+    async (of) => {
+      const { clock, store, session, cursor } = await start(1_000);
+      if (of !== "without limits") await store.setQueue("q", { concurrency: 10 * batch });
+      const newId = idFactory(() => clock.now());
+      for (let n = 0; n < 3; n += 1) await store.claim(session, scope, cursor);
+      const urgent = newJob(newId(), { priority: 5_000 });
+      const known = newJob(newId(), { priority: 701 });
+      await store.enqueue([urgent, known]);
+      // As a wake-up of this priority asks.
+      for (const part of [cursor, partOf(cursor, LIMITED)]) part.unseen = true;
+      const next = await store.claim(session, scope, cursor);
+      expect(next.slice(0, 3).map(({ priority }) => priority)).toEqual([5_000, 701, 700]);
+      await store.close();
+    },
+  );
+
+  test("[O16] of a queue with a limit, a job that is due before those that were claimed is claimed within a second", async () => {
+    const { clock, store, session, cursor } = await start(10);
+    await store.setQueue("q", { concurrency: 10 * batch });
     const newId = idFactory(() => clock.now());
-    for (let n = 0; n < 3; n += 1) await store.claim(session, scope, cursor);
-    const urgent = newJob(newId(), { priority: 5_000 });
-    const known = newJob(newId(), { priority: 701 });
-    await store.enqueue([urgent, known]);
-    // As a wake-up of this priority asks.
-    cursor.unseen = true;
-    const next = await store.claim(session, scope, cursor);
-    expect(next.slice(0, 3).map(({ priority }) => priority)).toEqual([5_000, 701, 700]);
+    const many = () =>
+      store.enqueue(Array.from({ length: 3 * batch }, () => newJob(newId(), { priority: 10 })));
+    await many();
+    await clock.advance("5s");
+    for (let n = 0; n < 2; n += 1) await store.claim(session, scope, cursor);
+    const late = newJob(newId(), {
+      priority: 10,
+      runAt: clock.now() - 6_000,
+      context: "schedule s",
+      extras: { schedule: { name: "s", at: 0 } },
+    });
+    await store.enqueue([late]);
+    await clock.advance("1s");
+    const [first] = await store.claim(session, scope, cursor);
+    expect(first?.id).toBe(late.id);
     await store.close();
   });
 

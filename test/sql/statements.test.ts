@@ -34,6 +34,9 @@ const onlyHere: Readonly<Record<string, string>> = {
   "claim levels": "postgres",
   "peek levels": "postgres",
   "peek direction": "postgres",
+  "takeGated levels": "postgres",
+  "peekGated levels": "postgres",
+  "peekGated direction": "postgres",
   // Ended jobs leave no entries in SQLite's index: every count is complete.
   "tallyLines begins": "postgres",
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
@@ -72,7 +75,7 @@ const onlyHere: Readonly<Record<string, string>> = {
 /** Columns of a list that Postgres alone reads, with the reason. */
 const columnsOfPostgres: readonly string[] = [
   // What was claimed is not in SQLite's index any more: claims of several levels need no cursor.
-  ...["claim", "peek"].flatMap((name) =>
+  ...["claim", "peek", "takeGated", "peekGated"].flatMap((name) =>
     ["levels.line", "levels.rank", "levels.runAt", "levels.place", "queues.edge"].map(
       (column) => `${name} ${column}`,
     ),
