@@ -19,6 +19,10 @@ export interface Pieces {
   readonly rest: string;
   /** The levels (line, rank, grp, n) of the lines in `scope` in claim order, found as far as a claim needs them. */
   readonly level: string;
+  /** The next jobs of these levels, at most so many of each. */
+  readonly nextJobs: (most: string) => string;
+  /** When the first jobs of the lines in a CTE are due. */
+  readonly firstDue: (lines: string, at: (runAt: string, line: string) => string) => string;
   /** The claim that the statements before have filed; null: none. */
   readonly filed: string;
 }
@@ -180,13 +184,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
             and ${noMachineUnlessNamed(t, "l", ":names")}
         ),${piece.level}
         select :session, json_group_array(seq), :rates from (
-          select seq from (
-            select r.seq, s.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
-            from level l join scope s on s.line = l.line cross join ${t.ready} r
-            where l.rank is not null and l.n > 0 and r.seq in (
-              select c.seq from ${t.ready} c
-              where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plain}
-              order by c.run_at, c.seq limit :most)
+          select seq from (${piece.nextJobs(":most")}
           ) where place <= n order by place
         ) having count(*) > 0`,
       ...take("2", `, (select l.queue from ${t.line} l where l.id = r.line) as queue`),
@@ -206,7 +204,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       update ${t.queue} set running = running + :rows.n, starts = :rows.starts, gate_at = :rows.gateAt, adopt_until = :rows.adoptUntil
       where name = :rows.queue`,
     peekGated: `
-      with recursive ${laned(` and ${piece.unstopped("l.queue")}`)},
+      with ${laned(` and ${piece.unstopped("l.queue")}`)},
       gate as materialized (
         select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
         from ${t.queue} q
@@ -216,16 +214,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         select l.id as line, g.gate_at from gate g
         join ${t.line} l on l.queue = g.name and not l.laned and (:names is null or l.name in (select value from json_each(:names)))
           and ${noMachineUnlessNamed(t, "l", ":names")}
-      ),
-      level_of (line, gate_at, rank) as (
-        select g.line, g.gate_at, (select r.rank from ${t.ready} r where r.line = g.line and r.token is null order by r.rank limit 1) from gate_line g
-        union all
-        select l.line, l.gate_at, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
-        from level_of l where l.rank is not null
       )
       select :now as now, min(
-        coalesce((select min(max(l.gate_at, (select r.run_at from ${t.ready} r
-          where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1))) from level_of l where l.rank is not null), ${WAITING_AT}),
+        ${piece.firstDue("gate_line", (runAt, line) => `max(${runAt}, (select g.gate_at from gate_line g where g.line = ${line}))`)},
         coalesce((select min(max(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
             case when exists (select 1 from ${t.bell} b where b.line = s.line) then 0 end,
             case when exists (select 1 from ${t.turn} w where w.line = s.line and w.active) then 0 end,

@@ -22,6 +22,11 @@ import { triageStatements } from "./triage.ts";
 
 /** The claim that the statements before have filed and taken; null: none. One value, so that it is looked at once. */
 const FILED = "case when changes() > 0 then last_insert_rowid() end";
+/**
+ * A claim or a look finds about so many levels one by one, but some of each line. It reads the levels behind them in order from the index,
+ * entry by entry: to find a level takes twenty times as long, and 20,000 priorities of delayed jobs held up all others.
+ */
+const mostProbed = (lines: string): string => `(select max(20, 1000 / max(count(*), 1)) from ${lines})`;
 /** No number is larger. */
 const LAST_SEQ = "9223372036854775807";
 
@@ -67,7 +72,8 @@ export function statements(t: Tables): Statements {
     )`;
   /**
    * The levels of each line in claim order, as far as they are needed: `n` is how many jobs are still asked for when the claim comes
-   * to the level. What is claimed is not in the index, so that each claim can begin at the first.
+   * to the level. What is claimed is not in the index, so that each claim can begin at the first. The `nth` is the last that is found
+   * by itself: what is behind it is read from the index, entry by entry (`behind`).
    */
   const nextLevel = (line: string, after: string, order: string) =>
     `(select r.rank from ${t.ready} r where r.line = ${line} and r.token is null${after} order by r.rank ${order} limit 1)`;
@@ -75,28 +81,70 @@ export function statements(t: Tables): Statements {
         then ${nextLevel(line, after === undefined ? "" : ` and r.rank > ${after}`, "asc")}
         else ${nextLevel(line, after === undefined ? "" : ` and r.rank < ${after}`, "desc")} end`;
   const level = `
-    level (line, rank, grp, n) as (
-      select s.line, ${inOrder("s.line")}, s.grp, s.n from scope s where ${alive}
+    level (line, rank, grp, n, nth) as (
+      select s.line, ${inOrder("s.line")}, s.grp, s.n, 1 from scope s where ${alive}
       union all
       select l.line, ${inOrder("l.line", "l.rank")}, l.grp, l.n - (
         select count(*) from (
           select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now
-            and ${plainUnlessNamed(t, "r", "seq", ":names")} limit (select max(n) from scope)))
-      from level l where l.rank is not null and l.n > 0
+            and ${plainUnlessNamed(t, "r", "seq", ":names")} limit (select max(n) from scope))), l.nth + 1
+      from level l where l.rank is not null and l.n > 0 and l.nth < ${mostProbed("scope")}
     )`;
-  /** Files a claim of the next jobs of these levels; `place` keeps each group to its limit. */
-  const fileClaim = `, filed (ids) as materialized (
-        select json_group_array(seq) from (
-          select r.seq, s.n, row_number() over (partition by l.grp order by l.rank * :direction, r.run_at, r.seq) as place
+  /** The next due jobs of a level, and of those behind it if it is the last that was found. The order is the index's own. */
+  const dueOf = (most: string) => {
+    const due = `c.line = l.line and c.token is null and c.run_at <= :now and ${plainUnlessNamed(t, "c", "seq", ":names")}`;
+    // Of the last level alone; of all others nothing is behind the bound.
+    const behind = (turn: string, beyond: string, bound: string, order: string) => `
+            select seq from (
+              select c.seq from ${t.ready} c
+              where c.rank ${beyond} iif(l.nth = ${mostProbed("scope")} and :direction ${turn} 0, l.rank, ${bound}) and ${due}
+              order by c.rank${order}, c.token${order}, c.run_at, c.seq limit ${most})`;
+    return `
+            select seq from (
+              select c.seq from ${t.ready} c where c.rank = l.rank and ${due} order by c.run_at, c.seq limit ${most})
+            union all${behind(">", ">", LAST_SEQ, "")}
+            union all${behind("<", "<", `-${LAST_SEQ}`, " desc")}`;
+  };
+  /** The next jobs of these levels; `place` keeps each group to its limit. */
+  const nextJobs = (most: string) => `
+          select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * :direction, r.run_at, r.seq) as place
           from level l join scope s on s.line = l.line cross join ${t.ready} r
-          where l.rank is not null and l.n > 0 and r.seq in (
-            select c.seq from ${t.ready} c
-            where c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plainUnlessNamed(t, "c", "seq", ":names")}
-            order by c.run_at, c.seq limit (select max(n) from scope))
+          where l.rank is not null and l.n > 0 and r.seq in (${dueOf(most)})`;
+  /** Files a claim of them. */
+  const fileClaim = `, filed (ids) as materialized (
+        select json_group_array(seq) from (${nextJobs("(select max(n) from scope)")}
         ) where place <= n)
       select :session, ids from filed where ids <> '[]'`;
   /** When the first job of a level is due. */
   const head = `(select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)`;
+  /**
+   * When the first jobs of these lines are due, `at`: it is the time itself, or computed from it. Where a job is due now, the levels behind it are
+   * not looked at: each subquery finds levels for itself, as many as it asks for.
+   */
+  const firstDue = (lines: string, at: (runAt: string, line: string) => string) => {
+    const looked = `with recursive looked (line, rank, nth) as (
+          select s.line, ${nextLevel("s.line", "", "asc")}, 1 from ${lines} s
+          union all
+          select l.line, ${nextLevel("l.line", " and r.rank > l.rank", "asc")}, l.nth + 1
+          from looked l where l.rank is not null and l.nth < ${mostProbed(lines)}
+        )`;
+    const behind = (what: string, more: string) =>
+      `(select ${what} from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank${more})`;
+    const last = `l.rank is not null and l.nth = ${mostProbed(lines)}`;
+    return `coalesce(
+          (select :now from (
+            ${looked}
+            select ${at(head, "l.line")} as at from looked l where l.rank is not null
+            union all
+            select ${at(behind("r.run_at", " and r.run_at <= :now limit 1"), "l.line")} from looked l where ${last}
+          ) where at <= :now limit 1),
+          (select min(at) from (
+            ${looked}
+            select ${at(head, "l.line")} as at from looked l where l.rank is not null
+            union all
+            select ${at(behind("min(r.run_at)", ""), "l.line")} from looked l where ${last}
+          )), ${WAITING_AT})`;
+  };
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = min(attempt + 1, ${MOST_COUNTED}), started_at = :now
       where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${FILED})`,
@@ -309,13 +357,10 @@ export function statements(t: Tables): Statements {
       ...take,
     ],
     claim: [`insert into ${t.claim} (session, ids) with recursive ${scope},${level}${fileClaim}`, ...take],
-    // Where a job is due now, the levels behind it are not looked at: each subquery finds levels for itself, as many as it asks for.
     peek: `
       with ${scope}
       select :now as now,
-        min(coalesce(
-          (select 0 from (with recursive ${levels} select ${head} as run_at from level_of l where l.rank is not null) where run_at <= :now limit 1),
-          (with recursive ${levels} select min(${head}) from level_of l where l.rank is not null), ${WAITING_AT}),
+        min(${firstDue("scope", (runAt) => runAt)},
           coalesce((select min(q.cool_until) from ${t.queue} q where q.cool_until > :now
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
         ) as due_at,
@@ -789,6 +834,6 @@ export function statements(t: Tables): Statements {
       from ${t.migration} m order by m.version desc limit 1`,
     writable: `select not (select query_only from pragma_query_only) as writable`,
     now: `select :now as now`,
-    ...limitStatements(t, { alive, unstopped, rest, level, filed: FILED }),
+    ...limitStatements(t, { alive, unstopped, rest, level, nextJobs, firstDue, filed: FILED }),
   };
 }

@@ -71,6 +71,34 @@ export function planOnSqlite(fresh: FreshStore, name: StatementName): string[] {
   }
 }
 
+/**
+ * Runs it on SQLite, the first statement of a list, in a transaction that is rolled back, and tells how many rows of `ready` it has met. SQLite
+ * does not count them itself, so each condition on the table begins with a function that does.
+ */
+export function rowsReadOnSqlite(fresh: FreshStore, name: StatementName, params: Params): number {
+  const handle = new DatabaseSync(fresh.url.slice("sqlite:".length), { timeout: 5_000 });
+  let read = 0;
+  try {
+    handle.function("met", { varargs: true }, () => {
+      read += 1;
+      return 1;
+    });
+    const entry = sqliteStatements(sqliteTables("holdfast"))[name];
+    const { pieces, slots } = parse(typeof entry === "string" ? entry : (entry[0] as string));
+    const text = pieces.join("?").replaceAll(/("holdfast_ready" (\w+)\s+where) /g, "$1 met($2.seq) and ");
+    const values = slots.map(({ param }) => {
+      const value = params[param] ?? null;
+      return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+    });
+    handle.exec("begin");
+    handle.prepare(text).all(...(values as (string | number | null)[]));
+    handle.exec("rollback");
+    return read;
+  } finally {
+    handle.close();
+  }
+}
+
 /** A look at jobs without a filter. */
 export const nothingAsked = {
   ids: null,
