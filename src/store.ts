@@ -92,12 +92,23 @@ export interface ClaimCursor {
   unseen?: boolean;
   /** Filled by the store: the last look at everything found nothing. */
   barren?: boolean;
+  /** Filled by the store: where the turns of lanes begin, by line. */
+  turns?: Map<number, TurnFloor>;
   /** Filled by the store: the places of what is claimed by other statements, under limits or of one budget. */
   parts?: Map<string, ClaimCursor>;
   /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
   lanesFirst?: boolean;
   /** Filled by the store: why a part of the last claim failed whose other part brought jobs. It may have taken some too. */
   failed?: unknown;
+}
+
+/** How far the turns of a line have come, in virtual time. */
+export interface TurnFloor {
+  /** All that are active are behind it. */
+  readonly from: number;
+  /** Where the furthest behind of them was at a later look, by the monotonic clock: what commits late may still be before that. */
+  readonly next: number;
+  readonly nextAt: number;
 }
 
 /** Who holds leases: a worker's process, or one `hf.lease` call. */

@@ -142,7 +142,7 @@ class PostgresAdmin implements Admin {
   async tables(): Promise<AdminTable[]> {
     const rows = await this.#query(
       `select c.relname as name,
-         array_to_json(array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum))::text as columns,
+         array_to_json(array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and not (c.relname = 'turn' and a.attname = 'from_at') order by a.attnum))::text as columns,
          array_to_json(array(select a.attname from pg_attribute a join pg_type t on t.oid = a.atttypid
            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and (t.typcategory = 'A' or t.typname in ('json', 'jsonb'))))::text as structured,
          array_to_json(array(select a.attname from pg_index i cross join lateral unnest(i.indkey::int2[]) with ordinality as k (attnum, place)

@@ -34,6 +34,7 @@ export interface Pieces {
 
 export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
   const NOW = piece.now;
+  const BEFORE_ALL = "'-9223372036854775808'::bigint";
   /** The laned lines in scope. */
   const laned = (where: string, name = "scope") => `
     ${name} as materialized (
@@ -43,24 +44,33 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       where l.laned and (:names::text[] is null or l.name = any(:names::text[]))
         and ${noMachineUnlessNamed(t, "l", ":names::text[]")}${where}
     )`;
+  /** Where the turns of a line begin: index entries of turns as they were stay before it while somebody holds an old snapshot. */
+  const floorOf = (line: string) =>
+    `coalesce((select f.vtime from unnest(:floors.line::int[], :floors.vtime::float8[]) as f (line, vtime) where f.line = ${line}), '-Infinity')`;
   const inScope = (queue: string) =>
     `exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = ${queue})`;
-  /** Every (lane, line, rank) that has rows, for the lanes in :turns. */
+  /**
+   * Every (lane, line, rank) that has rows, for the lanes in :turns, each from where its turn begins (`from_at`): index entries of ended jobs stay
+   * before it while somebody holds an old snapshot. It is read in the statement after the one that locked the lane.
+   */
   const levels = `
     wanted as materialized (
-      select * from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n)
+      select w.lane, w.line, w.n, coalesce((select o.from_at from ${t.turn} o where o.lane = w.lane and o.line = w.line), ${BEFORE_ALL}) as from_at
+      from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n)
     ),
-    level_of (lane, line, n, rank) as (
-      select w.lane, w.line, w.n,
-        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line order by r.rank limit 1) from wanted w
+    level_of (lane, line, n, from_at, rank) as (
+      select w.lane, w.line, w.n, w.from_at,
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at order by r.rank limit 1) from wanted w
       union all
-      select l.lane, l.line, l.n,
-        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank order by r.rank limit 1)
+      select l.lane, l.line, l.n, l.from_at,
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
   const plain = plainUnlessNamed(t, "r", "id", ":names::text[]");
+  const dueIn = (level: string) =>
+    `r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW} and r.run_at >= ${level}.from_at`;
   const due = (level: string) => `
-        r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW} and ${plain}
+        ${dueIn(level)} and ${plain}
         order by r.run_at, r.id`;
   /** A lane whose due jobs are all left alone by a claim without names must not keep others from it. */
   const dueOf = (turn: string) =>
@@ -183,7 +193,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         group by h.line
       )
       select h.lane, h.line, h.at from heard h join mine m on m.id = h.lane where h.at < ${WAITING_AT}
-      union all select w.lane, w.line, 0 from woken w join mine m on m.id = w.lane
+      union all select w.lane, w.line, ${NOW} from woken w join mine m on m.id = w.lane
       union all select m.id, null, null from mine m where m.was_full and m.back > 0`,
     wakeTurns: `
       with due as materialized (
@@ -191,18 +201,29 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
           union all select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(:full::int[])
         ) d group by d.lane, d.line
+      ),
+      lowered as (
+        update ${t.turn} w set from_at = d.at
+        from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+        where w.lane = d.lane and w.line = d.line and w.active and w.from_at > d.at
+      ),
+      -- Of each line once: where its furthest-behind turn is that is active.
+      base as materialized (
+        select l.line, coalesce(
+          (select f.vtime from ${t.turn} f where f.line = l.line and f.active and f.vtime >= ${floorOf("l.line")} order by f.vtime limit 1),
+          (select f.vtime from ${t.turn} f where f.line = l.line and not f.active order by f.vtime desc limit 1), 0) as vtime
+        from (select distinct line from due) l
       )
       insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
-      select d.lane, d.line, coalesce(
-          (select f.vtime from ${t.turn} f where f.line = d.line and f.active order by f.vtime limit 1),
-          (select f.vtime from ${t.turn} f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
-        d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
+      select d.lane, d.line, (select b.vtime from base b where b.line = d.line), d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
       from due d left join ${t.turn} x on x.lane = d.lane and x.line = d.line
       where x.active is distinct from true
       on conflict (lane, line) do update set
         active = excluded.active,
         vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
-        wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end
+        wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end,
+        from_at = least(w.from_at, (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+          where d.lane = w.lane and d.line = w.line))
       where not w.active`,
     // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
     pickTurns: `
@@ -211,23 +232,23 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
         select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
         from ${t.turn} w join ${t.lane} a on a.id = w.lane
-        where w.line = s.line and w.active and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
+        where w.line = s.line and w.active and w.vtime >= ${floorOf("s.line")} and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
       ) p`,
     takeLaned: `
       with recursive ${levels},
       level as materialized (
-        select l.lane, l.line, l.n, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+        select l.lane, l.line, l.n, l.from_at, l.rank, count(*) over (partition by l.lane, l.line) as ranks
         from level_of l where l.rank is not null and ${piece.alive}
       ),
       -- A lane with one priority has nothing to share.
       share as materialized (
-        select lane, line, rank, n from level where ranks = 1
+        select lane, line, rank, from_at, n from level where ranks = 1
         union all
-        select lane, line, rank, count(*)::int as n from (
-          select l.lane, l.line, l.rank, l.n,
+        select lane, line, rank, from_at, count(*)::int as n from (
+          select l.lane, l.line, l.rank, l.from_at, l.n,
             row_number() over (partition by l.lane, l.line order by l.rank * :direction::bigint, h.run_at, h.id) as place
           from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
-        ) placed where place <= n group by lane, line, rank
+        ) placed where place <= n group by lane, line, rank, from_at
       ),
       ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("1 + 2 * (r.line = any(:counted::int[]))::int")}
@@ -242,8 +263,17 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         update ${t.lane} a set running = a.running + w.n, used_at = ${NOW} from (select lane, sum(n)::int as n from wanted group by lane) w
         where a.id = w.lane
       ),
+      -- Of a lane with one priority: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
+      -- found to be due before that rings (\`wakeTurns\`).
+      reached as materialized (
+        select l.lane, l.line, coalesce(
+          (select r.run_at from ${t.ready} r where ${dueIn("l")} and not r.id = any(array(select id from taken)) order by r.run_at, r.id limit 1),
+          (select max(k.run_at) from taken k where k.lane_id = l.lane and k.line = l.line)) as from_at
+        from level l where l.ranks = 1
+      ),
       moved as (
-        update ${t.turn} o set vtime = o.vtime + m.by
+        update ${t.turn} o set vtime = o.vtime + m.by,
+          from_at = coalesce((select e.from_at from reached e where e.lane = o.lane and e.line = o.line), o.from_at)
         from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by) where o.lane = m.lane and o.line = m.line
       ),${handOver()}`,
     // Jobs without a lane, of queues that have limits: as \`claim\`, and counted.
@@ -276,7 +306,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       with recursive ${levels}
       select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (
         select r.run_at from ${t.ready} r
-        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and case when r.token is null then true end
+        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.run_at >= l.from_at and case when r.token is null then true end
         order by r.run_at, r.id limit 1
       ) h where l.rank is not null group by l.lane, l.line`,
     turned: `

@@ -133,7 +133,7 @@ export const migrations: readonly Migration[] = [
         queue text not null, key text not null, starts text, standard text, unique (queue, key)
       ) with (fillfactor = 70)`,
       `create table ${t.turn} (
-        lane int not null, line int not null, vtime double precision not null, wake_at bigint, active bool not null, primary key (lane, line)
+        lane int not null, line int not null, vtime double precision not null, wake_at bigint, from_at bigint, active bool not null, primary key (lane, line)
       ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0)`,
       `create index turn_order on ${t.turn} (line, active, vtime, lane)`,
       `create index turn_wake on ${t.turn} (line, wake_at) where wake_at is not null`,

@@ -21,7 +21,7 @@ import { claimedJob, number } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
 /** Inserts commit so much later than they were due, at most, to be found by every look back. */
-const LATE_MS = 1_000;
+export const LATE_MS = 1_000;
 /** Levels that a look at everything leaves known. */
 const MOST_KEPT = 8;
 /** Levels that are known, the latest: each costs a claim of several levels one probe. */

@@ -33,7 +33,16 @@ import {
 import type { ClaimCursor, ClaimScope, Transition } from "../store.ts";
 import type { Row, RowList, Script } from "./catalogue.ts";
 import { returnTokens, type Unused } from "./budgets.ts";
-import { asksOf, inClaimOrder, partOf, scopeParams } from "./claim.ts";
+import {
+  asksOf,
+  completeInMs,
+  inClaimOrder,
+  LATE_MS,
+  lookedBack,
+  mustLookBack,
+  partOf,
+  scopeParams,
+} from "./claim.ts";
 import { type KeptRates, maybeNumber, maybeText, number, queueSettings, text } from "./rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
@@ -119,6 +128,8 @@ export interface TakenPart {
 
 /** The part of a cursor for jobs without a lane of queues with limits. */
 export const LIMITED = "limited";
+/** The part for jobs with one. */
+const LANED = "laned";
 
 /** What it brought. */
 export interface GatedClaim {
@@ -315,10 +326,7 @@ class Claiming implements GatedClaim {
     yield* this.#hearBells();
     const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
     if (total === 0) return;
-    const picked = yield {
-      name: "pickTurns",
-      params: { now, queues, names, gates: [...this.#gates.keys()], most: Math.min(total, MOST_LANES) },
-    };
+    const picked = yield* this.#pick(Math.min(total, MOST_LANES));
     const turns = this.#turnsOf(picked);
     this.#share(turns);
     const asked = turns.filter((turn) => turn.asked > 0);
@@ -340,6 +348,49 @@ class Claiming implements GatedClaim {
       this.#takenFrom(turns, yield* this.#withJobs(taken), instant);
     }
     yield* this.#turned(turns, picked);
+  }
+
+  /** The turns that are furthest behind: from where they were a moment ago, or, where that is due, of all. */
+  *#pick(most: number): Script<Row[]> {
+    const { now, monotonic } = this.#ask;
+    const { queues, names } = this.#params;
+    const params = { now, queues, names, gates: [...this.#gates.keys()], most };
+    const cursor = partOf(this.#ask.cursor, LANED);
+    const floors = this.#floors();
+    if (floors.length > 0 && !mustLookBack(cursor, monotonic())) {
+      const picked = yield { name: "pickTurns", params: { ...params, floors } };
+      if (picked.length > 0 || completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, monotonic()) > 0)
+        return this.#risen(picked);
+    }
+    const startedMs = monotonic();
+    const picked = yield { name: "pickTurns", params: { ...params, floors: [] } };
+    lookedBack(cursor, picked, { startedMs, endedMs: monotonic() });
+    cursor.turns?.clear();
+    return this.#risen(picked);
+  }
+
+  #floors(): RowList {
+    const { turns } = partOf(this.#ask.cursor, LANED);
+    return [...(turns ?? [])].map(([line, { from }]) => ({ line, vtime: from }));
+  }
+
+  /** The floors rise to where the furthest behind of these are, a moment later. */
+  #risen(picked: Row[]): Row[] {
+    const cursor = partOf(this.#ask.cursor, LANED);
+    const turns = (cursor.turns ??= new Map());
+    const at = this.#ask.monotonic();
+    const least = new Map<number, number>();
+    for (const row of picked) {
+      const line = number(row, "line");
+      least.set(line, Math.min(least.get(line) ?? Infinity, number(row, "vtime")));
+    }
+    for (const [line, vtime] of least) {
+      const before = turns.get(line);
+      if (before === undefined) turns.set(line, { from: vtime, next: vtime, nextAt: at });
+      else if (vtime < before.from) turns.set(line, { from: vtime, next: vtime, nextAt: at });
+      else if (at >= before.nextAt + LATE_MS) turns.set(line, { from: before.next, next: vtime, nextAt: at });
+    }
+    return picked;
   }
 
   /**
@@ -365,7 +416,7 @@ class Claiming implements GatedClaim {
     const rows = heard
       .filter((row) => row["line"] !== null)
       .map((row) => ({ lane: number(row, "lane"), line: number(row, "line"), at: number(row, "at") }));
-    yield { name: "wakeTurns", params: { now, rows, full } };
+    yield { name: "wakeTurns", params: { now, rows, full, floors: this.#floors() } };
   }
 
   #turnsOf(picked: readonly Row[]): Turn[] {

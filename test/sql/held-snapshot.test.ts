@@ -90,6 +90,99 @@ onEveryStore((target) => {
     },
   );
 
+  onPostgres("[N18][O16] under a held snapshot, claims of lanes read no more of the ended jobs", async () => {
+    const clock = new FakeClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    for (const table of ["ready", "lane", "turn"])
+      await fresh.query(`alter table ${fresh.table(table)} set (autovacuum_enabled = off)`);
+    const newId = idFactory(() => clock.now());
+    const session = await openSession(store);
+    const release = await holdSnapshot(fresh);
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const read: Record<string, number[]> = { take: [], heads: [] };
+    const [{ id: line } = {}, ...lanes] = await laned();
+    async function laned(): Promise<{ id?: number }[]> {
+      await fill();
+      const rows = await fresh.query(`select id from ${fresh.table("lane")} order by id`);
+      return [...(await fresh.query(`select id from ${fresh.table("line")}`)), ...rows] as { id: number }[];
+    }
+    async function fill(): Promise<void> {
+      await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { lane: `l${i % 4}` })));
+      for (let left = batch; left > 0;) {
+        const jobs = await store.claim(session, scope, cursor);
+        left -= jobs.length;
+        await store.settle(session, jobs.map(done), [...new Set(jobs.map(({ token }) => token))]);
+      }
+    }
+    for (let n = 0; n < 20; n += 1) {
+      await fill();
+      const turns = lanes.map(({ id }) => ({ lane: id!, line: line!, limit: 5, by: 0 }));
+      const params = { now: clock.now(), session, turns, names: ["n"], direction: 1 };
+      const more = { counted: [], most: 5, rates: null };
+      read["take"]!.push(await blocksOf(fresh, "takeLaned", { ...params, ...more }));
+      read["heads"]!.push(await blocksOf(fresh, "laneHeads", params));
+      await clock.advance("1s");
+      await store.renew(session);
+    }
+    const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
+    // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and turns are few.
+    const grown = Object.entries(read).map(
+      ([, blocks]) => (mean(blocks.slice(-4)) - mean(blocks.slice(2, 6))) / 14,
+    );
+    for (const blocks of grown) expect(blocks).toBeLessThan(8);
+    await release();
+    await store.close();
+  });
+
+  test("[N6] a lane gives the jobs that its claims have passed over: due before, given back, of other priorities, locked by somebody", async () => {
+    const clock = new FakeClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const newId = idFactory(() => clock.now());
+    const session = await openSession(store);
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const jobOf = (options: Parameters<typeof newJob>[1] = {}) => newJob(newId(), { lane: "a", ...options });
+    const claim = (limit: number) =>
+      store.claim(session, { ...scope, queues: new Map([["q", limit]]), limit }, cursor);
+    const ids = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id);
+    const many = Array.from({ length: 6 }, () => jobOf());
+    await store.enqueue(many);
+    // The first of them is locked while the next are claimed.
+    let unlock = async (): Promise<void> => {};
+    if (target.dialect === "postgres") {
+      const other = new pg.Client(fresh.url);
+      await other.connect();
+      await other.query("begin");
+      await other.query(`select 1 from ${fresh.table("ready")} where id = $1 for update`, [many[0]!.id]);
+      unlock = () => other.end();
+    }
+    const taken = await claim(2);
+    await unlock();
+    await clock.advance("1s");
+    const late = jobOf(slotAt(clock.now() - 60_000));
+    await store.enqueue([late]);
+    const [given] = taken;
+    await store.settle(session, [released(given!)], []);
+    expect(ids(await claim(1))).toEqual([late.id]);
+    const rest = [...(await claim(2)), ...(await claim(4))];
+    expect(ids(rest).toSorted()).toEqual(
+      ids(many)
+        .filter((id) => id !== taken[1]!.id)
+        .toSorted(),
+    );
+    expect(await claim(5)).toEqual([]);
+    const [low, high] = [jobOf({ priority: -1 }), jobOf({ priority: 1 })];
+    await store.enqueue([low]);
+    await clock.advance("1s");
+    await store.enqueue([high]);
+    expect(ids(await claim(1))).toEqual([high.id]);
+    await store.enqueue([jobOf({ priority: 1 })]);
+    await claim(1);
+    expect(ids(await claim(5))).toEqual([low.id]);
+    await store.close();
+  });
+
   onPostgres(
     "[N18][O16] under a held snapshot, a count of queues after a slow one reads few entries of ended jobs",
     async () => {
@@ -350,7 +443,7 @@ function done({ id, place, token, counted }: ClaimedJob): Transition {
   };
 }
 
-function released({ id, token }: ClaimedJob): Transition {
+function released({ id, token, counted }: ClaimedJob): Transition {
   return {
     move: "again",
     id,
@@ -361,5 +454,6 @@ function released({ id, token }: ClaimedJob): Transition {
     crashes: 0,
     throttled: false,
     begun: true,
+    ...(counted === undefined ? null : { counted }),
   };
 }

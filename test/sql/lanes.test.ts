@@ -86,8 +86,11 @@ onEveryStore((target) => {
 
   const calls: [StatementName, Params][] = [
     ["hearBells", { now, ...scope }],
-    ["wakeTurns", { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes] }],
-    ["pickTurns", { now, ...scope, gates: [], most: batch }],
+    [
+      "wakeTurns",
+      { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes], floors: [] },
+    ],
+    ["pickTurns", { now, ...scope, gates: [], most: batch, floors: [] }],
     ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
     ["laneHeads", { turns }],
     ["peekGated", { now, ...scope, direction: 1, levels: [] }],

@@ -34,6 +34,8 @@ const onlyHere: Readonly<Record<string, string>> = {
   "claim levels": "postgres",
   "peek levels": "postgres",
   "peek direction": "postgres",
+  "pickTurns floors": "postgres",
+  "wakeTurns floors": "postgres",
   "takeGated levels": "postgres",
   "peekGated levels": "postgres",
   "peekGated direction": "postgres",
