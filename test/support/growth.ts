@@ -1,13 +1,14 @@
 /**
- * How work grows with its size: the time that four times as much takes, in times of the first. Linear work gives about 4, quadratic
- * about 16. The best of several rounds by turns, so that what else the machine does falls out of it; no time is asserted by itself.
+ * How work grows with its size: the time that sixteen times as much takes, in times of the first. Linear work gives about 16, quadratic
+ * about 256: no disturbance looks like that in the best of several rounds by turns. The engine does not count the steps of an expression,
+ * and the processor's time of a thread is told in ticks that are longer than this takes. No time is asserted by itself.
  */
 export function growth<Input>(
   make: (size: number) => Input,
   size: number,
   work: (input: Input) => void,
 ): number {
-  const [small, large] = [make(size), make(size * 4)];
+  const [small, large] = [make(size), make(size * 16)];
   const best = { small: Infinity, large: Infinity };
   const time = (input: Input): number => {
     const started = performance.now();
@@ -15,8 +16,8 @@ export function growth<Input>(
     return performance.now() - started;
   };
   // Too quick to be measured is quick enough.
-  const ratio = (): number => best.large / Math.max(best.small, 0.05);
-  // A busy machine needs more rounds before both have had an undisturbed one; squares stay squares.
+  const ratio = (): number => best.large / Math.max(best.small, 0.01);
+  // A disturbed machine needs more rounds before both have had a good one; squares stay squares.
   for (let round = 0; round < rounds || (round < mostRounds && ratio() >= LINEAR); round += 1) {
     best.small = Math.min(best.small, time(small));
     best.large = Math.min(best.large, time(large));
@@ -26,5 +27,5 @@ export function growth<Input>(
 
 const rounds = 8;
 const mostRounds = 100;
-/** Between the two, nearer to the worse: noise must not fail it, and squares must. */
-export const LINEAR = 10;
+/** Four times as much as linear work, and a quarter of what squares take. */
+export const LINEAR = 64;
