@@ -50,13 +50,22 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const inScope = (queue: string) =>
     `exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = ${queue})`;
   /**
+   * Where the row of a lane or a turn is, the newest version first: the range has one key, and read backwards its index begins with the version
+   * that was written last. The older ones stay in it while somebody holds an old snapshot. A sum is compared with the key, so that an update does
+   * not find its rows by that index after all.
+   */
+  const laneAt = (lane: string) =>
+    `(select x.ctid from ${t.lane} x where x.id >= ${lane} and x.id <= ${lane} order by x.id desc limit 1)`;
+  const turnOf = (lane: string, line: string, columns = "x.ctid as tid, x.from_at") =>
+    `(select ${columns} from ${t.turn} x where (x.lane, x.line) >= (${lane}, ${line}) and (x.lane, x.line) <= (${lane}, ${line}) order by x.lane desc, x.line desc limit 1)`;
+  /**
    * Every (lane, line, rank) that has rows, for the lanes in :turns, each from where its turn begins (`from_at`): index entries of ended jobs stay
    * before it while somebody holds an old snapshot. It is read in the statement after the one that locked the lane.
    */
   const levels = `
     wanted as materialized (
-      select w.lane, w.line, w.n, coalesce((select o.from_at from ${t.turn} o where o.lane = w.lane and o.line = w.line), ${BEFORE_ALL}) as from_at
-      from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n)
+      select w.lane, w.line, w.n, o.tid, coalesce(o.from_at, ${BEFORE_ALL}) as from_at
+      from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n) left join lateral ${turnOf("w.lane", "w.line")} o on true
     ),
     level_of (lane, line, n, from_at, rank) as (
       select w.lane, w.line, w.n, w.from_at,
@@ -231,7 +240,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         and (l.queue = any(:gates::text[]) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
       select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
         select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
-        from ${t.turn} w join ${t.lane} a on a.id = w.lane
+        from ${t.turn} w join ${t.lane} a on a.ctid = ${laneAt("w.lane")}
         where w.line = s.line and w.active and w.vtime >= ${floorOf("s.line")} and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
       ) p`,
     takeLaned: `
@@ -262,6 +271,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       counted as (
         update ${t.lane} a set running = a.running + w.n, used_at = ${NOW} from (select lane, sum(n)::int as n from wanted group by lane) w
         where a.id = w.lane
+          and a.ctid = any(array(select ${laneAt("m.lane")} from wanted m))
       ),
       -- Of a lane with one priority: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
       -- found to be due before that rings (\`wakeTurns\`).
@@ -274,7 +284,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       moved as (
         update ${t.turn} o set vtime = o.vtime + m.by,
           from_at = coalesce((select e.from_at from reached e where e.lane = o.lane and e.line = o.line), o.from_at)
-        from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by) where o.lane = m.lane and o.line = m.line
+        from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by)
+        where o.lane = m.lane and o.line = m.line and o.ctid = any(array(select tid from wanted))
       ),${handOver()}`,
     // Jobs without a lane, of queues that have limits: as \`claim\`, and counted.
     takeGated: piece.walk(
@@ -312,12 +323,14 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     turned: `
       with counted as (
         update ${t.lane} a set running = a.running + c.n, starts = c.starts
-        from unnest(:lanes.lane::int[], :lanes.n::int[], :lanes.starts::text[]) as c (lane, n, starts) where a.id = c.lane
+        from unnest(:lanes.lane::int[], :lanes.n::int[], :lanes.starts::text[]) as c (lane, n, starts)
+        where a.id + 0 = c.lane and a.ctid = any(array(select ${laneAt("c.lane")} from unnest(:lanes.lane::int[]) as c (lane)))
       )
       update ${t.turn} w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at
       from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[], :turns.active::bool[], :turns.wakeAt::bigint[])
         as m (lane, line, by, active, wake_at)
-      where w.lane = m.lane and w.line = m.line`,
+      where w.lane + 0 = m.lane and w.line + 0 = m.line
+        and w.ctid = any(array(select ${turnOf("m.lane", "m.line", "x.ctid")} from unnest(:turns.lane::int[], :turns.line::int[]) as m (lane, line)))`,
     gated: `
       update ${t.queue} q set running = q.running + g.n, starts = g.starts, gate_at = g.gate_at, adopt_until = g.adopt_until
       from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[], :rows.gateAt::bigint[], :rows.adoptUntil::bigint[])
@@ -344,7 +357,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     refundLanes: `
       with c as materialized (select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.n::int[]) as c (lane, line, n)),
       rung as (insert into ${t.bell} (line, lanes, backs) select c.line, array_agg(c.lane), array_agg(c.n) from c group by c.line)
-      select distinct a.queue from ${t.lane} a where a.id = any(:rows.lane::int[]) and a.running >= a.concurrency`,
+      select distinct a.queue from ${t.lane} a where a.ctid = any(array(select ${laneAt("c.lane")} from c)) and a.running >= a.concurrency`,
     refundQueues: `
       with r as (insert into ${t.refund} (queue, n) select * from unnest(:rows.queue::text[], :rows.n::int[]))
       select q.name as queue from ${t.queue} q where q.name = any(:rows.queue::text[]) and q.gate_at >= ${WAITING_AT}`,

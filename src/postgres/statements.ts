@@ -249,7 +249,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
    * their numbers, and a replica that lagged was promoted (`isStaleType`).
    */
   const numbers = `(select l.id from ${t.line} l where l.id = n.line
-          and (n.lane_id is null or exists (select 1 from ${t.lane} a where a.id = n.lane_id and a.queue = l.queue and a.key = n.lane)))`;
+          and (n.lane_id is null or (select a.queue = l.queue and a.key = n.lane from ${t.lane} a
+            where a.id >= n.lane_id and a.id <= n.lane_id order by a.id desc limit 1)))`;
   /** What follows once rows are gone from `ready`: history, unique keys, spent claims. */
   const file = `
     kept as (
