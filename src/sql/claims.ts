@@ -14,7 +14,7 @@ import type { Clock } from "../clock.ts";
 import { type ClaimedJob, WAITING_AT } from "../job.ts";
 import type { ClaimCursor, ClaimScope, Peek, Store, StoreEvents } from "../store.ts";
 import { budgetClaim } from "./budget-claim.ts";
-import type { Call, Row, RowList } from "./catalogue.ts";
+import type { Call, Row } from "./catalogue.ts";
 import {
   claimedJobs,
   aMomentBefore,

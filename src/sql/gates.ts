@@ -322,7 +322,7 @@ class Claiming implements GatedClaim {
 
   *takeLaned(): Script<void> {
     const { now, session } = this.#ask;
-    const { queues, names, direction } = this.#params;
+    const { names, direction } = this.#params;
     yield* this.#hearBells();
     const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
     if (total === 0) return;
@@ -357,15 +357,14 @@ class Claiming implements GatedClaim {
     const params = { now, queues, names, gates: [...this.#gates.keys()], most };
     const cursor = partOf(this.#ask.cursor, LANED);
     const floors = this.#floors();
-    if (floors.length > 0 && !mustLookBack(cursor, monotonic())) {
+    const mayLookAtAll = () => completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, monotonic()) === 0;
+    if (floors.length > 0 && !(mustLookBack(cursor, monotonic()) && mayLookAtAll())) {
       const picked = yield { name: "pickTurns", params: { ...params, floors } };
-      if (picked.length > 0 || completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, monotonic()) > 0)
-        return this.#risen(picked);
+      if (picked.length > 0 || !mayLookAtAll()) return this.#risen(picked);
     }
     const startedMs = monotonic();
     const picked = yield { name: "pickTurns", params: { ...params, floors: [] } };
     lookedBack(cursor, picked, { startedMs, endedMs: monotonic() });
-    cursor.turns?.clear();
     return this.#risen(picked);
   }
 
@@ -386,7 +385,7 @@ class Claiming implements GatedClaim {
     }
     for (const [line, vtime] of least) {
       const before = turns.get(line);
-      if (before === undefined) turns.set(line, { from: vtime, next: vtime, nextAt: at });
+      if (before === undefined) turns.set(line, { from: -Number.MAX_VALUE, next: vtime, nextAt: at });
       else if (vtime < before.from) turns.set(line, { from: vtime, next: vtime, nextAt: at });
       else if (at >= before.nextAt + LATE_MS) turns.set(line, { from: before.next, next: vtime, nextAt: at });
     }
