@@ -189,7 +189,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         select a.id, c.back, coalesce(a.running >= a.concurrency, false) as was_full
         from (
           select lane, sum(back)::int as back from (select lane, back from heard union all select lane, 0 from woken) c group by lane
-        ) c join ${t.lane} a on a.id = c.lane for update of a skip locked
+        ) c join ${t.lane} a on a.ctid = ${laneAt("c.lane")} for update of a skip locked
       ),
       folded as (
         update ${t.lane} a set running = greatest(0, a.running - m.back) from mine m where a.id = m.id and m.back > 0
@@ -214,7 +214,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       lowered as (
         update ${t.turn} w set from_at = d.at
         from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
-        where w.lane = d.lane and w.line = d.line and w.active and w.from_at > d.at
+        where w.lane + 0 = d.lane and w.line + 0 = d.line and w.active and w.from_at > d.at
+          and w.ctid = any(array(select ${turnOf("o.lane", "o.line", "x.ctid")} from unnest(:rows.lane::int[], :rows.line::int[]) as o (lane, line)))
       ),
       -- Of each line once: where its furthest-behind turn is that is active.
       base as materialized (
@@ -225,7 +226,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       )
       insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
       select d.lane, d.line, (select b.vtime from base b where b.line = d.line), d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
-      from due d left join ${t.turn} x on x.lane = d.lane and x.line = d.line
+      from due d left join lateral ${turnOf("d.lane", "d.line", "x.active")} x on true
       where x.active is distinct from true
       on conflict (lane, line) do update set
         active = excluded.active,
