@@ -82,6 +82,8 @@ const columnsOfPostgres: readonly string[] = [
       (column) => `${name} ${column}`,
     ),
   ),
+  // Turns leave none there that they have passed.
+  ...["pickTurns", "wakeTurns"].flatMap((name) => [`${name} floors.line`, `${name} floors.vtime`]),
   // Ended jobs leave no entries in it either.
   ...["queue", "name", "at"].map((column) => `tallyLines begins.${column}`),
 ];
