@@ -68,6 +68,7 @@ onPostgres((target) => {
         session,
         { queues, limit: 2, order: "highest-first" },
         { name: "api", tokens: 1, names: ["call"] },
+        { levels: new Map(), lookedBackAt: -Infinity },
       );
     // The queues are asked by turns.
     for (let turn = 0; turn < 4; turn++) expect(await holder.meets(claim), `turn ${turn}`).toBe(true);
@@ -90,7 +91,7 @@ onPostgres((target) => {
       ["a", { kind: "throttled", delayMs: null, reason: "429" }],
       ["b", UNHEARD],
     ]);
-    const env = { now: world.clock.now(), random: () => 0.5 };
+    const env = { now: () => world.clock.now(), random: () => 0.5 };
     const transitions = claimed.map((one) => {
       return decide(one, outcomes.get(one.queue)!, policyFor(one, null, null), env);
     });
