@@ -546,7 +546,7 @@ function onPostgresPlans(filled: Filled): void {
         const inserted = await explain("insertJobs", { now, rows });
         noWholeTable(inserted);
         expect(rowsRead(inserted, /^(ready|job|history)/)).toBe(0);
-        const renewed = await explain("renew", { now, session });
+        const renewed = await explain("renew", { now, session, ahead: 0 });
         noWholeTable(renewed);
         expect(rowsRead(renewed, /^(ready|job|history)/)).toBe(0);
         expect(rowsRead(renewed, /^session/)).toBe(1);
