@@ -1,4 +1,5 @@
-// Doing things: a button that acts on one thing (and asks first where it cannot be undone), and a form in a dialog.
+// Doing things: an action on one thing (which asks first where it cannot be undone) as a button or as an entry of a row's menu,
+// and a form in a dialog.
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
@@ -23,6 +24,46 @@ interface ActOptions {
   readonly title?: string;
   /** Its icon alone; the word is for those who listen, and in its title. */
   readonly bare?: boolean;
+}
+
+/** The same in a menu, where all of it is words. */
+export interface Action extends Omit<ActOptions, "large" | "quiet" | "bare" | "on"> {
+  readonly press: () => void;
+}
+
+/** Some of which may not apply. */
+export type Actions = readonly (Action | false)[];
+
+/** Those that this person may do. */
+export function allowed(actions: Actions): readonly Action[] {
+  return actions.filter((one) => one !== false).filter(({ needs }) => may(needs));
+}
+
+/** Actions as buttons, on the screen of what they act on. */
+export function Buttons({ of, on }: { of: Actions; on: string }) {
+  return (
+    <>
+      {allowed(of).map((action) => (
+        <Act key={action.verb} {...action} on={on} large />
+      ))}
+    </>
+  );
+}
+
+/** The actions of menus, for keys that act on a row. */
+export const menus = new WeakMap<Element, readonly Action[]>();
+
+/** Presses the first of these verbs that is there: a button, or in a menu. */
+export function pressIn(within: Element | null, verbs: readonly string[]): void {
+  const list = menus.get(within?.querySelector(".menu") ?? document.body) ?? [];
+  for (const verb of verbs) {
+    const button = within?.querySelector<HTMLElement>(`button[data-verb="${CSS.escape(verb)}"]`);
+    const found = button ?? null;
+    const press = found === null ? list.find((one) => one.verb === verb)?.press : () => found.click();
+    if (press === undefined) continue;
+    press();
+    return;
+  }
 }
 
 /** A button in a row; whoever may not press it does not see it. */
@@ -63,33 +104,34 @@ export function Act({
   );
 }
 
-/** A button that does one thing at once, says what became of it, and has the list asked for again. */
-export function Do({
-  run,
-  done,
-  then,
-  ask,
-  ...button
-}: ActOptions & {
-  run: () => Promise<unknown>;
-  done: string;
-  then?: () => void;
+interface Doing {
+  readonly run: () => Promise<unknown>;
+  readonly done: string;
+  readonly then?: () => void;
   /** What it means; it is asked for first. */
-  ask?: ComponentChildren;
-}) {
-  const act = (): void => {
+  readonly ask?: ComponentChildren;
+}
+
+/** An action that does one thing at once, says what became of it, and has the list asked for again. */
+export function doing({ run, done, then, ask, ...action }: ActOptions & Doing): ActOptions & Action {
+  const press = (): void => {
     if (ask === undefined) void attempt(done, run).then(then);
     else
       confirm({
-        title: t("{verb} {on}?", { verb: button.verb, on: button.on }),
+        title: t("{verb} {on}?", { verb: action.verb, on: action.on }),
         text: ask,
-        verb: button.verb,
-        danger: button.danger === true,
+        verb: action.verb,
+        danger: action.danger === true,
         run: () => run().then(then),
         done,
       });
   };
-  return <Act {...button} press={act} />;
+  return { ...action, press };
+}
+
+/** A button that does so. */
+export function Do(options: ActOptions & Doing) {
+  return <Act {...doing(options)} />;
 }
 
 // Forms

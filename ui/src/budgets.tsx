@@ -1,13 +1,13 @@
 // Budgets: what is left of each, when it gives again, and who waits for it.
 import type { BudgetLine, LimitUse } from "../../src/dashboard/contract.ts";
-import { Act, Do, Field, openForm } from "./actions.tsx";
+import { Act, type Actions, doing, Field, openForm } from "./actions.tsx";
 import { get, seg, send } from "./api.ts";
 import { Bars } from "./bars.tsx";
 import { changed, told, WhileField, whileOf } from "./for-a-while.tsx";
 import { clockTime, duration, number, rate, written, amount } from "./format.ts";
 import { Count, Gauge, now } from "./parts.tsx";
 import { refillOf, tokensAt } from "./refill.ts";
-import { actionsColumn, Listing, Panel } from "./table.tsx";
+import { Listing, menuColumn, Panel } from "./table.tsx";
 import { t } from "./text.ts";
 import { useQuery } from "./use-query.ts";
 
@@ -118,53 +118,57 @@ export function Budgets() {
               );
             },
           },
-          actionsColumn((budget: BudgetLine) => (
-            <>
-              <Act
-                verb={t("Change")}
-                on={budget.name}
-                needs="limits:set"
-                press={() => budgetForm(budget, told(query.again))}
-              />
-              <Do
-                verb={t("Drain")}
-                on={budget.name}
-                needs="limits:set"
-                danger
-                ask={t("Nothing is granted until it refills.")}
-                run={() => send("POST", `/budgets/${seg(budget.name)}/drain`)}
-                done={t("Drained.")}
-                then={query.again}
-              />
-              {budget.tuned && (
-                <Do
-                  verb={t("Reset")}
-                  on={budget.name}
-                  needs="limits:set"
-                  title={t("Back to the code's numbers")}
-                  run={() => send("POST", `/budgets/${seg(budget.name)}/reset`)}
-                  done={t("The code's numbers count again.")}
-                  then={told(query.again)}
-                />
-              )}
-              <Do
-                verb={t("Remove")}
-                on={budget.name}
-                needs="limits:set"
-                danger
-                icon="trash"
-                bare
-                ask={t("What takes from it gets nothing until somebody sets it again.")}
-                run={() => send("DELETE", `/budgets/${seg(budget.name)}`)}
-                done={t("Removed.")}
-                then={told(query.again)}
-              />
-            </>
-          )),
+          menuColumn(
+            ({ name }: BudgetLine) => name,
+            (budget) => budgetActions(budget, query.again),
+          ),
         ]}
       />
     </Panel>
   );
+}
+
+function budgetActions(budget: BudgetLine, again: () => void): Actions {
+  const { name, tuned } = budget;
+  const change = { on: name, needs: "limits:set" } as const;
+  return [
+    {
+      verb: t("Change"),
+      needs: "limits:set",
+      icon: "gear",
+      press: () => budgetForm(budget, told(again)),
+    },
+    tuned &&
+      doing({
+        ...change,
+        verb: t("Reset"),
+        icon: "retry",
+        title: t("Back to the code's numbers"),
+        run: () => send("POST", `/budgets/${seg(name)}/reset`),
+        done: t("The code's numbers count again."),
+        then: told(again),
+      }),
+    doing({
+      ...change,
+      verb: t("Drain"),
+      danger: true,
+      icon: "drain",
+      ask: t("Nothing is granted until it refills."),
+      run: () => send("POST", `/budgets/${seg(name)}/drain`),
+      done: t("Drained."),
+      then: again,
+    }),
+    doing({
+      ...change,
+      verb: t("Remove"),
+      danger: true,
+      icon: "trash",
+      ask: t("What takes from it gets nothing until somebody sets it again."),
+      run: () => send("DELETE", `/budgets/${seg(name)}`),
+      done: t("Removed."),
+      then: told(again),
+    }),
+  ];
 }
 
 /** Ticks with the page's clock, between two looks as well. */

@@ -4,6 +4,7 @@ import { type ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { BulkVerb, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/contract.ts";
+import { Buttons } from "./actions.tsx";
 import { get, send } from "./api.ts";
 import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";
 import { count, number, shortId } from "./format.ts";
@@ -11,7 +12,7 @@ import { inWords } from "./filter-words.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
 import { may } from "./live.ts";
-import { isUnderWay, OperationProgress, outcomesInWords, Steering } from "./operation-parts.tsx";
+import { isUnderWay, OperationProgress, outcomesInWords, steering } from "./operation-parts.tsx";
 import { verbOn, verbs } from "./verbs.ts";
 import { Diff } from "./diff-view.tsx";
 import { copy, Failure, JobStateOf, showDialog, toast } from "./parts.tsx";
@@ -250,7 +251,7 @@ function Bulk({
             >
               {t("Close")}
             </button>
-            <Steering operation={running.value} then={(next) => (running.value = next)} />
+            <Buttons of={steering(running.value, (next) => (running.value = next))} on="" />
           </>
         )}
         <button

@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Cells, type Column, type FixedOrder, TableHead } from "./table.tsx";
+import { Cells, type Column, type FixedOrder, TableHead, tell, useFit } from "./table.tsx";
 
 const blockSize = 50;
 /** Of a row that was never drawn, while none was. */
@@ -38,6 +38,7 @@ export function LongTable<T>({
   inPage: { current: readonly T[] };
   fixed: FixedOrder;
 }) {
+  const { frame, shown, tight } = useFit(columns);
   const table = useRef<HTMLTableElement>(null);
   const heights = useRef<number[]>([]);
   const range = useSignal({ from: 0, to: 1 });
@@ -116,7 +117,7 @@ export function LongTable<T>({
     .filter((one) => one.drawn)
     .flatMap((one) => rows.slice(one.from * blockSize, (one.to + 1) * blockSize));
   return (
-    <div class="scroll">
+    <div ref={frame} class={tight ? "scroll tight" : "scroll"} onMouseOver={tell}>
       <table
         ref={table}
         class="long"
@@ -127,7 +128,7 @@ export function LongTable<T>({
         }}
         onFocusOut={() => (focused.value = -1)}
       >
-        <TableHead columns={columns} first={first} index={1} fixed={fixed} />
+        <TableHead columns={shown} first={first} index={1} fixed={fixed} />
         {stretches.map((one) =>
           one.drawn ? (
             <tbody key={one.from} data-block={one.from}>
@@ -135,7 +136,7 @@ export function LongTable<T>({
                 const index = one.from * blockSize + i;
                 return (
                   <tr key={rowKey(of, index)} aria-rowindex={index + 2} {...row(of, index)}>
-                    <Cells columns={columns} of={of} index={index} />
+                    <Cells columns={shown} all={columns} of={of} index={index} />
                   </tr>
                 );
               })}
@@ -143,7 +144,7 @@ export function LongTable<T>({
           ) : (
             <tbody key={`gap ${one.from}`} class="gap" aria-hidden="true">
               <tr>
-                <td colSpan={columns.length} style={{ height: `${gapHeight(one, heightOf)}px` }} />
+                <td colSpan={shown.length} style={{ height: `${gapHeight(one, heightOf)}px` }} />
               </tr>
             </tbody>
           ),

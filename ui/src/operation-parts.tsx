@@ -1,8 +1,9 @@
 // A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
 import type { Operation } from "../../src/dashboard/contract.ts";
+import type { Actions } from "./actions.tsx";
 import { send } from "./api.ts";
 import { ago, count, number, rate, shortId } from "./format.ts";
-import { may, me } from "./live.ts";
+import { me } from "./live.ts";
 import { attempt, now } from "./parts.tsx";
 import { href } from "./router.ts";
 import { t } from "./text.ts";
@@ -101,38 +102,30 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Pause, go on, stop. Whoever started it may pause and stop it; to go on needs what the action needs. */
-export function Steering({
-  operation,
-  then,
-  small = false,
-}: {
-  operation: Operation;
-  then: (next: Operation) => void;
-  small?: boolean;
-}) {
+export function steering(operation: Operation, then: (next: Operation) => void): Actions {
   const { id, action, actor, state, standsStill } = operation;
-  const able = may(verbs[action].permission);
+  const { permission } = verbs[action];
   const own = me.value?.user === actor && !me.value.readOnly;
-  const steer = (verb: string, said: string): void =>
+  const needs = own ? "view" : permission;
+  const steer = (verb: string, said: string) => (): void =>
     void attempt(said, async () => then(await send<Operation>("POST", `/operations/${id}/${verb}`)));
-  const look = `button ${small ? "small" : ""}`.trim();
-  return (
-    <>
-      {(able || own) && state === "running" && !standsStill && (
-        <button type="button" class={look} onClick={() => steer("pause", t("It is paused."))}>
-          {t("Pause")}
-        </button>
-      )}
-      {able && (state === "paused" || state === "failed" || standsStill) && (
-        <button type="button" class={`${look} primary`} onClick={() => steer("resume", t("It goes on."))}>
-          {t("Go on")}
-        </button>
-      )}
-      {(able || own) && state !== "done" && state !== "stopped" && (
-        <button type="button" class={`${look} danger`} onClick={() => steer("stop", t("It is stopped."))}>
-          {t("Stop")}
-        </button>
-      )}
-    </>
-  );
+  return [
+    state === "running" &&
+      !standsStill && { verb: t("Pause"), needs, icon: "pause", press: steer("pause", t("It is paused.")) },
+    (state === "paused" || state === "failed" || standsStill) && {
+      verb: t("Go on"),
+      needs: permission,
+      icon: "play",
+      primary: true,
+      press: steer("resume", t("It goes on.")),
+    },
+    state !== "done" &&
+      state !== "stopped" && {
+        verb: t("Stop"),
+        needs,
+        icon: "stop",
+        danger: true,
+        press: steer("stop", t("It is stopped.")),
+      },
+  ];
 }

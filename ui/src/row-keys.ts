@@ -1,5 +1,6 @@
 // Keys that mean the same in every list: j and k move the focus from row to row (Enter then follows the link, as in any page),
 // / goes to the search of the screen, p pauses what the row is about. A screen that has its own meaning for a key comes first.
+import { pressIn } from "./actions.tsx";
 import { onKey } from "./keys.ts";
 import { path } from "./router.ts";
 import { t } from "./text.ts";
@@ -35,14 +36,8 @@ function move(by: 1 | -1): void {
   stops[next]?.stop.focus();
 }
 
-/** The button of the row that has the focus, or of a queue's or schedule's own screen. */
+/** In the row that has the focus, or on a queue's or schedule's own screen. */
 function press(words: readonly string[]): void {
-  if (!/^\/(queues|schedules)(\/|$)/.test(path.value)) return;
-  const within = rowOfFocus() ?? document.querySelector("main .head");
-  for (const word of words) {
-    const button = within?.querySelector<HTMLButtonElement>(`button[data-verb="${CSS.escape(word)}"]`);
-    if (button === null || button === undefined) continue;
-    button.click();
-    return;
-  }
+  if (/^\/(queues|schedules)(\/|$)/.test(path.value))
+    pressIn(rowOfFocus() ?? document.querySelector("main .head"), words);
 }

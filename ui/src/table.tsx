@@ -1,8 +1,11 @@
 // Panels and the tables in them. A screen says which columns it has and what stands in each; how wide the window must be
 // for a column to show, where numbers stand, what is there without rows, and how rows are sorted is the same everywhere.
-import type { Signal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
-import { Empty, Loaded } from "./parts.tsx";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Action, Actions } from "./actions.tsx";
+import { RowMenu } from "./menu.tsx";
+import { Empty, Loaded, showDialog } from "./parts.tsx";
 import type { IconName } from "./icons.tsx";
 import { params, setParams } from "./router.ts";
 import { orderOf, pressed, type Sortable, slugOf, sorted } from "./sorting.ts";
@@ -14,12 +17,17 @@ export interface Column<T> {
   readonly head: string;
   readonly cell: (row: T, index: number) => ComponentChildren;
   readonly num?: boolean;
-  /** Shown in windows from this width on. */
+  /**
+   * How much it matters: shown in windows from this width on, and left out of a table that is too narrow for all of its
+   * columns, those of wide windows first. One without it is always shown.
+   */
   readonly from?: "medium" | "wide";
   /** Of its cells: muted, nowrap, mono, clip, right. */
   readonly class?: string;
   readonly style?: CSSProperties;
   readonly title?: (row: T) => string;
+  /** In place of a cell: see `menuColumn`. */
+  readonly menu?: (row: T) => { readonly on: string; readonly of: Actions };
   /** What rows are sorted by when its head is pressed, in a table that can be sorted. */
   readonly by?: (row: T) => Sortable;
 }
@@ -33,7 +41,12 @@ export interface FixedOrder {
   readonly press: Readonly<Record<string, () => void>>;
 }
 
-/** The column of buttons at the end of a row. */
+/** The menu at the end of a row, with everything that can be done to it, and the columns that had no room. */
+export function menuColumn<T>(on: (row: T) => string, actions: (row: T) => Actions): Column<T> {
+  return { ...actionsColumn<T>(() => null), menu: (row) => ({ on: on(row), of: actions(row) }) };
+}
+
+/** One button at the end of a row, where no more can be done to it. */
 export function actionsColumn<T>(cell: (row: T) => ComponentChildren): Column<T> {
   return { head: "", class: "right nowrap actions", cell };
 }
@@ -63,23 +76,73 @@ export function Table<T>({
   /** The rows come in that order already. */
   arranged?: boolean;
 }) {
+  const { frame, shown, tight } = useFit(columns);
   return (
     <div
-      class="scroll"
+      ref={frame}
+      class={tight ? "scroll tight" : "scroll"}
+      onMouseOver={tell}
       {...(label === undefined ? {} : { tabIndex: 0, role: "region", "aria-label": label })}
     >
       <table>
-        <TableHead columns={columns} first={first} sort={sort} />
+        <TableHead columns={shown} first={first} sort={sort} />
         <tbody ref={body ?? null}>
           {(sort === undefined || arranged ? rows : arrange(rows, columns, sort)).map((one, index) => (
             <tr key={rowKey(one, index)} {...row?.(one, index)}>
-              <Cells columns={columns} of={one} index={index} />
+              <Cells columns={shown} all={columns} of={one} index={index} />
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+/**
+ * Which columns a table has room for. Those that matter least are left out until none is cut off; where the rest is too wide
+ * still, its texts break (`tight`). They come back when the frame changes its width, not when a text does: a list that is
+ * live would else gain and lose a column from second to second.
+ */
+export function useFit<T>(columns: readonly Column<T>[]) {
+  const frame = useRef<HTMLDivElement>(null);
+  const out = useSignal(0);
+  const droppable = leastFirst(columns);
+  const most = useRef(0);
+  most.current = droppable.length + 1;
+  const measure = (): void => {
+    const { current } = frame;
+    if (current !== null && current.scrollWidth > current.clientWidth + 1 && out.peek() < most.current)
+      out.value += 1;
+  };
+  useLayoutEffect(measure);
+  useLayoutEffect(() => {
+    const { current } = frame;
+    if (current === null) return;
+    let width = current.clientWidth;
+    const resized = new ResizeObserver(() => {
+      if (current.clientWidth !== width) out.value = 0;
+      width = current.clientWidth;
+      measure();
+    });
+    resized.observe(current);
+    // A text that grew makes it wider by itself.
+    if (current.firstElementChild !== null) resized.observe(current.firstElementChild);
+    return () => resized.disconnect();
+  }, []);
+  const left = new Set(droppable.slice(0, out.value));
+  return { frame, shown: columns.filter((one) => !left.has(one)), tight: out.value > droppable.length };
+}
+
+/** A cell whose text has an end that cannot be seen says all of it. */
+export function tell({ target }: { readonly target: EventTarget | null }): void {
+  const cell = (target as Element).closest<HTMLElement>("td");
+  if (cell !== null && cell.scrollWidth > cell.clientWidth && cell.title === "")
+    cell.title = cell.textContent;
+}
+
+function leastFirst<T>(columns: readonly Column<T>[]): Column<T>[] {
+  const of = (from: Column<T>["from"]) => columns.filter((one) => one.from === from).reverse();
+  return [...of("wide"), ...of("medium")];
 }
 
 /** Rows as the address says, for who must know their order before the table does. */
@@ -168,21 +231,76 @@ function sortWords(down: boolean | null): "ascending" | "descending" | undefined
   return down === null ? undefined : down ? "descending" : "ascending";
 }
 
-export function Cells<T>({ columns, of, index }: { columns: readonly Column<T>[]; of: T; index: number }) {
+export function Cells<T>({
+  columns,
+  all,
+  of,
+  index,
+}: {
+  columns: readonly Column<T>[];
+  /** Also those that have no room. */
+  all: readonly Column<T>[];
+  of: T;
+  index: number;
+}) {
   return (
     <>
-      {columns.map((column) => (
-        <td
-          key={column.head}
-          class={`${classOf(column)} ${column.class ?? ""}`.trim()}
-          style={column.style}
-          title={column.title?.(of)}
-        >
-          {column.cell(of, index)}
-        </td>
-      ))}
+      {columns.map((column) => {
+        const menu = column.menu?.(of);
+        return (
+          <td
+            key={column.head}
+            class={`${classOf(column)} ${column.class ?? ""}`.trim()}
+            style={column.style}
+            title={column.title?.(of)}
+          >
+            {menu === undefined ? (
+              column.cell(of, index)
+            ) : (
+              <RowMenu {...menu} details={detailsOf(menu.on, columns, all, of, index)} />
+            )}
+          </td>
+        );
+      })}
     </>
   );
+}
+
+const narrow = { medium: "(max-width: 820px)", wide: "(max-width: 1180px)" } as const;
+
+/** All columns of one row, where some are not in its table. */
+function detailsOf<T>(
+  on: string,
+  shown: readonly Column<T>[],
+  all: readonly Column<T>[],
+  of: T,
+  index: number,
+): Action | false {
+  const hidden = all.some(
+    (one) => !shown.includes(one) || (one.from !== undefined && matchMedia(narrow[one.from]).matches),
+  );
+  if (!hidden) return false;
+  return {
+    verb: t("Details"),
+    needs: "view",
+    icon: "columns",
+    press: () =>
+      showDialog(on, (close) => (
+        <div class="dialog">
+          <header>
+            <h2 class="clip">{on}</h2>
+          </header>
+          <div class="content">
+            <Facts of={all.filter(({ head }) => head !== "").map((one) => [one.head, one.cell(of, index)])} />
+          </div>
+          <footer>
+            <button type="button" class="button" onClick={close}>
+              {t("Close")}
+            </button>
+          </footer>
+        </div>
+      )),
+  };
 }
 
 function classOf({ num, from }: Column<never>): string {

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/contract.ts";
-import { Act } from "../actions.tsx";
+import type { Actions } from "../actions.tsx";
 import { get } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import {
@@ -19,7 +19,7 @@ import { number } from "../format.ts";
 import { onKey } from "../keys.ts";
 import { Ago, Empty, Head, Loaded, State } from "../parts.tsx";
 import { go, href, params } from "../router.ts";
-import { actionsColumn, arrange, type Column, Table } from "../table.tsx";
+import { arrange, type Column, menuColumn, Table } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
 import { FailuresBySide } from "./failures-by.tsx";
 import { rich } from "../rich.ts";
@@ -291,7 +291,10 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
         </>
       ),
     },
-    actionsColumn((group) => <Actions group={group} again={again} />),
+    menuColumn(
+      ({ message, name }) => message ?? name,
+      (group) => actionsOf(group, again),
+    ),
   ];
 }
 
@@ -327,34 +330,28 @@ export function Until({ group: { state, untilAt, untilCount, since } }: { group:
   );
 }
 
-function Actions({ group, again }: { group: ErrorGroup; again: () => void }) {
-  return (
-    <>
-      {group.dead > 0 && (
-        <>
-          <span class="medium-only">
-            <Act verb={t("Try one")} on={group.name} needs="jobs:retry" quiet press={() => tryOne(group)} />
-          </span>
-          <Act
-            verb={t("Retry all")}
-            on={group.name}
-            needs="jobs:retry"
-            press={() => retryAll(group, again)}
-          />
-        </>
-      )}
-      <span class={group.dead > 0 ? "medium-only" : ""}>
-        {isSettled(group) ? (
-          <Act verb={t("Reopen")} on={group.name} needs="errors:triage" press={() => reopen(group, again)} />
-        ) : (
-          <Act
-            verb={t("Resolve")}
-            on={group.name}
-            needs="errors:triage"
-            press={() => resolve(group, again)}
-          />
-        )}
-      </span>
-    </>
-  );
+function actionsOf(group: ErrorGroup, again: () => void): Actions {
+  return [
+    group.dead > 0 && {
+      verb: t("Try one"),
+      needs: "jobs:retry",
+      icon: "play",
+      press: () => tryOne(group),
+    },
+    group.dead > 0 && {
+      verb: t("Retry all"),
+      needs: "jobs:retry",
+      icon: "retry",
+      press: () => retryAll(group, again),
+    },
+    isSettled(group)
+      ? { verb: t("Reopen"), needs: "errors:triage", icon: "dead", press: () => reopen(group, again) }
+      : { verb: t("Resolve"), needs: "errors:triage", icon: "check", press: () => resolve(group, again) },
+    !isSettled(group) && {
+      verb: t("Ignore"),
+      needs: "errors:triage",
+      icon: "moon",
+      press: () => ignore(group, again),
+    },
+  ];
 }

@@ -31,6 +31,7 @@ import type { FixedOrder } from "../table.tsx";
 import { may } from "../live.ts";
 import { copy, Empty, Failure, Head } from "../parts.tsx";
 import { go, href, params, setParams } from "../router.ts";
+import { density } from "../settings.ts";
 import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 import { actions, verbOn } from "../verbs.ts";
@@ -77,9 +78,22 @@ export function Jobs({ kind }: { kind: JobsKind }) {
     { sign: "overview" },
   );
   const total = totalOf(facets.data, asked["state"]);
+  const compact = density.value === "compact";
+  const counts = useSignal(false);
   return (
     <>
       <Head title={title} note={note}>
+        {compact && (
+          <button
+            type="button"
+            class="button quiet"
+            aria-expanded={counts.value}
+            title={t("Queues and names with their counts, and what ended lately")}
+            onClick={() => (counts.value = !counts.value)}
+          >
+            <Icon name="overview" size={14} /> {t("Counts")}
+          </button>
+        )}
         <button type="button" class="button quiet" onClick={() => chooseColumns(kind)}>
           <Icon name="columns" size={14} /> {t("Columns")}
         </button>
@@ -112,7 +126,7 @@ export function Jobs({ kind }: { kind: JobsKind }) {
         <Chips filter={filter} />
       </div>
       {kind === "jobs" && <StateTabs facets={facets.data} chosen={filter["state"] ?? null} />}
-      {facets.data !== null && <Facets facets={facets.data} filter={filter} />}
+      {facets.data !== null && (!compact || counts.value) && <Facets facets={facets.data} filter={filter} />}
       <List
         key={key}
         kind={kind}

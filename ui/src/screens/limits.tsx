@@ -10,7 +10,7 @@ import type {
   LimitUse,
   OverrideLine,
 } from "../../../src/dashboard/contract.ts";
-import { Act, Do, Field, openForm } from "../actions.tsx";
+import { Act, type Action, type Actions, Do, doing, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import { Budgets } from "../budgets.tsx";
@@ -19,7 +19,7 @@ import { clockTime, number, rate, rateOf, rateWords, shortId } from "../format.t
 import { Ago, Count, Gauge, Head, nameClass, showDialog, State } from "../parts.tsx";
 import { rich } from "../rich.ts";
 import { href, params } from "../router.ts";
-import { actionsColumn, Listing, Panel, Pager } from "../table.tsx";
+import { actionsColumn, Listing, menuColumn, Panel, Pager } from "../table.tsx";
 import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
@@ -188,26 +188,18 @@ function QueueLimits() {
             from: "medium",
             cell: (queue) => <UseBars queue={queue} at={query.data?.at ?? []} />,
           },
-          actionsColumn((queue: QueueUse) => (
-            <>
-              {queue.running > 0 && (
-                <button
-                  type="button"
-                  class="button small"
-                  aria-label={t("Holders of {name}", { name: queue.name })}
-                  onClick={() => showHolders(queue.name, null)}
-                >
-                  {t("Holders")}
-                </button>
-              )}{" "}
-              <Act
-                verb={t("Change")}
-                on={queue.name}
-                needs="queues:set"
-                press={() => queueForm(queue, told(query.again))}
-              />
-            </>
-          )),
+          menuColumn(
+            ({ name }: QueueUse) => name,
+            (queue) => [
+              {
+                verb: t("Change"),
+                needs: "queues:set",
+                icon: "gear",
+                press: () => queueForm(queue, told(query.again)),
+              },
+              queue.running > 0 && holdersOf(queue.name, null),
+            ],
+          ),
         ]}
       />
     </Panel>
@@ -272,10 +264,16 @@ function queueForm(queue: QueueUse, again: () => void): void {
 }
 
 /** The jobs that run under a limit now. */
-function showHolders(queue: string, lane: string | null): void {
-  showDialog(t("Holders of {lane}", { lane: lane ?? queue }), (close) => (
-    <Holders queue={queue} lane={lane} close={close} />
-  ));
+function holdersOf(queue: string, lane: string | null): Action {
+  return {
+    verb: t("Holders"),
+    needs: "view",
+    icon: "jobs",
+    press: () =>
+      showDialog(t("Holders of {lane}", { lane: lane ?? queue }), (close) => (
+        <Holders queue={queue} lane={lane} close={close} />
+      )),
+  };
 }
 
 function Holders({ queue, lane, close }: { queue: string; lane: string | null; close: () => void }) {
@@ -494,59 +492,48 @@ function Breakers() {
   );
 }
 
-function LaneActions({ lane: line, again }: { lane: LaneLine; again: () => void }) {
+function laneActions(line: LaneLine, again: () => void): Actions {
   const { queue, lane, paused, running, tuned, rate } = line;
-  return (
-    <>
-      {running > 0 && (
-        <button
-          type="button"
-          class="button small"
-          aria-label={t("Holders of {lane}", { lane })}
-          onClick={() => showHolders(queue, lane)}
-        >
-          {t("Holders")}
-        </button>
-      )}{" "}
-      <Act verb={t("Change")} on={lane} needs="limits:set" press={() => laneForm(line, told(again))} />
-      <Do
-        verb={paused ? t("Resume") : t("Pause")}
-        on={lane}
-        needs="limits:set"
-        icon={paused ? "play" : "pause"}
-        run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
-        done={paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane })}
-        then={again}
-      />
-      {(tuned || rate !== null) && (
-        <Do
-          verb={t("Reset")}
-          on={lane}
-          needs="limits:set"
-          run={() => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`)}
-          done={t("{lane} has the code's limits, and its rate begins anew.", { lane })}
-          ask={t(
-            "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
-          )}
-          then={again}
-        />
-      )}
-      {(tuned || paused) && (
-        <Do
-          verb={t("Drop")}
-          on={lane}
-          needs="limits:set"
-          danger
-          run={() => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`)}
-          done={t("What was set of {lane} is removed.", { lane })}
-          ask={t(
-            "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
-          )}
-          then={again}
-        />
-      )}
-    </>
-  );
+  const change = { on: lane, needs: "limits:set", then: again } as const;
+  return [
+    {
+      verb: t("Change"),
+      needs: "limits:set",
+      icon: "gear",
+      press: () => laneForm(line, told(again)),
+    },
+    doing({
+      ...change,
+      verb: paused ? t("Resume") : t("Pause"),
+      icon: paused ? "play" : "pause",
+      run: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused }),
+      done: paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane }),
+    }),
+    running > 0 && holdersOf(queue, lane),
+    (tuned || rate !== null) &&
+      doing({
+        ...change,
+        verb: t("Reset"),
+        icon: "retry",
+        run: () => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`),
+        done: t("{lane} has the code's limits, and its rate begins anew.", { lane }),
+        ask: t(
+          "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
+        ),
+      }),
+    (tuned || paused) &&
+      doing({
+        ...change,
+        verb: t("Drop"),
+        danger: true,
+        icon: "trash",
+        run: () => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`),
+        done: t("What was set of {lane} is removed.", { lane }),
+        ask: t(
+          "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
+        ),
+      }),
+  ];
 }
 
 function laneForm(lane: LaneLine, again: () => void): void {
@@ -628,7 +615,10 @@ function Throttled() {
             cell: ({ waiting }) => <Count of={waiting} />,
           },
           { head: t("Why"), cell: (lane) => whyThrottled(lane) },
-          actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
+          menuColumn(
+            ({ lane }: LaneLine) => lane,
+            (lane) => laneActions(lane, query.again),
+          ),
         ]}
       />
     </Panel>
@@ -745,7 +735,10 @@ function Lanes() {
             from: "medium",
             cell: ({ weight }) => weight,
           },
-          actionsColumn((lane: LaneLine) => <LaneActions lane={lane} again={query.again} />),
+          menuColumn(
+            ({ lane }: LaneLine) => lane,
+            (lane) => laneActions(lane, query.again),
+          ),
         ]}
         foot={({ cursor: next }) => <Pager cursor={cursor} next={next} />}
       />

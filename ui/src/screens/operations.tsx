@@ -3,10 +3,10 @@ import type { Operation } from "../../../src/dashboard/contract.ts";
 import { get } from "../api.ts";
 import { editInWords } from "../bulk-edit.tsx";
 import { inWords } from "../filter-words.ts";
-import { OperationProgress, outcomesInWords, Steering } from "../operation-parts.tsx";
+import { OperationProgress, outcomesInWords, steering } from "../operation-parts.tsx";
 import { Ago, Head, State } from "../parts.tsx";
 import { rich } from "../rich.ts";
-import { actionsColumn, Listing } from "../table.tsx";
+import { Listing, menuColumn } from "../table.tsx";
 import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 import { verbs } from "../verbs.ts";
@@ -105,11 +105,10 @@ export function OperationsScreen() {
               class: "muted",
               cell: ({ startedAt }) => <Ago at={startedAt} />,
             },
-            actionsColumn((one: Operation) => (
-              <span class="row tight end">
-                <Steering operation={one} then={query.again} small />
-              </span>
-            )),
+            menuColumn(
+              ({ action }: Operation) => verbs[action].verb,
+              (one) => steering(one, query.again),
+            ),
           ]}
         />
       </section>

@@ -1,13 +1,13 @@
 // One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
 import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/contract.ts";
-import { Act, Do } from "../actions.tsx";
+import { Act, Buttons, Do } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { useMemo } from "preact/hooks";
 import { ago, atPageTime, duration, instant, number, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Chart, type Mark } from "../lazy-chart.tsx";
 import { Count, Empty, Gauge, Head, Loaded, nameClass, now, State } from "../parts.tsx";
-import { PauseButtons, PurgeButton, retryDead } from "../queue-actions.tsx";
+import { pausing, purging, retryDead } from "../queue-actions.tsx";
 import { settingsForm } from "../queue-form.tsx";
 import { type SettingLine, settingLines } from "../queue-settings.ts";
 import { href } from "../router.ts";
@@ -59,8 +59,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           large
           press={() => settingsForm(queue, again)}
         />
-        <PurgeButton queue={queue} again={again} large />
-        <PauseButtons queue={queue} again={again} large />
+        <Buttons of={[purging(queue, again), ...pausing(queue, again)]} on={queue.name} />
       </Head>
       <Standstill queue={queue} />
       <div class="tiles seven">

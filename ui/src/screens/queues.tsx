@@ -5,11 +5,11 @@ import { Bars } from "../bars.tsx";
 import { clockTime, duration, number, rate } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Count, Gauge, Head, nameClass, State } from "../parts.tsx";
-import { MoreButton, PauseButtons } from "../queue-actions.tsx";
+import { queueActions } from "../queue-actions.tsx";
 import { groupedQueues, notesOf, prefixesOf, type QueueRow, queueRow } from "../queue-groups.ts";
 import { href } from "../router.ts";
 import { grouping, keptList } from "../settings.ts";
-import { actionsColumn, arrange, type Column, Listing } from "../table.tsx";
+import { arrange, type Column, Listing, menuColumn } from "../table.tsx";
 import { t } from "../text.ts";
 import { useQuery } from "../use-query.ts";
 
@@ -139,10 +139,6 @@ export function Queues() {
       from: "medium",
       cell: ({ queue }) => <Count of={queue.scheduled} />,
     },
-    ...(query.data?.queues.some(({ rate: known }) => known !== null) === true ? [rateColumn] : []),
-    ...(query.data?.queues.some(({ waiting: { count, more } }) => count > 0 || more) === true
-      ? [waitingColumn]
-      : []),
     {
       head: t("Workers"),
       by: ({ queue }) => queue.workers,
@@ -150,15 +146,13 @@ export function Queues() {
       from: "wide",
       cell: ({ queue }) => <Count of={queue.workers} />,
     },
-    actionsColumn(({ queue, group }: QueueRow) =>
-      group === null ? (
-        <>
-          <MoreButton queue={queue} again={query.again} />
-          <span class="medium-only">
-            <PauseButtons queue={queue} again={query.again} />
-          </span>
-        </>
-      ) : null,
+    ...(query.data?.queues.some(({ rate: known }) => known !== null) === true ? [rateColumn] : []),
+    ...(query.data?.queues.some(({ waiting: { count, more } }) => count > 0 || more) === true
+      ? [waitingColumn]
+      : []),
+    menuColumn(
+      ({ queue }: QueueRow) => queue.name,
+      ({ queue, group }) => (group === null ? queueActions(queue, query.again) : []),
     ),
   ];
   return (

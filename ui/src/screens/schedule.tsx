@@ -1,6 +1,7 @@
 // One schedule: how its runs went, when it fires next, and what it is.
 import type { ComponentChildren } from "preact";
 import type { ScheduleHistory, ScheduleLine } from "../../../src/dashboard/contract.ts";
+import { Buttons } from "../actions.tsx";
 import { get, seg } from "../api.ts";
 import { duration, instant, number } from "../format.ts";
 import { Icon } from "../icons.tsx";
@@ -10,7 +11,7 @@ import { go, href } from "../router.ts";
 import { RunChart } from "../run-chart.tsx";
 import { Facts, Panel, Tile } from "../table.tsx";
 import { useQuery } from "../use-query.ts";
-import { Actions, NextSlots, overlapWords, useSchedules } from "./schedules.tsx";
+import { actionsOf, NextSlots, overlapWords, useSchedules } from "./schedules.tsx";
 import { t } from "../text.ts";
 
 export function ScheduleScreen({ name }: { name: string }) {
@@ -40,7 +41,7 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
   return (
     <>
       <Head title={name} note={<Timing schedule={schedule} />}>
-        <Actions schedule={schedule} again={again} large removed={() => go("/schedules")} />
+        <Buttons of={actionsOf(schedule, again, () => go("/schedules"))} on={name} />
       </Head>
       <Obstacles schedule={schedule} />
       <div class="tiles">

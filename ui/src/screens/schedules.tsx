@@ -9,7 +9,7 @@ import type {
   ScheduleRuns,
   TimingPreview,
 } from "../../../src/dashboard/contract.ts";
-import { Act, Do } from "../actions.tsx";
+import { type Action, type Actions, doing } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { duration, instant, number, clockTime } from "../format.ts";
 import { Ago, beat, Head, JobLink, Loaded, showDialog, State, toast } from "../parts.tsx";
@@ -17,7 +17,7 @@ import { rich } from "../rich.ts";
 import { go, href } from "../router.ts";
 import { editSchedule, Slots } from "../schedule-edit.tsx";
 import { clock } from "../settings.ts";
-import { actionsColumn, type Column, Listing, Panel } from "../table.tsx";
+import { type Column, Listing, menuColumn, Panel } from "../table.tsx";
 import { t } from "../text.ts";
 import { type Query, useQuery } from "../use-query.ts";
 
@@ -133,10 +133,10 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
         </>
       ),
     },
-    {
-      ...actionsColumn((schedule) => <Actions schedule={schedule} again={again} />),
-      class: "right nowrap schedule-actions actions",
-    },
+    menuColumn(
+      ({ name }) => name,
+      (schedule) => [nextRuns(schedule), ...actionsOf(schedule, again)],
+    ),
   ];
 }
 
@@ -175,92 +175,77 @@ function Name({ schedule }: { schedule: ScheduleLine }) {
   );
 }
 
-/** In a row of the list; `large` on the schedule's own screen, where its next runs are in sight. */
-export function Actions({
-  schedule,
-  again,
-  large = false,
-  removed = again,
-}: {
-  schedule: ScheduleLine;
-  again: () => void;
-  large?: boolean;
-  removed?: () => void;
-}) {
+/** In its row, and on its own screen. */
+export function actionsOf(schedule: ScheduleLine, again: () => void, removed = again): Actions {
   const { name, paused } = schedule;
   const path = `/schedules/${seg(name)}`;
-  const change = { on: name, needs: "schedules:set", then: again, large } as const;
-  return (
-    <>
-      {!large && (
-        <Act
-          verb={t("Next runs")}
-          on={t("of {name}", { name })}
-          needs="view"
-          quiet
-          press={() =>
-            showDialog(t("Next runs of {name}", { name }), (close) => (
-              <NextRuns schedule={schedule} close={close} />
-            ))
-          }
-        />
-      )}
-      <Do
-        verb={t("Run now")}
-        large={large}
-        on={name}
-        needs="schedules:trigger"
-        run={() => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`))}
-        done={t("Its job is made.")}
-      />
-      <Act
-        verb={t("Backfill")}
-        on={name}
-        needs="schedules:trigger"
-        large={large}
-        quiet={!large}
-        title={t("Jobs for slots that passed without one")}
-        press={() =>
-          showDialog(t("Backfill {name}", { name }), (close) => (
-            <Backfill schedule={schedule} close={close} again={again} />
-          ))
-        }
-      />
-      <Act
-        verb={t("Edit")}
-        on={name}
-        needs="schedules:set"
-        large={large}
-        press={() => editSchedule(schedule, again)}
-      />
-      <Do
-        {...change}
-        verb={paused ? t("Resume") : t("Pause")}
-        run={() => send("POST", `${path}/${paused ? "resume" : "pause"}`)}
-        done={paused ? t("It makes jobs again.") : t("It makes no more jobs.")}
-      />
-      {(schedule.edited.length > 0 || schedule.error !== null) && (
-        <Do
-          {...change}
-          verb={t("Reset")}
-          title={t("Back to what the code says")}
-          run={() => send("POST", `${path}/reset`)}
-          done={t("It is as the code says.")}
-        />
-      )}
-      <Do
-        {...change}
-        then={removed}
-        verb={t("Remove")}
-        danger
-        icon="trash"
-        bare
-        ask={t("A worker that defines it brings it back when it starts.")}
-        run={() => send("DELETE", path)}
-        done={t("Removed.")}
-      />
-    </>
-  );
+  const change = { on: name, needs: "schedules:set", then: again } as const;
+  return [
+    doing({
+      verb: t("Run now"),
+      on: name,
+      needs: "schedules:trigger",
+      icon: "next",
+      run: () => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
+      done: t("Its job is made."),
+    }),
+    {
+      verb: t("Backfill"),
+      needs: "schedules:trigger",
+      icon: "clock",
+      title: t("Jobs for slots that passed without one"),
+      press: () =>
+        showDialog(t("Backfill {name}", { name }), (close) => (
+          <Backfill schedule={schedule} close={close} again={again} />
+        )),
+    },
+    {
+      verb: t("Edit"),
+      needs: "schedules:set",
+      icon: "gear",
+      press: () => editSchedule(schedule, again),
+    },
+    doing({
+      ...change,
+      verb: paused ? t("Resume") : t("Pause"),
+      icon: paused ? "play" : "pause",
+      run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
+      done: paused ? t("It makes jobs again.") : t("It makes no more jobs."),
+    }),
+    (schedule.edited.length > 0 || schedule.error !== null) &&
+      doing({
+        ...change,
+        verb: t("Reset"),
+        icon: "retry",
+        title: t("Back to what the code says"),
+        run: () => send("POST", `${path}/reset`),
+        done: t("It is as the code says."),
+      }),
+    doing({
+      ...change,
+      then: removed,
+      verb: t("Remove"),
+      danger: true,
+      icon: "trash",
+      ask: t("A worker that defines it brings it back when it starts."),
+      run: () => send("DELETE", path),
+      done: t("Removed."),
+    }),
+  ];
+}
+
+/** Its own screen shows them anyway. */
+function nextRuns(schedule: ScheduleLine): Action {
+  const { name } = schedule;
+  return {
+    verb: t("Next runs"),
+    needs: "view",
+    icon: "calendar",
+    press: () =>
+      showDialog(t("Next runs of {name}", { name }), (close) => (
+        <NextRuns schedule={schedule} close={close} />
+      )),
+  };
 }
 
 /** First which slots it would be, then their jobs. */

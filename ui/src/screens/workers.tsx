@@ -1,14 +1,14 @@
 // Live workers, what they run; quieting, resuming and stopping one.
 import type { ComponentChildren } from "preact";
 import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/contract.ts";
-import { Do } from "../actions.tsx";
+import { type Actions, doing } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { bytes, duration, instant, number, shortId } from "../format.ts";
 import { Icon } from "../icons.tsx";
 import { Ago, copy, Gauge, Head, showDialog, State } from "../parts.tsx";
 import { HostCharts } from "../lazy-resources.tsx";
 import { href, params } from "../router.ts";
-import { actionsColumn, type Column, Facts, Listing, Panel, Table } from "../table.tsx";
+import { type Column, Facts, Listing, menuColumn, Panel, Table } from "../table.tsx";
 import { t } from "../text.ts";
 import { type Query, useQuery } from "../use-query.ts";
 
@@ -229,7 +229,7 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
 }
 
 function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
-  const { id, host, pid, runtime, version, release, names, failed } = worker;
+  const { id, host, pid, runtime, version, release, names, failed, queues } = worker;
   return [
     [t("Id"), <span class="mono">{id}</span>],
     [t("Process"), t("pid {pid} on {host}", { pid, host })],
@@ -238,6 +238,7 @@ function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
     [t("Release"), release ?? "—"],
     [t("Started"), instant(worker.startedAt)],
     [t("Heartbeat"), <Ago at={worker.beatAt} />],
+    [t("Queues"), <Tags queues={Object.entries(queues)} />],
     [t("Kinds"), `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
     [t("Failures, 1 h"), number(failed)],
   ];
@@ -246,26 +247,32 @@ function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
 /** In a row: a worker may serve hundreds. */
 const mostQueues = 6;
 
+function Tags({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
+  return (
+    <>
+      {queues.map(([queue, slots]) => (
+        <span key={queue}>
+          <a class="tag" href={href(`/queues/${queue}`)}>
+            {queue} {slots}
+          </a>{" "}
+        </span>
+      ))}
+    </>
+  );
+}
+
 /** Its queues with their slots; those there is no room for by their number, and all of them when that is opened. */
 function Served({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
-  const tags = (some: typeof queues) =>
-    some.map(([queue, slots]) => (
-      <span key={queue}>
-        <a class="tag" href={href(`/queues/${queue}`)}>
-          {queue} {slots}
-        </a>{" "}
-      </span>
-    ));
   const more = queues.slice(mostQueues);
   return (
     <>
-      {tags(queues.slice(0, mostQueues))}
+      <Tags queues={queues.slice(0, mostQueues)} />
       {more.length > 0 && (
         <details class="more-tags">
           <summary class="small" title={more.map(([queue, slots]) => `${queue} ${slots}`).join(", ")}>
             {t("+{more} more", { more: number(more.length) })}
           </summary>
-          {tags(more)}
+          <Tags queues={more} />
         </details>
       )}
     </>
@@ -383,49 +390,44 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
         <span class={(loopDelayMs ?? 0) > 200 ? "bad-text" : "muted"}>{duration(loopDelayMs)}</span>
       ),
     },
-    actionsColumn(
-      ({ id, name, kind, stopping, quietAt, running }) =>
-        kind === "worker" &&
-        !stopping && (
-          <>
-            {quietAt === null ? (
-              <Do
-                verb={t("Quiet")}
-                on={name}
-                needs="workers:stop"
-                icon="moon"
-                title={t("It takes no more jobs, finishes what it runs, and stays")}
-                run={() => send("POST", `/workers/${seg(id)}/quiet`)}
-                done={t("It takes no more jobs until it is resumed.")}
-                then={again}
-              />
-            ) : (
-              <Do
-                verb={t("Resume")}
-                on={name}
-                needs="workers:stop"
-                icon="play"
-                run={() => send("POST", `/workers/${seg(id)}/resume`)}
-                done={t("It takes jobs again.")}
-                then={again}
-              />
-            )}
-            <Do
-              verb={t("Stop")}
-              on={name}
-              needs="workers:stop"
-              icon="stop"
-              danger
-              ask={t(
-                "It takes no more jobs, finishes the {running, plural, one {# job} other {# jobs}} it runs, and goes. Whatever runs it may start it again.",
-                { running },
-              )}
-              run={() => send("POST", `/workers/${seg(id)}/stop`)}
-              done={t("It was asked to stop.")}
-              then={again}
-            />
-          </>
-        ),
+    menuColumn(
+      ({ name }) => name,
+      (worker) => actionsOf(worker, again),
     ),
+  ];
+}
+
+function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, again: () => void): Actions {
+  if (kind !== "worker" || stopping) return [];
+  const change = { on: name, needs: "workers:stop", then: again } as const;
+  return [
+    quietAt === null
+      ? doing({
+          ...change,
+          verb: t("Quiet"),
+          icon: "moon",
+          title: t("It takes no more jobs, finishes what it runs, and stays"),
+          run: () => send("POST", `/workers/${seg(id)}/quiet`),
+          done: t("It takes no more jobs until it is resumed."),
+        })
+      : doing({
+          ...change,
+          verb: t("Resume"),
+          icon: "play",
+          run: () => send("POST", `/workers/${seg(id)}/resume`),
+          done: t("It takes jobs again."),
+        }),
+    doing({
+      ...change,
+      verb: t("Stop"),
+      icon: "stop",
+      danger: true,
+      ask: t(
+        "It takes no more jobs, finishes the {running, plural, one {# job} other {# jobs}} it runs, and goes. Whatever runs it may start it again.",
+        { running },
+      ),
+      run: () => send("POST", `/workers/${seg(id)}/stop`),
+      done: t("It was asked to stop."),
+    }),
   ];
 }
