@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { DashboardHandler } from "../../src/dashboard/handler.ts";
 import { defineJob } from "../../src/index.ts";
 import { type Filled, fill } from "./data.ts";
-import { accessible, closeSites, shot, type Site, site, useBrowser } from "./support.ts";
+import { accessible, choose, closeSites, offers, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -151,10 +151,7 @@ test("a thousand dead jobs: find the error, see what a retry would do, retry the
     .getByText("1,000")
     .first()
     .waitFor();
-  await page
-    .getByRole("row", { name: /is gone/ })
-    .getByRole("button", { name: "Retry all" })
-    .click();
+  await choose(page.getByRole("row", { name: /is gone/ }), /^Actions for/, "Retry all");
   await page.getByRole("heading", { name: "Retry 1,000 jobs?" }).waitFor();
   await page.getByText("For example").waitFor();
   await accessible(page);
@@ -191,13 +188,13 @@ test("deleting all that match needs the word typed, and follows the filter", asy
 
 test("queues: pause, resume, settings; holds: set and clear; workers: quiet, resume, stop", async () => {
   const page = await home.open("/queues");
-  await page.getByRole("button", { name: "Pause mail" }).click();
-  await page.getByRole("button", { name: "Resume mail" }).waitFor();
+  await choose(page, "mail", "Pause");
+  await page.getByText("mail is paused.").waitFor();
   await expect
     .poll(async () => (await home.hf.queues.list()).find(({ name }) => name === "mail")?.paused, eventually)
     .toBe(true);
-  await page.getByRole("button", { name: "Resume mail" }).click();
-  await page.getByRole("button", { name: "Pause mail" }).waitFor();
+  await choose(page, "mail", "Resume");
+  await offers(page, "mail", "Pause");
   await page.getByRole("link", { name: "mail", exact: true }).click();
   await page.getByRole("button", { name: "Settings", exact: true }).click();
   await accessible(page);
@@ -219,17 +216,17 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
   await page.getByText("Nothing is held").waitFor();
 
   await page.goto(`${home.url}/workers`);
-  await page.getByRole("button", { name: "Quiet web-1" }).click();
+  await choose(page, "web-1", "Quiet");
   await page.getByText("It takes no more jobs until it is resumed.").waitFor();
   await page.getByRole("cell", { name: "quiet", exact: true }).waitFor();
   await accessible(page);
   expect((await home.hf.workers.list()).map(({ quietAt }) => quietAt === null)).toEqual([false]);
-  await page.getByRole("button", { name: "Resume web-1" }).click();
-  await page.getByRole("button", { name: "Quiet web-1" }).waitFor();
+  await choose(page, "web-1", "Resume");
+  await offers(page, "web-1", "Quiet");
   await expect
     .poll(async () => (await home.hf.workers.list()).map(({ quietAt }) => quietAt), eventually)
     .toEqual([null]);
-  await page.getByRole("button", { name: "Stop web-1" }).click();
+  await choose(page, "web-1", "Stop");
   filled.letGo();
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
   await page.getByRole("heading", { name: "No worker is running" }).waitFor();

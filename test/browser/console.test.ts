@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast, immediately } from "../../src/index.ts";
 import { Operations } from "../../src/operations.ts";
 import { Histogram } from "../../src/policy/histogram.ts";
-import { accessible, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
+import { accessible, choose, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -87,9 +87,7 @@ describe("[K3] operations", () => {
     const own = await site();
     await fill(own.hf);
     const page = await own.open("/errors");
-    await row(page, /the bank refused/)
-      .getByRole("button", { name: "Retry all" })
-      .click();
+    await choose(row(page, /the bank refused/), /^Actions for/, "Retry all");
     await dialog(page).getByRole("heading", { name: "Retry 21 jobs?" }).waitFor();
     const rate = dialog(page).getByLabel("At most so many jobs a second");
     await rate.fill("many");
@@ -115,13 +113,11 @@ describe("[K3] operations", () => {
       .last()
       .waitFor();
     const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
-    await page.getByRole("button", { name: "Go on" }).click();
+    await choose(row(page, /Retry dead jobs named charge-card/), "Retry", "Go on");
     await expect
       .poll(() => own.hf.jobs.count({ state: "ready" }), { timeout: 20_000 })
       .toBeGreaterThanOrEqual(before);
-    await row(page, /Retry dead/)
-      .getByRole("button", { name: "Stop" })
-      .click();
+    await choose(row(page, /Retry dead/), "Retry", "Stop");
     await row(page, /Retry dead/)
       .getByText("stopped", { exact: true })
       .last()

@@ -45,7 +45,7 @@ test("[K3] g leads to every screen; j, k and Enter go through its list; p pauses
   expect((await home.hf.schedules.get("digest"))?.paused).toBe(true);
   await page
     .getByRole("row", { name: /^digest/ })
-    .getByRole("button", { name: "Resume digest" })
+    .getByText("paused", { exact: true })
     .waitFor();
   await page.keyboard.press("P");
   await page.getByText("It makes jobs again.").waitFor();

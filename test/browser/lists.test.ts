@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { cli } from "../cli/support.ts";
 import { type Filled, fill } from "./data.ts";
-import { accessible, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
+import { accessible, choose, closeSites, fits, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -113,10 +113,7 @@ test("[K2] a list, an action and a job are copied as commands, which mean the sa
     String.raw`holdfast jobs list --state dead --queue billing --search 'it'\''s $HOME'`,
   );
   await page.goto(`${home.url}/errors`);
-  await page
-    .getByRole("row", { name: /declined/ })
-    .getByRole("button", { name: "Retry all" })
-    .click();
+  await choose(page.getByRole("row", { name: /declined/ }), /^Actions for/, "Retry all");
   await page.getByRole("dialog").getByText("For example").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Copy as command" }).click();
   const command = await copied(page);

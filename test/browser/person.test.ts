@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { type NodeProcess, spawnNode, waitFor } from "../support/process.ts";
-import { accessible, openPage, useBrowser } from "./support.ts";
+import { accessible, choose, openPage, useBrowser } from "./support.ts";
 
 useBrowser();
 
@@ -52,7 +52,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   const cause = page.getByRole("row", { name: /the bank is closed/ });
   await cause.getByText("1,000").first().waitFor();
   for (;;) {
-    await cause.getByRole("button", { name: "Try one" }).click();
+    await choose(cause, /^Actions for/, "Try one");
     await page.getByText("One of them runs again").first().waitFor();
     const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
     await end.first().waitFor();
@@ -62,7 +62,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
     if (said.includes("done")) break;
     await page.waitForTimeout(500);
   }
-  await cause.getByRole("button", { name: "Retry all" }).click();
+  await choose(cause, /^Actions for/, "Retry all");
   await page.getByRole("heading", { name: "Retry 999 jobs?" }).waitFor();
   await page.getByRole("button", { name: "Retry 999" }).click();
   await page.getByText("Retry: 999 retried.").waitFor();

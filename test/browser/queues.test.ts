@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { waitFor } from "../support/wait.ts";
-import { accessible, fits, shot, type Site, site, useBrowser } from "./support.ts";
+import { accessible, choose, fits, menuOf, offered, shot, site, type Site, useBrowser } from "./support.ts";
 
 const eventually = { timeout: 20_000 };
 
@@ -80,12 +80,11 @@ describe("queues", () => {
 
   test("a row's menu has the settings, and retries what is dead", async () => {
     const page = await home.open("/queues");
-    await page.getByRole("button", { name: "More for mail" }).click();
-    const dialog = page.getByRole("dialog");
+    await menuOf(page, "mail");
     await accessible(page);
 
-    await dialog.getByRole("button", { name: "Retry dead" }).waitFor();
-    await dialog.getByRole("button", { name: "Settings" }).click();
+    expect(await offered(page, "mail")).toContain("Retry dead");
+    await choose(page, "mail", "Settings");
     // A rate of less than a second is written so that it can be saved again.
     await expect
       .poll(() => page.getByLabel("Rate", { exact: true }).inputValue(), eventually)

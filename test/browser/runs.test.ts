@@ -5,7 +5,7 @@ import { readRunFile } from "../../src/flow/run-file.ts";
 import { defineJob, fixed } from "../../src/index.ts";
 import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/waterfall.ts";
 import type { FlowStep } from "../../src/dashboard/contract.ts";
-import { accessible, closeSites, fits, shot, type Site, site, TOKEN, useBrowser } from "./support.ts";
+import { accessible, choose, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -651,7 +651,7 @@ test("[K3] schedules: where slots pile up, how the newest jobs ended, and what t
   const strip = page.getByRole("group", { name: "Newest jobs of hourly: 3, 0 dead" });
   await strip.waitFor();
   expect(await strip.locator(".cell.done").count()).toBe(3);
-  await page.getByRole("button", { name: "Next runs of berlin" }).click();
+  await choose(page, "berlin", "Next runs");
   const dialog = page.getByRole("dialog");
   await dialog.getByText("In the time of Europe/Berlin.").waitFor();
   await dialog

@@ -5,11 +5,13 @@ import { defineJob } from "../../src/index.ts";
 import {
   accessible,
   busySite,
+  choose,
   closeSites,
   fits,
+  offers,
   shot,
-  type Site,
   site,
+  type Site,
   TOKEN,
   useBrowser,
 } from "./support.ts";
@@ -63,8 +65,7 @@ test("[K2] queues of a prefix fold; what has not started is purged after the wor
   await group.waitFor();
   expect(await welcome.count()).toBe(0);
   await group.click();
-  await page.getByRole("button", { name: "More for emails.welcome" }).click();
-  await page.getByRole("button", { name: "Purge emails.welcome" }).click();
+  await choose(page, "emails.welcome", "Purge");
   await page.getByRole("heading", { name: "Purge 4 jobs?" }).waitFor();
   await page.getByRole("button", { name: "Purge 4" }).click();
   expect(await home.hf.jobs.count({ queue: "emails.welcome" })).toBe(4);
@@ -74,7 +75,7 @@ test("[K2] queues of a prefix fold; what has not started is purged after the wor
   expect(await home.hf.jobs.count({ queue: "emails.welcome" })).toBe(0);
   expect(await home.hf.jobs.count({ queue: "emails.digest" })).toBe(4);
   const narrow = await home.open("/queues", { width: 390, height: 844 });
-  await narrow.getByRole("button", { name: "More for emails.digest" }).waitFor();
+  await offers(narrow, "emails.digest", "Purge");
   await fits(narrow);
 });
 
@@ -82,7 +83,7 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   const { id } = await home.hf.enqueue("brew", null, { queue: "kitchen" });
   const page = await home.open("/queues");
   const row = page.getByRole("row", { name: /kitchen/ });
-  await row.getByRole("button", { name: "Drain kitchen" }).click();
+  await choose(row, "kitchen", "Drain");
   await page.getByRole("heading", { name: "Drain kitchen?" }).waitFor();
   await page.getByText(/then it is paused by itself/).waitFor();
   await shot(page, "drain-dialog");
@@ -94,7 +95,7 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   await page.emulateMedia({ colorScheme: "dark" });
   await accessible(page, ["color-contrast"]);
   await shot(page, "drain-queues-dark");
-  await row.getByRole("button", { name: "Resume kitchen" }).click();
+  await choose(row, "kitchen", "Resume");
   await page.getByText("kitchen is resumed.").waitFor();
 
   await page.getByRole("link", { name: "kitchen", exact: true }).click();
@@ -113,7 +114,7 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   const [lease] = await home.hf.lease({ queues: ["tenants"], limit: 1, for: "10m" });
   const page = await home.open("/limits");
   const lanes = page.getByRole("region", { name: "Lanes", exact: true });
-  await lanes.getByRole("button", { name: "Change acme/eu" }).click();
+  await choose(lanes, "acme/eu", "Change");
   await page.getByRole("textbox", { name: "Concurrency" }).fill("1");
   await page.getByLabel("For how long").fill("2h");
   await page.getByRole("button", { name: "Save" }).click();
@@ -125,7 +126,7 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   expect((await home.hf.lanes.list({ key: "acme/eu" })).lanes[0]?.concurrency).toBe(1);
   await accessible(page);
   const job = (await home.hf.jobs.get(lease!.id))!;
-  await lanes.getByRole("button", { name: `Holders of ${job.lane}` }).click();
+  await choose(lanes, job.lane!, "Holders");
   await page
     .getByRole("dialog")
     .getByRole("link", { name: job.id.slice(-12) })
@@ -146,7 +147,7 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   await home.hf.schedules.put(minutely);
   await home.hf.schedules.pause("minutely");
   await page.goto(`${home.url}/schedules`);
-  await page.getByRole("button", { name: "Backfill minutely" }).click();
+  await choose(page, "minutely", "Backfill");
   const ago = (minutes: number): string =>
     // The browser's time is Berlin's.
     new Date(Date.now() - minutes * 60_000)

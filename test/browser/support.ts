@@ -3,7 +3,7 @@
 import { createServer, type Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { type Adapters, adaptersOf } from "../../src/dashboard/adapters.ts";
 import { dashboardWith, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
@@ -160,6 +160,32 @@ export interface Finding {
 
 const axe: unknown = createRequire(import.meta.resolve("@axe-core/playwright"))("axe-core");
 const { source: axeSource } = axe as { source: string };
+
+/** Opens the menu of a row, which is called by what it acts on, and gives its entries. */
+export async function menuOf(within: Page | Locator, on: string | RegExp): Promise<Locator> {
+  const name = typeof on === "string" ? `Actions for ${on}` : on;
+  const opener = within.getByRole("button", { name, exact: true });
+  if ((await opener.getAttribute("aria-expanded")) !== "true") await opener.click();
+  return within.getByRole("menuitem");
+}
+
+/** Chooses from the menu of a row. */
+export async function choose(within: Page | Locator, on: string | RegExp, verb: string): Promise<void> {
+  await (await menuOf(within, on)).and(within.getByRole("menuitem", { name: verb, exact: true })).click();
+}
+
+/** What the menu of a row offers. */
+export async function offered(within: Page | Locator, on: string | RegExp): Promise<string[]> {
+  const all = await (await menuOf(within, on)).allInnerTexts();
+  await within.getByRole("menu").press("Escape");
+  return all.map((text) => text.trim());
+}
+
+/** Waits until the menu of a row offers this. */
+export async function offers(within: Page | Locator, on: string | RegExp, verb: string): Promise<void> {
+  await (await menuOf(within, on)).and(within.getByRole("menuitem", { name: verb, exact: true })).waitFor();
+  await within.getByRole("menu").press("Escape");
+}
 
 /** No finding of axe at all. */
 export async function accessible(page: Page, rules?: readonly string[], within?: string): Promise<void> {

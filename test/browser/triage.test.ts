@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import { accessible, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
+import { accessible, choose, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();
 closeSites();
@@ -134,9 +134,7 @@ describe("[K3] failures", () => {
     const own = await site();
     await fill(own.hf);
     const page = await own.open("/errors", { noisy: true });
-    await row(page, /not an image/)
-      .getByRole("button", { name: "Resolve" })
-      .click();
+    await choose(row(page, /not an image/), /^Actions for/, "Resolve");
     await dialog(page).getByLabel("Note").fill("fixed in 2.4.1 <b>really</b>");
     await dialog(page).getByLabel("Link").fill("javascript:alert(1)");
     await accessible(page);
@@ -232,9 +230,7 @@ describe("[K3] failures", () => {
     await fill(own.hf);
     const worker = own.hf.work([charge], { queues: ["billing"] });
     const page = await own.open("/errors");
-    await row(page, /the bank/)
-      .getByRole("button", { name: "Try one" })
-      .click();
+    await choose(row(page, /the bank/), /^Actions for/, "Try one");
     await page.getByText("It failed again; the others may too.").waitFor();
     await accessible(page);
     await shot(page, "error-tried");
@@ -260,8 +256,7 @@ describe("[K3] failures", () => {
     await fill(viewer.hf);
     const page = await viewer.open("/errors");
     await row(page, /the bank/).waitFor();
-    for (const name of ["Try one", "Retry all", "Resolve"])
-      expect(await page.getByRole("button", { name }).count(), name).toBe(0);
+    expect(await page.getByRole("button", { name: /^Actions for/ }).count()).toBe(0);
     for (const key of ["j", "s", "i", "o", "r", "#", "n"]) await page.keyboard.press(key);
     expect(await dialog(page).count()).toBe(0);
     expect((await viewer.hf.errors.list()).every(({ state }) => state === "open")).toBe(true);

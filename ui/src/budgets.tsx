@@ -82,6 +82,7 @@ export function Budgets() {
             head: t("Waiting"),
             by: ({ waiting }) => waiting,
             num: true,
+            from: "medium",
             cell: ({ waiting }) => (waiting === null ? none : <Count of={waiting} />),
           },
           {

@@ -308,8 +308,14 @@ function signalColumns(kind: string, again: () => void): Column<FlowHistory["sig
       ),
     },
     { head: t("State"), cell: ({ state }) => <State state={state} /> },
-    { head: t("Waited since"), num: true, class: "muted", cell: ({ since }) => <Ago at={since} /> },
-    { head: t("Data"), ...value, cell: ({ data }) => data ?? "" },
+    {
+      head: t("Waited since"),
+      num: true,
+      from: "medium",
+      class: "muted",
+      cell: ({ since }) => <Ago at={since} />,
+    },
+    { head: t("Data"), ...value, from: "medium", cell: ({ data }) => data ?? "" },
     actionsColumn(
       ({ name, key, state }) =>
         state === "waiting" && <SendSignal name={name} topicKey={key} kind={kind} again={again} />,

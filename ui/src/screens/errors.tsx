@@ -292,7 +292,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
       ),
     },
     menuColumn(
-      ({ message, name }) => message ?? name,
+      ({ message, name }) => (message ?? name).slice(0, 80),
       (group) => actionsOf(group, again),
     ),
   ];

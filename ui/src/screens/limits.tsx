@@ -141,6 +141,7 @@ function QueueLimits() {
             head: t("Waiting"),
             by: ({ waiting }) => waiting,
             num: true,
+            from: "medium",
             cell: ({ name, waiting }) => (
               <a class="link" href={href(`/jobs?state=ready&queue=${seg(name)}`)}>
                 <Count of={waiting} />

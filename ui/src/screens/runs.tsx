@@ -46,6 +46,7 @@ const columns: Column<Run>[] = [
   {
     head: t("Steps"),
     num: true,
+    from: "medium",
     class: "nowrap",
     cell: ({ done, known }) => (
       <>
