@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Cells, type Column, type FixedOrder, TableHead, tell, useFit } from "./table.tsx";
+import { Cells, type Column, type FixedOrder, TableHead, useFit } from "./table.tsx";
 
 const blockSize = 50;
 /** Of a row that was never drawn, while none was. */
@@ -117,7 +117,7 @@ export function LongTable<T>({
     .filter((one) => one.drawn)
     .flatMap((one) => rows.slice(one.from * blockSize, (one.to + 1) * blockSize));
   return (
-    <div ref={frame} class={tight ? "scroll tight" : "scroll"} onMouseOver={tell}>
+    <div ref={frame} class={tight ? "scroll tight" : "scroll"}>
       <table
         ref={table}
         class="long"

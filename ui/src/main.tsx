@@ -12,6 +12,7 @@ import { onKey, startKeys } from "./keys.ts";
 import { about, connect, connection, heardAt, live, may, me, overview } from "./live.ts";
 import { Dialogs, named, now, showDialog, skew, Toasts } from "./parts.tsx";
 import { go, href, path, startRouter } from "./router.ts";
+import { tellCutTexts } from "./cut-texts.ts";
 import { startRowKeys } from "./row-keys.ts";
 import {
   Audit,
@@ -495,6 +496,7 @@ startBidi();
 startRouter();
 startKeys(palette);
 startRowKeys(palette);
+tellCutTexts();
 connect();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

@@ -81,7 +81,6 @@ export function Table<T>({
     <div
       ref={frame}
       class={tight ? "scroll tight" : "scroll"}
-      onMouseOver={tell}
       {...(label === undefined ? {} : { tabIndex: 0, role: "region", "aria-label": label })}
     >
       <table>
@@ -131,13 +130,6 @@ export function useFit<T>(columns: readonly Column<T>[]) {
   }, []);
   const left = new Set(droppable.slice(0, out.value));
   return { frame, shown: columns.filter((one) => !left.has(one)), tight: out.value > droppable.length };
-}
-
-/** A cell whose text has an end that cannot be seen says all of it. */
-export function tell({ target }: { readonly target: EventTarget | null }): void {
-  const cell = (target as Element).closest<HTMLElement>("td");
-  if (cell !== null && cell.scrollWidth > cell.clientWidth && cell.title === "")
-    cell.title = cell.textContent;
 }
 
 function leastFirst<T>(columns: readonly Column<T>[]): Column<T>[] {

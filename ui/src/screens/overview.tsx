@@ -327,10 +327,10 @@ function FailurePanel() {
               <thead>
                 <tr>
                   <th scope="col">{t("Error")}</th>
-                  <th scope="col" class="num" style={{ width: "84px" }}>
+                  <th scope="col" class="num" style={{ width: "72px" }}>
                     {t("Jobs")}
                   </th>
-                  <th scope="col" class="num" style={{ width: "96px" }}>
+                  <th scope="col" class="num" style={{ width: "116px" }}>
                     {t("Last")}
                   </th>
                 </tr>
