@@ -1,7 +1,7 @@
 // What the axes of a chart are marked by.
 import { expect, test } from "vitest";
 import { axisSize, timeRange, WHOLE } from "../../ui/src/chart-scale.ts";
-import { duration } from "../../ui/src/durations.ts";
+import { duration, durationMark } from "../../ui/src/durations.ts";
 
 test("[K2] a chart with one instant, or none, shows the minute before it, and others what they have", () => {
   expect(timeRange([1_000], 7_000)).toEqual([940, 1_000]);
@@ -25,4 +25,15 @@ test("[K2] the longest mark has room beside the plot, and short ones no less tha
   // At 11 px a digit is some 6.2 px wide, with 10 px between the words and the plot.
   expect(axisSize(["5 s", longest])).toBeGreaterThanOrEqual(longest.length * 6.2 + 10);
   expect(axisSize([longest])).toBe(axisSize(["5 s", longest]));
+});
+
+test("[K2] the marks of an axis of times are whole: 5 s stands below 10 s", () => {
+  expect([0, 500, 5_000, 10_000, 60_000].map(durationMark)).toEqual([
+    "0 ms",
+    "500 ms",
+    "5 s",
+    "10 s",
+    "1 min",
+  ]);
+  expect(durationMark(2_500)).toBe(duration(2_500));
 });

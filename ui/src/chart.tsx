@@ -6,6 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
+import { durationMark } from "./durations.ts";
 import { axisSize, BINARY, timeRange, WHOLE } from "./chart-scale.ts";
 import { duration, number, clockTime, clockSecond, minuteOf } from "./format.ts";
 import type { Mark } from "./lazy-chart.tsx";
@@ -135,7 +136,7 @@ export function Chart({
               : shown === number || shown === duration
                 ? { incrs: [...WHOLE] }
                 : {}),
-            values: (_plot, ticks) => ticks.map((tick) => shown(tick)),
+            values: (_plot, ticks) => ticks.map(shown === duration ? durationMark : (tick) => shown(tick)),
           },
         ],
         series: [

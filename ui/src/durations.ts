@@ -37,6 +37,11 @@ export function amount(n: number, unit: Unit, digits: { before?: number; behind?
   return n.toLocaleString(language, { style: "unit", unit, unitDisplay: "short", ...form });
 }
 
+/** A duration on an axis, where the marks are whole: "5 s", not "5.0 s". */
+export function durationMark(ms: number): string {
+  return ms >= 1_000 && ms < 10_000 && ms % 1_000 === 0 ? amount(ms / 1_000, "second") : duration(ms);
+}
+
 export function duration(ms: number | null): string {
   if (ms === null) return "—";
   const value = Math.max(0, ms);

@@ -137,7 +137,7 @@ function place(list: HTMLElement, { left, top, bottom }: DOMRect): void {
 
 /** Everything that can be done to one row. Nothing is there where this person may do none of it. */
 export function RowMenu({ on, of, details }: { on: string; of: Actions; details: Action | false }) {
-  const actions = allowed([...of, details]);
+  const actions = allowed([details, ...of]);
   if (actions.length === 0) return null;
   const name = t("Actions for {name}", { name: on });
   return (
