@@ -72,6 +72,10 @@ const screens = [
   "/operations",
   "/audit",
   "/queues/crawl",
+  "/queues/mail",
+  "/schedules/digest",
+  "/batches",
+  "/database",
 ];
 
 /** Something is in the audit trail and among the operations. */
@@ -167,6 +171,16 @@ test("[K3] columns that have no room on a phone are in the details of their row,
   await page.setViewportSize({ width: 1280, height: 800 });
   await lanes.getByRole("columnheader", { name: "Weight" }).waitFor();
   expect(await offered(lanes, "globex")).not.toContain("Details");
+});
+
+test("[K3] on a phone the name of the queue stands whole in the breadcrumbs", async () => {
+  const page = await home.open("/queues/billing", { width: 390, height: 844 });
+  const name = page.locator(".crumbs .clip");
+  await name.getByText("billing").waitFor();
+  const [needed, has] = await page.evaluate<[number, number]>(
+    `(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector(".crumbs .clip"))`,
+  );
+  expect(has).toBeGreaterThanOrEqual(needed);
 });
 
 test("[K3] the menu of a row is used by the keyboard alone, and gives the focus back", async () => {

@@ -276,7 +276,7 @@ function App() {
             <LiveButton />
             <button
               type="button"
-              class="button quiet icon"
+              class="button quiet icon roomy-only"
               aria-label={t("Theme: {theme}. Change", { theme: theme.value })}
               title={t("Theme: {theme}", { theme: theme.value })}
               onClick={nextTheme}

@@ -390,7 +390,13 @@ function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
     },
     { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
     { head: t("Running"), num: true, cell: ({ running }) => <Count of={running} /> },
-    { head: t("Scheduled"), num: true, cell: ({ scheduled }) => <Count of={scheduled} /> },
-    { head: t("Oldest"), num: true, class: "muted nowrap", cell: ({ oldestMs }) => duration(oldestMs) },
+    { head: t("Scheduled"), num: true, from: "medium", cell: ({ scheduled }) => <Count of={scheduled} /> },
+    {
+      head: t("Oldest"),
+      num: true,
+      from: "medium",
+      class: "muted nowrap",
+      cell: ({ oldestMs }) => duration(oldestMs),
+    },
   ];
 }
