@@ -97,9 +97,12 @@ export function Table<T>({
   );
 }
 
+/** A page that gets shorter loses its scrollbar, and its tables get wider by that: no reason to try again. */
+const scrollbar = 24;
+
 /**
  * Which columns a table has room for. Those that matter least are left out until none is cut off; where the rest is too wide
- * still, its texts break (`tight`). They come back when the frame changes its width, not when a text does: a list that is
+ * still, its texts break (`tight`). They come back when the frame gets wider, not when a text gets shorter: a list that is
  * live would else gain and lose a column from second to second.
  */
 export function useFit<T>(columns: readonly Column<T>[]) {
@@ -107,20 +110,22 @@ export function useFit<T>(columns: readonly Column<T>[]) {
   const out = useSignal(0);
   const droppable = leastFirst(columns);
   const most = useRef(0);
+  /** How wide the frame was when a column was last left out. */
+  const tooNarrow = useRef(0);
   most.current = droppable.length + 1;
   const measure = (): void => {
     const { current } = frame;
-    if (current !== null && current.scrollWidth > current.clientWidth + 1 && out.peek() < most.current)
-      out.value += 1;
+    if (current === null || current.scrollWidth <= current.clientWidth + 1) return;
+    if (out.peek() === most.current) return;
+    tooNarrow.current = current.clientWidth;
+    out.value += 1;
   };
   useLayoutEffect(measure);
   useLayoutEffect(() => {
     const { current } = frame;
     if (current === null) return;
-    let width = current.clientWidth;
     const resized = new ResizeObserver(() => {
-      if (current.clientWidth !== width) out.value = 0;
-      width = current.clientWidth;
+      if (current.clientWidth > tooNarrow.current + scrollbar) out.value = 0;
       measure();
     });
     resized.observe(current);
