@@ -185,6 +185,7 @@ function Activity() {
               columns={[
                 {
                   head: t("What"),
+                  style: { maxWidth: "240px" },
                   cell: ({ action, target, outcome }) => (
                     <>
                       <b>{action}</b> <span class="muted small">{outcome}</span>
