@@ -83,15 +83,6 @@ export const migrations: readonly Migration[] = [
       `create table ${t.used_id} (id uuid primary key, at bigint not null, job uuid)`,
       `create index used_id_at on ${t.used_id} (at)`,
       `create unique index used_id_job on ${t.used_id} (job) where job is not null`,
-      // Called after an insert, it sees what was committed until then, and not only before the statement began. 40001: sent once more, the
-      // statement passes over those ids.
-      `create function ${t.refuse_used}(inserted uuid[]) returns bool language plpgsql volatile as $$
-        begin
-          if exists (select from ${t.used_id} where id operator(pg_catalog.=) any (inserted)) then
-            raise exception '${REFUSALS.usedId}' using errcode = '40001';
-          end if;
-          return true;
-        end $$`,
       // Flows: what a run remembers (with its job's day), signals that nobody has taken yet, and which job waits for which.
       `create index job_parent on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (

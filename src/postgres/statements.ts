@@ -50,12 +50,6 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       and not exists (select 1 from ${t.hold} held where held.queues is null or ${queue} = any(held.queues))`;
   const open = (queue: string) => stopped(queue, " or stop.limited");
   const unstopped = (queue: string) => stopped(queue, "");
-  /**
-   * True, unless one of the ids that `added` has just inserted was used before: then the statement fails with 40001. The function looks
-   * after the insert and with a snapshot of its own. A look of the statement itself would miss a job that was inserted by a repeat,
-   * has run and was deleted while this statement was on its way (`keep: false`).
-   */
-  const unused = `(select ${t.refuse_used}(array(select id from added)))`;
   /** True, and told to the channel, if one is named. */
   const told = `(select case when :channel::text is null then true when ${ROOM_TO_NOTIFY} then pg_notify(:channel::text, :message::text)::text is not null else true end)`;
   const alive = `exists (select 1 from ${t.session} s where s.id = :session::bigint and s.lease_until > ${NOW})`;
@@ -241,9 +235,20 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         :rows.errorGroup::text[], :rows.attempt::int[], :rows.crashes::int[], :rows.keep::bool[])
         as t (id, token, state, output, errors, error_group, attempt, crashes, keep)
     )`;
-  /** Ids of jobs that are deleted while their enqueue may still be sent again. */
-  const noted = (deleted: string) => `noted as (
-      insert into ${t.used_id} (id, at) select id, created_at from ${deleted} where created_at > ${NOW_ONCE} - ${RESENT_MS} on conflict do nothing)`;
+  /**
+   * Deletes jobs. One whose enqueue may still be sent again leaves its id for an hour: an empty row (`emptied`), which no insert gets past,
+   * however late it reaches the server, and a note of when that row may go (`forgetUsed`). A check inside the insert would cost each
+   * enqueue 16 µs, and would have to see what was committed since the insert began.
+   */
+  const deleted = (ids: string) => `deleted as (
+      delete from ${t.job} where id = any(${ids}) and created_at <= ${NOW_ONCE} - ${RESENT_MS}
+    ),
+    emptied as (
+      update ${t.job} set input = 'null', context = null, extras = null, key = null, lane = null, parent_id = null
+      where id = any(${ids}) and created_at > ${NOW_ONCE} - ${RESENT_MS} returning id, created_at
+    ),
+    noted as (
+      insert into ${t.used_id} (id, at) select id, created_at from emptied on conflict do nothing)`;
   /**
    * The job type of the row `n`. Null, which the column refuses, where the database lacks the type or the lane: this process remembers
    * their numbers, and a replica that lagged was promoted (`isStaleType`).
@@ -257,8 +262,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress, error_group)
       select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, output, errors, progress, error_group from gone where keep
     ),
-    dropped as (delete from ${t.job} where id = any(array(select id from gone where not keep)) returning id, created_at),
-    ${noted("dropped")},
+    ${deleted("array(select id from gone where not keep)")},
     unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
     undepended as (delete from ${t.dependency} where job = any(array(select id from gone where not keep))),
     unbatched as (delete from ${t.member} where id = any(array(select id from gone where not keep))),
@@ -414,10 +418,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
         select id, (select l.id from ${t.line} l where l.id = :line::int), ${NOW_ONCE}, input, :maxAttempts::int, :timeout::bigint
         from (select unnest(:rows.id::uuid[]) as id, unnest(:rows.input::text[]) as input) n
-        returning id
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told} and ${unused}`,
+      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told}`,
     // Plain jobs whose ids nobody has seen. `on conflict` would cost each of them 2.5 µs and 48 bytes of WAL.
     insertNew: `
       with n as materialized (
@@ -428,10 +431,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       added as (
         insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
         select n.id, (select l.id from ${t.line} l where l.id = n.line), ${NOW_ONCE}, input, max_attempts, timeout_ms, extras from n
-        returning id
       )
       insert into ${t.ready} (id, line, rank, run_at)
-      select n.id, n.line, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told} and ${unused}`,
+      select n.id, n.line, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told}`,
     insertJobs: `
       with n as materialized (
         select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
@@ -447,7 +449,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       ),
       placed as (
         insert into ${t.ready} (id, line, rank, run_at, lane)
-        select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added) and ${unused}
+        select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added)
         returning id, line, run_at, lane
       ),
       rung as (
@@ -475,7 +477,10 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where u.scope = w.scope and u.key = w.key and u.id = w.holder and coalesce(u.expires_at <= ${NOW}, true)
         and not exists (select 1 from ${t.ready} r where r.id = u.id)
       returning u.id`,
-    findJobs: `select id from ${t.job} where id = any(:ids::uuid[])`,
+    findJobs: `
+      select id from ${t.ready} where id = any(:ids::uuid[])
+      union all
+      select id from ${t.history} where id = any(:ids::uuid[])`,
     findUsed: `
       select id, null::uuid as job from ${t.job} where id = any(:ids::uuid[])
       union all
@@ -707,16 +712,22 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       -- A key that is held for a while outlives its job, unless the job is deleted by hand (:freed).
       k as (delete from ${t.unique_key} where id = any(array(select id from h union all select id from r))
         and (:freed::bool or expires_at is null or expires_at <= ${NOW})),
-      j as (delete from ${t.job} where id = any(array(select id from h union all select id from r)) returning id, created_at),
-      ${noted("j")},
+      ${deleted("array(select id from h union all select id from r)")},
       s as (delete from ${t.step} where job = any(array(select id from h union all select id from r))),
       d as (delete from ${t.dependency} where job = any(array(select id from h union all select id from r))),
       m as (delete from ${t.member} where id = any(array(select id from h union all select id from r))),
       g as (delete from ${t.log} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
     forgetUsed: `
-      delete from ${t.used_id} where id = any(array(
-        select id from ${t.used_id} where at <= ${NOW} - ${RESENT_MS} order by at limit :limit::int for update skip locked)) returning id`,
+      with used as (
+        delete from ${t.used_id} where id = any(array(
+          select id from ${t.used_id} where at <= ${NOW} - ${RESENT_MS} order by at limit :limit::int for update skip locked)) returning id
+      ),
+      emptied as (
+        delete from ${t.job} j where j.id = any(array(select id from used))
+          and not exists (select 1 from ${t.ready} r where r.id = j.id) and not exists (select 1 from ${t.history} h where h.id = j.id)
+      )
+      select id from used`,
     expiredKeys: `
       select u.expires_at, u.scope, u.key, u.id, exists (select 1 from ${t.ready} r where r.id = u.id) as live from ${t.unique_key} u
       where u.expires_at <= ${NOW} and u.expires_at >= :at::bigint and (u.expires_at, u.scope, u.key) > (:at::bigint, :scope::text, :key::text)

@@ -78,8 +78,6 @@ export const TABLES = [
   "breaker",
   // Postgres: the sequence that tokens are drawn from. SQLite draws them from claim's own counter.
   "token",
-  // Postgres: the function that refuses ids which were used before.
-  "refuse_used",
 ] as const;
 export type TableName = (typeof TABLES)[number];
 /** Quoted, qualified names. */
@@ -90,8 +88,8 @@ export function tableNames(quoted: (table: TableName) => string): Tables {
 }
 
 /**
- * An enqueue whose answer was lost is sent again, for `retryFor` (30 s by default). Its id is kept for this long where no job has it: the
- * job was deleted, or the enqueue rewrote another job. So the second sending brings no job back.
+ * An enqueue whose answer was lost is sent again, for `retryFor` (30 s by default). Its id is kept for this long where no job has it any
+ * more: the job was deleted, or the enqueue rewrote another job. So the second sending does not run the job again.
  */
 export const RESENT_MS = 3_600_000;
 

@@ -526,7 +526,12 @@ export function statements(t: Tables): Statements {
       `delete from ${t.dependency} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.dependency}.job)`,
       `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
-    forgetUsed: `delete from ${t.used_id} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit) returning id`,
+    // A row without a job's state came with a move from Postgres, where deleted jobs leave one.
+    forgetUsed: [
+      `delete from ${t.job} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit)
+        and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.job}.seq)`,
+      `delete from ${t.used_id} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit) returning id`,
+    ],
     expiredKeys: `
       select u.expires_at, u.scope, u.key, u.id, exists (select 1 from ${t.ready} r where r.seq = ${seq.of("u.id")}) as live from ${t.unique_key} u
       where u.expires_at <= :now and (u.expires_at, u.scope, u.key) > (:at, :scope, :key) order by u.expires_at, u.scope, u.key limit :limit`,

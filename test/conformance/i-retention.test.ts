@@ -124,7 +124,7 @@ onEveryStore((target) => {
     const dropped = defineJob({ name: "dropped", keep: false, unique, run: (_input: string) => null });
     const worker = hf.work([dropped], { queues: ["default"], ...patient });
     const result = await hf.enqueue(dropped, "gone");
-    await waitFor(async () => (await count("job")) === 0, { what: "the job to end" });
+    await waitFor(async () => (await hf.jobs.get(result.id)) === null, { what: "the job to end" });
     await worker.stop();
     await hf.enqueue(dropped, "waits", { delay: "30d" });
     await hf.prune();

@@ -16,7 +16,7 @@ function loseEnqueue(client: Client, meanwhile: () => Promise<void>, late = fals
 }
 
 async function gone(world: World): Promise<void> {
-  const until = async (): Promise<boolean> => (await world.rows("job")).length === 0;
+  const until = async (): Promise<boolean> => (await world.jobs()).length === 0;
   await world.until("the job to have run and be deleted", until, "20s");
 }
 
@@ -47,7 +47,7 @@ onEveryStore((target) => {
       expect(await world.finish(sent)).toMatchObject({ status: "enqueued" });
       await world.advance("10s");
       expect(runs).toHaveLength(1);
-      expect(await world.rows("job")).toEqual([]);
+      expect(await world.jobs()).toEqual([]);
       expect(await world.rows("unique_key")).toEqual([]);
       // Another one is another one.
       await a.hf.enqueue(job, { n: 2 }, options);
@@ -63,7 +63,7 @@ onEveryStore((target) => {
       await b.hf.jobs.delete({ ids: [String(row!["id"])] });
     });
     await world.finish(a.hf.enqueue(job, { n: 1 }));
-    expect(await world.rows("job")).toEqual([]);
+    expect(await world.jobs()).toEqual([]);
     await b.work([job], { queues: ["default"] });
     await world.advance("10s");
     expect(runs).toEqual([]);
@@ -101,16 +101,19 @@ onEveryStore((target) => {
     await world.until("them to run", () => kept.runs.length === 3, "10s");
     await world.advance("1s");
     expect(await world.rows("used_id")).toEqual([]);
-    await hf.enqueue(fleeting.job, { n: 1 });
+    await hf.enqueue(fleeting.job, { n: 9 });
     // Nobody sends this one again by the time it is due.
     await hf.enqueue(fleeting.job, { n: 2 }, { delay: "61m" });
     await world.until("it to be deleted", async () => (await world.rows("used_id")).length === 1, "10s");
     await hf.prune();
     expect(await world.rows("used_id")).toHaveLength(1);
+    const inputs = (await world.rows("job")).map(({ input }) => input);
+    expect(inputs, "of what was deleted, no input is left").not.toContain('{"n":9}');
     await world.advance("62m", "10s");
     await world.until("the late one", () => fleeting.runs.length === 2, "1m");
     await hf.prune();
     expect(await world.rows("used_id")).toEqual([]);
+    expect(await world.rows("job"), "no row of a deleted job").toHaveLength((await world.jobs()).length);
   });
 
   for (const [mode, status] of [

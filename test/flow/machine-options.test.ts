@@ -84,7 +84,7 @@ onEveryStore((target) => {
     await world.until("its end", async () => (await one.hf.jobs.get(id)) === null, "2m");
     expect(ran("two")).toHaveLength(1);
     expect(await world.rows("step")).toEqual([]);
-    expect(await world.rows("job")).toEqual([]);
+    expect(await world.jobs()).toEqual([]);
     broken.two = true;
     const failed = await one.hf.enqueue(machine, { n: 2 });
     await world.until("dead", async () => (await one.hf.jobs.get(failed.id))?.state === "dead", "2m");

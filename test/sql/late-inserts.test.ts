@@ -37,13 +37,17 @@ onPostgres((target) => {
       onTestFinished(() => worker.stop());
       await waitFor(() => runs === 1, { what: "the first to run" });
 
-      // The first insert: its snapshot is taken, and it waits in the middle for a row of somebody else.
+      // The first insert: its snapshot is taken, and it waits for a row of another transaction before it has written the second job.
       const [held, id] = [idAt(Date.now()), idAt(Date.now() + 1)];
       const store = await openStore(fresh.url, fresh.options);
       onTestFinished(() => store.close());
       await blocker.query("begin");
       await blocker.query(
         `insert into ${fresh.table("job")} (id, line, created_at, input) select $1, id, 0, 'null' from ${fresh.table("line")} where name = 'kept'`,
+        [held],
+      );
+      await blocker.query(
+        `insert into ${fresh.table("ready")} (id, line, rank, run_at) select $1, id, 0, 0 from ${fresh.table("line")} where name = 'kept'`,
         [held],
       );
       let tries = 0;

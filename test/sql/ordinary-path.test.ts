@@ -115,7 +115,7 @@ onPostgres((target) => {
          where d.classid operator(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass and p.proname operator(pg_catalog.=) 'probe'
            and (d.refclassid operator(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass or d.refclassid operator(pg_catalog.=) 'pg_catalog.pg_operator'::pg_catalog.regclass)`,
       );
-      const theirs = rows.map(({ what }) => what).filter((what) => !what.includes("refuse_used"));
+      const theirs = rows.map(({ what }) => what);
       if (theirs.length > 0) taken.push(`${name}: ${theirs.join(", ")}`);
       await client.query("rollback");
     }

@@ -4,7 +4,7 @@ import { WAITING_AT } from "../../src/job.ts";
 import { TABLES } from "../../src/sql/catalogue.ts";
 import type { FreshStore } from "./stores.ts";
 
-const OWN = TABLES.filter((table) => !["migration", "meta", "token", "refuse_used"].includes(table));
+const OWN = TABLES.filter((table) => !["migration", "meta", "token"].includes(table));
 /** Numbers that a database gives out. */
 const GIVEN_OUT = new Set([
   "token",

@@ -273,6 +273,15 @@ export class World {
     )[0];
   }
 
+  /** Rows of jobs that exist. On Postgres a deleted job leaves an empty row for an hour. */
+  async jobs(): Promise<Record<string, unknown>[]> {
+    const { fresh } = this;
+    const states = ["ready", "history"].map((table) => `select ${fresh.jobKey} from ${fresh.table(table)}`);
+    return fresh.query(
+      `select * from ${fresh.table("job")} where ${fresh.jobKey} in (${states.join(" union all ")})`,
+    );
+  }
+
   async rows(table: string): Promise<Record<string, unknown>[]> {
     return this.fresh.query(`select *${this.fresh.idIn(table)} from ${this.fresh.table(table)} order by 1`);
   }
