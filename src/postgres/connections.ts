@@ -8,7 +8,7 @@
  * connections: their own, or, in a pool that the user gave, at most a share of it.
  */
 import { createHash } from "node:crypto";
-import { during, systemClock, type Clock } from "../clock.ts";
+import { during, systemClock, type Clock, type Timer } from "../clock.ts";
 import { StateError, StoreError } from "../errors.ts";
 import type { Lane } from "../sql/driver.ts";
 import type { PoolUse } from "../store.ts";
@@ -233,7 +233,7 @@ export class Connections {
     const deadlineMs = deadlineOf(lane);
     let broken: unknown = null;
     try {
-      return await this.#sendWatched(client, statement, deadlineMs);
+      return await this.send(client, statement, deadlineMs, true);
     } catch (error) {
       const lost = isStatementLost(error) && this.named;
       if (lost) this.named = false;
@@ -241,7 +241,7 @@ export class Connections {
       const stale = isPlanStale(error);
       if (stale) this.#abandoned.add(client);
       if (lost || stale) {
-        return await this.#sendWatched(client, { ...statement, name: "" }, deadlineMs).catch(
+        return await this.send(client, { ...statement, name: "" }, deadlineMs, true).catch(
           (again: unknown) => {
             broken = again;
             throw again;
@@ -272,7 +272,7 @@ export class Connections {
     body: (send: (statement: Prepared) => Promise<Record<string, unknown>[]>) => Promise<T>,
     lane: Lane,
   ): Promise<T> {
-    const send = (statement: Prepared) => this.#sendWatched(client, statement, deadlineOf(lane));
+    const send = (statement: Prepared) => this.send(client, statement, deadlineOf(lane), true);
     const plain = (text: string): Prepared => ({ text, name: "", values: [] });
     let broken: unknown = null;
     try {
@@ -298,8 +298,16 @@ export class Connections {
     }
   }
 
-  /** One statement on a given connection, with a deadline here and, after it, on the server. */
-  send(client: PgClient, statement: Prepared, deadlineMs: number): Promise<Record<string, unknown>[]> {
+  /**
+   * One statement on a given connection, with a deadline here and, after it, on the server. On a connection of the pools (`watched`) the
+   * server is asked every few seconds whether it works on the statement.
+   */
+  send(
+    client: PgClient,
+    statement: Prepared,
+    deadlineMs: number,
+    watched = false,
+  ): Promise<Record<string, unknown>[]> {
     const rows = new Promise<Record<string, unknown>[]>((resolve, reject) => {
       const answer = client.query({
         text: statement.text,
@@ -308,20 +316,46 @@ export class Connections {
         ...(this.named && statement.name !== "" ? { name: statement.name } : {}),
       });
       let waiting = true;
-      const timer = systemClock.after(deadlineMs, () => {
+      const giveUp = (): void => {
         waiting = false;
         void this.#abandon(client, answer, `Postgres did not answer within ${deadlineMs} ms`).then(reject);
-      });
+      };
+      const ask = async (leftMs: number): Promise<void> => {
+        const working = await this.#isWorking(client);
+        // An answer that is on its way arrives meanwhile.
+        if (!working) await afterMs(CANCEL_MS, undefined);
+        if (!waiting) return;
+        if (working) return wait(leftMs);
+        waiting = false;
+        reject(
+          new StoreError(
+            "CONNECTION_LOST",
+            `Postgres did not answer within ${ASK_AFTER_MS} ms and works on nothing for this connection, which was dropped.`,
+          ),
+        );
+      };
+      let timer: Timer;
+      // One timer for both: each statement would pay for a second one.
+      const wait = (leftMs: number): void => {
+        const asks = watched && leftMs > ASK_AFTER_MS;
+        timer = systemClock.after(
+          asks ? ASK_AFTER_MS : leftMs,
+          asks ? () => void ask(leftMs - ASK_AFTER_MS) : giveUp,
+        );
+      };
+      wait(deadlineMs);
       answer.then(
         (result) => {
           timer.cancel();
           if (!waiting) return;
+          waiting = false;
           this.#heard(client);
           resolve(result.rows);
         },
         (error: unknown) => {
           timer.cancel();
           if (!waiting) return;
+          waiting = false;
           const ours = toStoreError(error);
           // A pool of the user's may have a shorter deadline (`query_timeout`): pg gives up, and the server goes on.
           if (client.connection?.stream?.destroyed === false && sqlState(error) === null && isGone(ours))
@@ -331,39 +365,6 @@ export class Connections {
       );
     });
     return during(this.#options.clock, rows);
-  }
-
-  /** On a connection of the pools, whose server can be asked whether it works on the statement. */
-  async #sendWatched(
-    client: PgClient,
-    statement: Prepared,
-    deadlineMs: number,
-  ): Promise<Record<string, unknown>[]> {
-    const answer = this.send(client, statement, deadlineMs);
-    if (deadlineMs <= ASK_AFTER_MS) return answer;
-    const silent = Promise.withResolvers<never>();
-    let waiting = true;
-    const ask = async (): Promise<void> => {
-      const working = await this.#isWorking(client);
-      // An answer that is on its way arrives meanwhile.
-      if (!working) await afterMs(CANCEL_MS, undefined);
-      if (!waiting) return;
-      if (working) timer = systemClock.after(ASK_AFTER_MS, () => void ask());
-      else
-        silent.reject(
-          new StoreError(
-            "CONNECTION_LOST",
-            `Postgres did not answer within ${ASK_AFTER_MS} ms and works on nothing for this connection, which was dropped.`,
-          ),
-        );
-    };
-    let timer = systemClock.after(ASK_AFTER_MS, () => void ask());
-    try {
-      return await Promise.race([answer, silent.promise]);
-    } finally {
-      waiting = false;
-      timer.cancel();
-    }
   }
 
   /**
@@ -428,7 +429,7 @@ export class Connections {
           this.#options.clock,
           this.#toAHost(() => this.#free(pool)),
         );
-        if (!this.#isOld(client)) return await this.#guarded(client);
+        if (!this.#isOld(client)) return this.#hostile.has(client) ? client : await this.#guarded(client);
         client.release(true);
         cutOff(client);
       }
@@ -465,7 +466,6 @@ export class Connections {
 
   /** The first time that it is used, its search path is looked at. */
   async #guarded(client: PgPoolClient): Promise<PgPoolClient> {
-    if (this.#hostile.has(client)) return client;
     const send = (text: string, values: readonly unknown[]) =>
       this.send(client, { text, name: "", values }, HOT_DEADLINE_MS);
     try {
