@@ -20,9 +20,9 @@ test("no link is broken", () => {
   expect(broken).toEqual([]);
 });
 
-test("every guide is in the README's list", () => {
+test("every guide and reference is in the README's list", () => {
   const readme = read("README.md");
-  const guides = pages.filter((page) => page.startsWith("docs/guides/"));
+  const guides = pages.filter((page) => /^docs\/(?:guides|reference)\//.test(page));
   expect(guides.filter((guide) => !readme.includes(`(${guide})`))).toEqual([]);
 });
 

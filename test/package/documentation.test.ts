@@ -1,4 +1,4 @@
-// Every TypeScript block in the README and the guides compiles against the sources, under the strictest settings.
+// Every TypeScript block in the README, the guides and the references compiles against the sources, under the strictest settings.
 import { spawnSync } from "node:child_process";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../support/guard.ts";
 import { typescriptBlocks } from "../support/markdown.ts";
 import { read, repositoryFiles, root } from "../support/repository.ts";
 
-const pages = repositoryFiles().filter((file) => /^(README\.md|docs\/guides\/.*\.md)$/.test(file));
+const pages = repositoryFiles().filter((file) => /^(README\.md|docs\/(?:guides|reference)\/.*\.md)$/.test(file));
 const blocks = pages.flatMap((page) => typescriptBlocks(page, read(page)));
 
 test("every TypeScript block in the documentation compiles", () => {
@@ -36,7 +36,7 @@ test("every TypeScript block in the documentation compiles", () => {
     places.set(name, block);
     writeFileSync(join(directory, name), block.code);
   }
-  expect(places.size, "README.md and docs/guides have no ```ts block").toBeGreaterThan(0);
+  expect(places.size, "README.md, docs/guides and docs/reference have no ```ts block").toBeGreaterThan(0);
 
   const tsc = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", directory, "--pretty", "false"], {
     cwd: directory,
