@@ -7,7 +7,9 @@ import { temporaryDirectory } from "../support/guard.ts";
 import { typescriptBlocks } from "../support/markdown.ts";
 import { read, repositoryFiles, root } from "../support/repository.ts";
 
-const pages = repositoryFiles().filter((file) => /^(README\.md|docs\/(?:guides|reference)\/.*\.md)$/.test(file));
+const pages = repositoryFiles().filter((file) =>
+  /^(README\.md|docs\/(?:guides|reference)\/.*\.md)$/.test(file),
+);
 const blocks = pages.flatMap((page) => typescriptBlocks(page, read(page)));
 
 test("every TypeScript block in the documentation compiles", () => {
