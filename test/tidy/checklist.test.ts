@@ -1,9 +1,10 @@
-// Every behaviour of the checklist that is built has a test, on every store. A test's name begins with its id:
+// Every promised behaviour (docs/promises.md) has a test, on every store. A test's name begins with its id:
 // "[C1] a lease that expires is taken over", or with several: "[B2][A14] …".
 import { expect, test } from "vitest";
+import { idsIn } from "../../scripts/promises.ts";
 import { read, repositoryFiles } from "../support/repository.ts";
 
-/** What is built. A piece of work that adds behaviours adds their ids. */
+/** A change that adds a promise adds its id. */
 const required: readonly string[] = [
   ...ids("A", 1, 14),
   ...ids("B", 1, 8),
@@ -40,7 +41,7 @@ const tests = repositoryFiles().filter(
 );
 const idsByFile = new Map(tests.map((file) => [file, idsIn(read(file))]));
 
-test("every id of the checklist is tested on every store", () => {
+test("every promise is tested on every store", () => {
   const onAll = new Set<string>();
   for (const file of tests)
     for (const block of blocksIn(read(file))) for (const id of idsIn(everywhere(block))) onAll.add(id);
@@ -89,13 +90,4 @@ function blocksIn(text: string): string[] {
 /** Without the heads of tests that are left out under some condition. */
 function everywhere(block: string): string {
   return block.replaceAll(/\b(?:test|describe)\.(?:skipIf|runIf)\([^\n]*\)\(/g, "");
-}
-
-/** From names of tests, which are the first string of a call; a mention in a comment or elsewhere does not count. */
-function idsIn(text: string): Set<string> {
-  const found = new Set<string>();
-  for (const [, group] of text.matchAll(/\(\s*["'`]((?:\[[A-Z]\d+\] ?)+)\S/g)) {
-    for (const [, id] of group!.matchAll(/\[([A-Z]\d+)\]/g)) found.add(id!);
-  }
-  return found;
 }
