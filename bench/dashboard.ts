@@ -9,7 +9,7 @@
  * The jobs are written by plain SQL: 20 queues with 4 kinds each, spread over the day so far; 60 % done, 5 % dead of 60 causes,
  * 2 % cancelled, 20 % ready, 8 % scheduled, 2 % retrying, 2 % waiting, 1 % in 2,000 lanes; besides a day of minutes, a week
  * of failures, a run of 500 steps, 200 leased jobs, 40 schedules. The handler is called as a server would call it, without a
- * socket. The target is a p95 below 50 ms (docs/performance.md); the exit code says whether it was met. Not part of CI.
+ * socket. The target is a p95 below 50 ms; the exit code says whether it was met. Not part of CI.
  */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -143,7 +143,7 @@ function targetTable(results: Results): string | undefined {
     spread.length === 1 ? "–" : `${format(Math.min(...spread))}–${format(Math.max(...spread))}`,
     reached ? "yes" : "NO",
   ]);
-  return `### Targets (DESIGN.md §12; ratio within a round, median of rounds)\n\n${table(["work", "against", "reach", "measured", "spread", "reached"], rows)}`;
+  return `### Targets (ratio within a round, median of rounds)\n\n${table(["work", "against", "reach", "measured", "spread", "reached"], rows)}`;
 }
 
 function settingsList(results: Results): string {

@@ -1,4 +1,4 @@
-/** The figures of DESIGN.md §12: each a ratio within a round, and what it must reach in the median. */
+/** The figures that a release must reach: each a ratio within a round, and the least median. */
 import { median } from "./measure.ts";
 import { ratios, type Results, values } from "./results.ts";
 

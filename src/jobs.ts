@@ -3,7 +3,7 @@
  *
  * Invariants: one id resolves to what became of it, a filter to how many became what; an unknown id is an outcome
  * (`not_found`, or null), not an error. Bulk actions walk in batches of 500, each a short transaction of its own,
- * and give way to the event loop in between, so that 50,000 jobs do not hold up claims (checklist I2).
+ * and give way to the event loop in between, so that 50,000 jobs do not hold up claims (promise I2).
  * Not here: why a job is not running (why.ts), waiting for a result (result.ts).
  */
 import { shown, StateError, UsageError } from "./errors.ts";

@@ -257,7 +257,7 @@ function checkRetention(retention: unknown): NonNullable<QueueSettings["retentio
   };
 }
 
-// A backoff made by exponential(…) and its like is taken as it is; the two knobs are clamped (checklist D11).
+// A backoff made by exponential(…) and its like is taken as it is; the two knobs are clamped (promise D11).
 function checkQueueBackoff(backoff: unknown): Backoff {
   if (isPlainObject(backoff) && !("kind" in backoff)) return queueBackoff(backoff);
   const checked = checkBackoff(backoff, "backoff");

@@ -2,8 +2,8 @@
  * `hf.stats()`: how many jobs are in which state and queue, and what this client has counted since it was opened.
  *
  * Invariant: ready and scheduled are never mixed; `lagMs` is the age of the oldest ready job, so a job that is due
- * tomorrow is no lag (checklist J5).
- * Not here: series over time (a later issue).
+ * tomorrow is no lag (promise J5).
+ * Not here: series over time (metrics.ts).
  */
 import type { Enqueued } from "./job.ts";
 import type { Retry } from "./retry.ts";

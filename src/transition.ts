@@ -352,7 +352,7 @@ function failed(
 /**
  * The worker died, or let the lease pass. The job may be innocent (a deploy, a crash of its neighbour), so it goes
  * back to the line at once and keeps its attempt; but each time is counted, because the one that did it would
- * otherwise take down one worker after the other (Sidekiq's "poison pill"; checklist C8, N15).
+ * otherwise take down one worker after the other (Sidekiq's "poison pill"; promises C8, N15).
  */
 function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
   const crashes = Math.min(job.crashes + 1, MOST_COUNTED);

@@ -1,7 +1,7 @@
 /**
  * DBOS 5.3 queues: a workflow without steps for each job.
  *
- * workerConcurrency 100 and a poll of 10 ms (the default of 1 s measures the poll; BENCH.md §6), pool of 20. There is
+ * workerConcurrency 100 and a poll of 10 ms (the default of 1 s measures the poll), pool of 20. There is
  * no public bulk enqueue: `DBOSClient.enqueue` with 50 in flight.
  */
 import pg from "pg";

@@ -2,7 +2,7 @@
  * The limit on Postgres: a bare loop of batched SQL with the same driver. A claim is an update (so that a crash
  * loses nothing), the end a delete: no retries, schedules, wake-ups, leases or history. Not a queue.
  *
- * 4 connections, batches of 500, prepared statements (BENCH.md §7: the fastest that keeps two writes per job).
+ * 4 connections, batches of 500, prepared statements (the fastest that keeps two writes per job).
  */
 import pg from "pg";
 import type { Client, Payload, System, Target } from "../adapter.ts";

@@ -2,7 +2,7 @@
  * The limit on SQLite: a bare loop with node:sqlite. One transaction deletes the last batch and claims the next
  * (an update, so that a crash loses nothing): no retries, schedules, leases or history. Not a queue.
  *
- * Batches of 500 (BENCH.md §7).
+ * Batches of 500, as on Postgres.
  */
 import type { Client, Payload, System, Target } from "../adapter.ts";
 import { orCrash } from "../adapter.ts";

@@ -2,7 +2,7 @@
  * Durations and instants as users write them, turned into whole milliseconds.
  *
  * Invariants: the result is a finite, non-negative integer, so no arithmetic downstream can meet NaN, Infinity
- * or an overflow (a delay of 1e15 is clamped, checklist A4; an invalid Date once crash-looped cedarjs/cedar#2739).
+ * or an overflow (a delay of 1e15 is clamped, promise A4; an invalid Date once crash-looped cedarjs/cedar#2739).
  * Not here: what a duration is for; limits of single options (a lease of 0) are the callers'.
  */
 import { shown, UsageError } from "../errors.ts";

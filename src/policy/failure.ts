@@ -1,8 +1,8 @@
 /**
  * What is recorded of a failed attempt, whatever was thrown.
  *
- * Errors are text from outside: a NUL in one took peers' workers down, a circular one became an unhandled
- * rejection (RELIABILITY.md J88–91). Invariants: nothing here throws; a message is at most 8 KiB and a stack
+ * Errors are text from outside: a NUL in one stopped the workers of other queues, and a circular one became an unhandled
+ * rejection. Invariants: nothing here throws; a message is at most 8 KiB and a stack
  * 16 KiB of UTF-8, cut between characters; a history is at most 32 entries and 64 KiB, newest kept. NUL and lone
  * surrogates stay as they are: the history escapes them by being JSON, and whoever stores `message` by itself
  * must do so too.

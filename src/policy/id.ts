@@ -5,7 +5,7 @@
  *                                           c a counter of 32 bits from c to V to c, r 42 random bits
  *
  * Invariants: ids of one factory strictly increase as text and as bytes, also within one millisecond and when the
- * clock goes back (first in, first out in one process: checklist A14; the built-in generators do not promise it).
+ * clock goes back (first in, first out in one process: promise A14; the built-in generators do not promise it).
  * The counter starts at a random 31-bit value in each millisecond, so it cannot run over in practice, and if it
  * does the millisecond is advanced. Between processes, 73 random bits per millisecond keep ids apart.
  * Not here: the order between processes, which nobody promises.

@@ -4,7 +4,7 @@
  *
  * Invariants: a synchronous schema is answered synchronously, so that `enqueue` needs no extra turn; an issue
  * becomes one error with every path and message; a schema that throws becomes the same error with its cause.
- * Not here: what is stored (the raw input: DESIGN.md §15), JSON (json.ts).
+ * Not here: storing the raw input, JSON (json.ts).
  */
 import { type ErrorCode, shown, UsageError } from "../errors.ts";
 

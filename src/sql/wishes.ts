@@ -10,7 +10,7 @@
  *
  * Invariants: a wish is of one claim of a job. A pause is granted, withdrawn (resume), or ends with its job; a cancel is granted
  * when that claim sleeps, fails, never started or is cut short by a shutdown, but not when its holder gives the job back by choice
- * (checklist B6: the next claim is not cancelled by it). The mark decides, and goes with the claim: it is on the row that the asking
+ * (promise B6: the next claim is not cancelled by it). The mark decides, and goes with the claim: it is on the row that the asking
  * and the giving back both lock, so neither can miss the other, and no later life of the job finds one. A pause does not take the
  * place of a cancel; what is paused keeps its attempts, steps and unique key.
  * Not here: cancelling (jobs.ts), stopping before the next step (flow/run.ts).

@@ -10,7 +10,7 @@
  *           looking (peek) ──▶ asleep until min(next due, next session's end, poll)
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
- * Invariants: one statement is in flight at a time (two claims at once brought nothing, see docs/performance.md), and
+ * Invariants: one statement is in flight at a time (docs/decisions/one-claim-in-flight.md), and
  * what happens meanwhile is remembered; a claim that is wanted stays wanted until it is made, whatever a look finds; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
  * one cheap read per poll and nothing else; after a claim that failed, or a part of one, nothing is claimed before what the
  * session holds has been compared with what the worker knows; a look that promises work which the claim then does not find (a limit,

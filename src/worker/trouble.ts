@@ -2,7 +2,7 @@
  * What an error of the store means to a loop that must go on: wait, give up, or look closer.
  *
  * Invariant: only a cause that is named here ends a worker. An error that nobody knows is logged, waited for and tried
- * again: a driver, a socket and a server have more of them than any list (checklist F12, O9).
+ * again: a driver, a socket and a server have more of them than any list (promises F12, O9).
  * Not here: turning a driver's error into a code (each dialect).
  */
 import { type ErrorCode, isHoldfastError, StateError, UsageError } from "../errors.ts";
@@ -23,8 +23,8 @@ const passing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "DATABASE_BUSY",
   "DATABASE_FAILING",
   "LOCK_TIMEOUT",
-  // A failover makes the old primary read-only for a while, and a full disk is emptied by its operator: a worker
-  // that waits is there when that is over (RELIABILITY.md P3, P9, S4).
+  // A failover makes the old primary read-only for a while, and an operator frees a full disk: a worker that waits
+  // continues then.
   "READ_ONLY",
   "DISK_FULL",
 ]);

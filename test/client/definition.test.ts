@@ -5,7 +5,7 @@ import { defineJob, defineSignal, exponential, fixed, presets } from "../../src/
 import { coded } from "./support.ts";
 
 describe("defineJob", () => {
-  test("has the defaults of the design", () => {
+  test("has the documented defaults", () => {
     const job = defineJob({ name: "plain" });
     expect(job).toMatchObject({
       name: "plain",

@@ -1,4 +1,4 @@
-// Section A of the checklist: storage and enqueue.
+// Storage and enqueue (promises A1 to A14).
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Section B of the checklist: claim. (Plans and costs, B8, are in test/sql/plans.test.ts.)
+// Claims (promises B1 to B7). Plans and costs, B8, are in test/sql/plans.test.ts.
 import { expect, test } from "vitest";
 import { defineJob, Throttled } from "holdfast";
 import { systemClock } from "../../src/clock.ts";

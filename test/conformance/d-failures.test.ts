@@ -1,5 +1,5 @@
-// Section D of the checklist, second part: handlers that misbehave, dead jobs and their return, a database that
-// fails while an outcome is written (D13–D18).
+// Outcomes, second part: handlers that misbehave, dead jobs and their return, a database that
+// fails while an outcome is written (promises D13 to D18).
 import { expect, test } from "vitest";
 import { defineJob, fixed, immediately } from "holdfast";
 import { StoreError } from "../../src/errors.ts";

@@ -1,4 +1,4 @@
-// Section D of the checklist, first part: what becomes of a job after an attempt (D1–D5, D10–D12).
+// Outcomes, first part: what a job becomes after an attempt (promises D1 to D5, D10 to D12).
 import { expect, test } from "vitest";
 import {
   type Backoff,

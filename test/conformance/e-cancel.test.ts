@@ -1,4 +1,4 @@
-// Section E of the checklist: cancelling and deleting, and what a handler gets.
+// Cancelling and deleting, and the handler's context (promises E1 to E4).
 import { expect, expectTypeOf, test } from "vitest";
 import { defineJob, type Enqueue, type EnqueueMany, type JobContext, type Logger } from "holdfast";
 import { systemClock } from "../../src/clock.ts";
@@ -265,7 +265,7 @@ onEveryStore((target) => {
   });
 });
 
-test("[E4] the context's types are what the design names", () => {
+test("[E4] the context has the documented types", () => {
   expectTypeOf<JobContext["id"]>().toEqualTypeOf<string>();
   expectTypeOf<JobContext["attempt"]>().toEqualTypeOf<number>();
   expectTypeOf<JobContext["maxAttempts"]>().toEqualTypeOf<number>();

@@ -1,4 +1,4 @@
-// Section I of the checklist: retention, bulk actions in batches, and the settings of the hot tables.
+// Promises I1 to I3: retention, bulk actions in batches, and the settings of the hot tables.
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";

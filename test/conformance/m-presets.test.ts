@@ -1,4 +1,4 @@
-// M2 of the checklist: each preset reproduces its system's numbers, as the database and a worker then show them.
+// Promise M2: each preset reproduces its system's numbers, as the database and a worker then show them.
 import { expect, test } from "vitest";
 import { defineJob, defineMachine, finish, next, type Preset, presets } from "holdfast";
 import { backoffMs } from "../../src/policy/backoff.ts";

@@ -1,4 +1,4 @@
-// N3 and N4 of the checklist: what an enqueue came to, and how many statements it takes. J5: the counts.
+// The outcome of an enqueue and the number of its statements (promises N3, N4), and the counts (J5).
 import { expect, expectTypeOf, test } from "vitest";
 import { defineJob, type EnqueueResult } from "holdfast";
 import { onEveryStore } from "../support/stores.ts";

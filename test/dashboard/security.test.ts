@@ -1,4 +1,4 @@
-// Attacks on the dashboard: each point of DESIGN.md §11, tried. Others: permissions, redaction, injection (each .test.ts).
+// Attacks on the dashboard: each protection that docs/guides/dashboard.md lists is tried. Others: permissions, redaction, injection (each .test.ts).
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect as tcp } from "node:net";

@@ -23,6 +23,20 @@ test("no file holds an absolute path of one machine", () => {
   expect(found).toEqual([]);
 });
 
+test("no file refers to a document outside of the repository", () => {
+  const outside =
+    /\b(?:DESIGN|STYLE|RELIABILITY|CHECKLIST|PEERS|BENCH|DASHBOARD|ECOSYSTEM)\.md\b|\b(?:later )issue\b|(?<!#)\bissue \d/;
+  const found = files.flatMap((file) => {
+    const line = read(file)
+      .split("\n")
+      .find((text) => outside.test(text));
+    return line === undefined || file === "test/tidy/text.test.ts"
+      ? []
+      : [`${file}: ${line.trim().slice(0, 120)}`];
+  });
+  expect(found, "state the reason itself, or point to docs/promises.md or docs/decisions").toEqual([]);
+});
+
 test("the sources have no `any` and no way around the type checker", () => {
   const found: string[] = [];
   for (const [file, text] of sourceFiles()) {
