@@ -26,6 +26,20 @@ test("every guide and reference is in the README's list", () => {
   expect(guides.filter((guide) => !readme.includes(`(${guide})`))).toEqual([]);
 });
 
+test("every decision is in the index, with its date, and says what was chosen instead of what", () => {
+  const index = read("docs/decisions/README.md");
+  const decisions = pages.filter((page) => page.startsWith("docs/decisions/") && !page.endsWith("README.md"));
+  expect(decisions.length).toBeGreaterThan(10);
+  for (const page of decisions) {
+    const [, title] = /^# (.+)\n/.exec(read(page)) ?? [];
+    expect(index, page).toMatch(`[${title}](${page.slice("docs/decisions/".length)}) | 20`);
+    if (page.endsWith("profiling.md")) continue; // a collection of findings
+    expect(read(page), page).toMatch(/\nDecided on \d{4}-\d\d-\d\d\.\n/);
+    const headings = [...read(page).matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    expect(headings, page).toEqual(expect.arrayContaining(["Context", "Choice", "Alternatives"]));
+  }
+});
+
 /** Without code, where brackets mean something else. */
 function proseOf(page: string): string {
   return read(page).replaceAll(/^( *)```[^]*?^\1```$/gm, "");
