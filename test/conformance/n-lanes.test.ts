@@ -344,6 +344,17 @@ onEveryStore((target) => {
     expect(await hf.lease({ limit: 100 })).toHaveLength(1);
   });
 
+  test("[N6] the first job of a lane, if it was delayed, is claimed however late a claim comes after its due time", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const { job } = quickJob(world, "quick", { lane: ({ n }: { n: number }) => `lane-${n}` });
+    const { id } = await hf.enqueue(job, { n: 1 }, { delay: "1s" });
+    // It puts the lane to sleep until the job is due.
+    expect(await hf.lease({ names: ["quick"] })).toEqual([]);
+    await world.advance("1500ms");
+    expect((await hf.lease({ names: ["quick"] })).map((lease) => lease.id)).toEqual([id]);
+  });
+
   test("[N6] a claim finds the only due job behind lanes that have run empty, however many they are", async () => {
     const world = await newWorld(target);
     const { hf } = await world.client();
