@@ -232,8 +232,10 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         active = excluded.active,
         vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
         wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end,
-        from_at = least(w.from_at, (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
-          where d.lane = w.lane and d.line = w.line))
+        -- Null is before everything; \`least\` would pass over it.
+        from_at = case when w.from_at is not null then
+          least(w.from_at, (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+            where d.lane = w.lane and d.line = w.line)) end
       where not w.active`,
     // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
     pickTurns: `

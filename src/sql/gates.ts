@@ -321,12 +321,19 @@ class Claiming implements GatedClaim {
   }
 
   *takeLaned(): Script<void> {
-    const { now, session } = this.#ask;
-    const { names, direction } = this.#params;
     yield* this.#hearBells();
     const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
     if (total === 0) return;
-    const picked = yield* this.#pick(Math.min(total, MOST_LANES));
+    // A lane that has run empty is active until a claim meets it, and must not keep that claim from the lanes behind it.
+    let most = Math.min(total, MOST_LANES);
+    while (yield* this.#takeTurns(most)) most = MOST_LANES;
+  }
+
+  /** True: it brought nothing, and put turns to sleep that stood before others. */
+  *#takeTurns(mostTurns: number): Script<boolean> {
+    const { now, session } = this.#ask;
+    const { names, direction } = this.#params;
+    const picked = yield* this.#pick(mostTurns);
     const turns = this.#turnsOf(picked);
     this.#share(turns);
     const asked = turns.filter((turn) => turn.asked > 0);
@@ -347,7 +354,7 @@ class Claiming implements GatedClaim {
       };
       this.#takenFrom(turns, yield* this.#withJobs(taken), instant);
     }
-    yield* this.#turned(turns, picked);
+    return yield* this.#turned(turns, picked);
   }
 
   /** The turns that are furthest behind: from where they were a moment ago, or, where that is due, of all. */
@@ -517,21 +524,28 @@ class Claiming implements GatedClaim {
     }
   }
 
-  /** Where each turn stands now, and what of the counts was not got. Mostly nothing is to be written. */
-  *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<void> {
-    if (turns.length === 0) return;
+  /**
+   * Where each turn stands now, and what of the counts was not got. Mostly nothing is to be written.
+   *
+   * @returns whether nothing was got, and a turn sleeps for that
+   */
+  *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<boolean> {
+    if (turns.length === 0) return false;
     const { now } = this.#ask;
     const instant = number(picked[0] as Row, "now");
-    const short = turns.filter((turn) => turn.got < turn.asked);
-    const heads = new Map<string, number>();
+    const fruitless = turns.every(({ got }) => got === 0);
+    const short = fruitless ? turns : turns.filter((turn) => turn.got < turn.asked);
+    const heads = new Map<string, number | null>(short.map((turn) => [turnKey(turn), null]));
     if (short.length > 0) {
       for (const row of yield { name: "laneHeads", params: { now, turns: short.map(turnRow) } })
         heads.set(`${number(row, "lane")}:${number(row, "line")}`, number(row, "at"));
     }
     const moves: RowList[number][] = [];
+    let slept = false;
     for (const turn of turns) {
-      const next = standing(turn, instant, heads.get(`${turn.lane.id}:${turn.line}`) ?? null);
+      const next = standing(turn, instant, heads.get(turnKey(turn)));
       if (turn.got === turn.asked && next.active) continue;
+      slept ||= !next.active;
       moves.push({
         lane: turn.lane.id,
         line: turn.line,
@@ -546,6 +560,7 @@ class Claiming implements GatedClaim {
       .filter(([lane, n]) => n !== 0 || (lane.rate !== null && lane.taken > 0))
       .map(([lane, n]) => ({ lane: lane.id, n, starts: startsText(lane, instant) }));
     if (moves.length > 0 || lanes.length > 0) yield { name: "turned", params: { now, lanes, turns: moves } };
+    return fruitless && slept;
   }
 
   *closeGates(): Script<void> {
@@ -632,8 +647,12 @@ export function limitsOf(row: Row): { concurrency: number | null; rate: Rate | n
   return concurrency === null && rate === null ? null : { concurrency, rate };
 }
 
-/** Whether a turn may give more now; if not, when it may by itself. */
-function standing(turn: Turn, now: number, head: number | null): { active: boolean; wakeAt: number | null } {
+/** Whether a turn may give more now; if not, when it may by itself. `head`: when its first job is due; undefined: nobody asked. */
+function standing(
+  turn: Turn,
+  now: number,
+  head: number | null | undefined,
+): { active: boolean; wakeAt: number | null } {
   const { lane } = turn;
   const asleep = (wakeAt: number | null) => ({ active: false, wakeAt });
   if (lane.paused) return asleep(null);
@@ -643,7 +662,7 @@ function standing(turn: Turn, now: number, head: number | null): { active: boole
     const { room, opensAt } = roomIn(startsOf(lane, lane.rate, now), lane.rate, now);
     if (room === 0) return asleep(opensAt);
   }
-  if (turn.got >= turn.asked) return { active: true, wakeAt: null };
+  if (head === undefined) return { active: true, wakeAt: null };
   if (head === null || head >= WAITING_AT) return asleep(null);
   return head > now ? asleep(head) : { active: true, wakeAt: null };
 }
@@ -657,6 +676,10 @@ function startsOf(of: Taking, rate: LateRate, now: number): Starts {
 
 function startsText(of: Taking, now: number): string | null {
   return of.rate === null ? null : JSON.stringify(startsOf(of, of.rate, now));
+}
+
+function turnKey({ lane, line }: Turn): string {
+  return `${lane.id}:${line}`;
 }
 
 function turnRow(turn: Turn): RowList[number] {

@@ -154,6 +154,14 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
   }
 });
 
+test("[K3] the band of a step that took no time at the end of its run is in sight", async () => {
+  const page = await home.open(`/jobs/${features.flow.done}`);
+  await page.locator(".waterfall .band").first().waitFor();
+  const beyond = `[...document.querySelectorAll(".band")].filter((band) =>
+    band.getBoundingClientRect().right > band.parentElement.getBoundingClientRect().right + 0.5).length`;
+  expect(await page.evaluate(beyond)).toBe(0);
+});
+
 test("[K3] in the system's own colours bars keep their length, and what is chosen has an edge", async () => {
   const page = await home.open(`/jobs/${features.flow.done}`, { forced: true });
   const band = page.locator(".waterfall .band").first();

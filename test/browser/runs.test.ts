@@ -472,6 +472,15 @@ test("[K3] the waterfall fits a phone", async () => {
   await accessible(page);
 });
 
+test("[K3] on a phone every button of a long run's waterfall is in sight", async () => {
+  const page = await home.open(`/jobs/${long}`, { width: 390 });
+  const waterfall = page.getByRole("region", { name: "Waterfall" });
+  for (const name of ["Earlier steps", "History"]) {
+    const box = await waterfall.getByRole("button", { name }).boundingBox();
+    expect(box!.x + box!.width, name).toBeLessThanOrEqual(390 - 16);
+  }
+});
+
 test("[K3] who may not see payloads sees the run, and neither its log nor its history", async () => {
   const shy = await site({
     auth: (request) =>

@@ -36,6 +36,8 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
       "Slowest kinds",
       "Lately done by hand",
       "Died in 24 h",
+      // One run waits for a signal.
+      "and 1 waiting",
     ],
   ],
   ["jobs", () => "/jobs", ["Newest first", "fulfil-order", "Scheduled", "of "]],

@@ -344,6 +344,32 @@ onEveryStore((target) => {
     expect(await hf.lease({ limit: 100 })).toHaveLength(1);
   });
 
+  test("[N6] the first job of a lane, if it was delayed, is claimed however late a claim comes after its due time", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const { job } = quickJob(world, "quick", { lane: ({ n }: { n: number }) => `lane-${n}` });
+    const { id } = await hf.enqueue(job, { n: 1 }, { delay: "1s" });
+    // It puts the lane to sleep until the job is due.
+    expect(await hf.lease({ names: ["quick"] })).toEqual([]);
+    await world.advance("1500ms");
+    expect((await hf.lease({ names: ["quick"] })).map((lease) => lease.id)).toEqual([id]);
+  });
+
+  test("[N6] a claim finds the only due job behind lanes that have run empty, however many they are", async () => {
+    const world = await newWorld(target);
+    const { hf } = await world.client();
+    const { job } = quickJob(world, "quick", { lane: ({ n }: { n: number }) => `lane-${n}` });
+    for (let n = 0; n < 200; n++) await hf.enqueue(job, { n });
+    const leases = [
+      ...(await hf.lease({ names: ["quick"], limit: 100 })),
+      ...(await hf.lease({ names: ["quick"], limit: 100 })),
+    ];
+    expect(leases).toHaveLength(200);
+    for (const lease of leases) await lease.done();
+    const { id } = await hf.enqueue(job, { n: 999 });
+    expect((await hf.lease({ names: ["quick"], limit: 1 })).map((lease) => lease.id)).toEqual([id]);
+  });
+
   test("[N5] a definition's limits are those of its lanes until an operator sets others", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();

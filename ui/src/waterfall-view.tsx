@@ -301,7 +301,8 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
   return (
     <i
       class={`band ${band.kind} ${band.open ? "open" : ""}`}
-      style={{ left: `${from}%`, width: `${Math.min(100, right) - from}%` }}
+      // A band is 3 px wide at least (style.css), and stays within its line.
+      style={{ left: `min(${from}%, 100% - 3px)`, width: `${Math.min(100, right) - from}%` }}
       title={
         band.open
           ? t("{what}, {time} so far", { what: bandWords[band.kind], time: duration(band.to - band.from) })

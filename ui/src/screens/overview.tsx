@@ -123,7 +123,7 @@ function Tiles({ now }: { now: OverviewJson }) {
         value={count(totals.scheduled)}
         note={
           totals.waiting.count > 0
-            ? t("{waiting} wait for others", { waiting: count(totals.waiting) })
+            ? t("and {waiting} waiting", { waiting: count(totals.waiting) })
             : t("due later")
         }
       />
