@@ -232,7 +232,8 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         active = excluded.active,
         vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
         wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end,
-        from_at = least(w.from_at, (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+        -- Null stands before everything, and stays: \`least\` would skip it.
+        from_at = least(coalesce(w.from_at, ${BEFORE_ALL}), (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
           where d.lane = w.lane and d.line = w.line))
       where not w.active`,
     // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
