@@ -536,7 +536,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     openSession: `
       insert into ${t.session} (id, kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
       values (:id::bigint, :kind, :workerId, :name, :host, :pid::bigint, :version, :queues, :names, :runtime::text, :release::text, :versions::text, :quietAt::bigint, :leaseMs::bigint, ${NOW}, ${NOW}, ${NOW} + :leaseMs::bigint)
-      returning id`,
+      on conflict (id) do nothing returning id`,
     renew: `
       with s as (
         update ${t.session} set beat_at = ${NOW}, lease_until = ${NOW} + lease_ms + :ahead::bigint

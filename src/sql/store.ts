@@ -340,9 +340,11 @@ export class SqlStore implements Store {
       quietAt: info.quietAt ?? null,
     };
     // A repeat after a lost answer makes another session. The first one holds nothing and expires.
-    const id = newSessionId();
-    await this.#driver.write({ name: "openSession", params: { ...params, id } }, "settle");
-    return id;
+    for (;;) {
+      const id = newSessionId();
+      const rows = await this.#driver.write({ name: "openSession", params: { ...params, id } }, "settle");
+      if (rows.length > 0) return id;
+    }
   }
 
   async renew(session: number, aheadMs = 0): Promise<Renewal> {

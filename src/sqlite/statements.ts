@@ -372,7 +372,7 @@ export function statements(t: Tables): Statements {
     openSession: `
       insert into ${t.session} (id, kind, worker_id, name, host, pid, version, queues, names, runtime, release, versions, quiet_at, lease_ms, started_at, beat_at, lease_until)
       values (:id, :kind, :workerId, :name, :host, :pid, :version, :queues, :names, :runtime, :release, :versions, :quietAt, :leaseMs, :now, :now, :now + :leaseMs)
-      returning id`,
+      on conflict (id) do nothing returning id`,
     renew: `
       update ${t.session} set beat_at = :now, lease_until = :now + lease_ms + :ahead where id = :session and lease_until > :now
       returning stop_requested_at is not null as stop, quiet_at,

@@ -155,7 +155,7 @@ onEveryStore((target) => {
         output: { n: 1 },
       });
       expect(await hf.jobs.get(gone.id)).toBeNull();
-      expect(await rows(store, "job")).toBe(1);
+      expect([await rows(store, "ready"), await rows(store, "history")]).toEqual([0, 1]);
     });
 
     test("[D2] a job fails until its attempts are used up, then it is dead", async () => {

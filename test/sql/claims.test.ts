@@ -1,5 +1,5 @@
 /** The claim's row is what orphans are found by: it must outlive every job that is held under its token. */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ClaimedJob } from "../../src/job.ts";
 import { idFactory } from "../../src/policy/id.ts";
 import { openStore } from "../../src/sql/open.ts";
@@ -27,6 +27,18 @@ onEveryStore((target) => {
     await clock.advance("31s");
     expect(await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).toEqual(new Set());
     expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+    await store.close();
+  });
+
+  test("[O4] a new session takes no id that another one has", async () => {
+    const { store, session } = await start();
+    const drawn = [session, session, 7];
+    vi.spyOn(crypto, "getRandomValues").mockImplementation((into) => {
+      (into as Uint32Array)[0] = (drawn.shift() as number) * 2;
+      return into;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(await open(store)).toBe(7);
     await store.close();
   });
 

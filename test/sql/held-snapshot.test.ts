@@ -188,6 +188,32 @@ onEveryStore((target) => {
     await store.close();
   });
 
+  test("[N6] a lane gives the jobs that wait since before it was full and more came", async () => {
+    const clock = new FakeClock();
+    const fresh = await target.fresh();
+    const store = await openStore(fresh.url, { ...fresh.options, clock });
+    const newId = idFactory(() => clock.now());
+    const session = await openSession(store);
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const jobOf = (priority = 0) => newJob(newId(), { lane: "a", priority });
+    const claim = () => store.claim(session, scope, cursor);
+    await store.setLane("q", "a", { concurrency: 1 });
+    // Of two priorities, so that this claim does not learn where the lane's jobs begin.
+    const [first, waiting, late] = [jobOf(1), jobOf(), jobOf()];
+    await store.enqueue([first, waiting]);
+    let [held] = await claim();
+    expect(held?.id).toBe(first.id);
+    await clock.advance("1s");
+    await store.enqueue([late]);
+    expect(await claim()).toEqual([]);
+    for (const { id } of [waiting, late]) {
+      await store.settle(session, [done(held!)], [held!.token]);
+      [held] = await claim();
+      expect(held?.id).toBe(id);
+    }
+    await store.close();
+  });
+
   onPostgres(
     "[N18][O16] under a held snapshot, a count of queues after a slow one reads few entries of ended jobs",
     async () => {
