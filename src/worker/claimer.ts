@@ -93,6 +93,10 @@ export class Claimer {
 
   /** The earliest due time that was given back, for each queue, since the last claim began. */
   readonly #givenBack = new Map<string, number>();
+  /** Levels (queue and priority) of which a job has become due since the latest claim began. */
+  readonly #due = new Map<string, { readonly queue: string; readonly rank: number }>();
+  /** Somebody asks what is claimable: the next claim looks at everything. */
+  #asked = false;
   #heldBack = false;
   #budgetsFirst = false;
   #lookedAt = -Infinity;
@@ -129,18 +133,17 @@ export class Claimer {
     this.#want("claim");
   }
 
-  /** A job of this queue and priority is due. One that no claim has met yet is not at any cursor: the next looks at all. */
+  /**
+   * A job of this queue and priority is due. If no claim has met its level yet, the next one looks for it. Kept until that begins, as
+   * everything that the next claim is told: the one that is in flight changes the cursor when it is answered.
+   */
   claimFor(queue: string, priority: number): void {
-    for (const part of partsOf(this.#cursor)) {
-      const levels = [...part.levels.values()];
-      if (!levels.some((level) => level.queue === queue && level.rank === -priority)) part.unseen = true;
-    }
+    this.#due.set(`${queue}\n${priority}`, { queue, rank: -priority || 0 });
     this.claim();
   }
 
   /**
-   * Jobs of this queue were given back that are due since then: the next claim goes back to them. Kept until it begins, because one
-   * that is in flight moves the cursor on.
+   * Jobs of this queue were given back that are due since then: the next claim goes back to them.
    */
   claimFrom(queue: string, runAt: number): void {
     this.#givenBack.set(queue, Math.min(runAt, this.#givenBack.get(queue) ?? Infinity));
@@ -191,7 +194,7 @@ export class Claimer {
     return new Promise((resolve) => {
       // A claim that is already under way may have looked before the caller's job was there: the next one counts.
       this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, resolve });
-      for (const part of partsOf(this.#cursor)) part.lookedBackAt = -Infinity; // the next claim looks at everything
+      this.#asked = true;
       this.claim();
     });
   }
@@ -311,8 +314,7 @@ export class Claimer {
     const promised = this.#promised;
     this.#promised = false;
     const scope = { queues, names, limit, order, free: freeSlots(pools) };
-    goBack(this.#cursor, this.#givenBack);
-    this.#givenBack.clear();
+    this.#tellCursor();
     const { budgets } = this.#deps;
     const jobs = await (budgets?.any === true
       ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
@@ -336,6 +338,20 @@ export class Claimer {
     else if (jobs.length < limit) this.look();
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
     else this.#want("poll", this.#pollMs());
+  }
+
+  #tellCursor(): void {
+    goBack(this.#cursor, this.#givenBack);
+    for (const part of partsOf(this.#cursor)) {
+      if (this.#asked) part.lookedBackAt = -Infinity;
+      if (part.unseen === true || this.#due.size === 0) continue;
+      const known = new Set([...part.levels.values()].map(({ queue, rank }) => `${queue}\n${rank}`));
+      for (const { queue, rank } of this.#due.values())
+        if (!known.has(`${queue}\n${rank}`)) part.unseen = true;
+    }
+    this.#givenBack.clear();
+    this.#due.clear();
+    this.#asked = false;
   }
 
   /** Kinds with a budget and kinds without take turns in having the first choice of the slots. */
