@@ -27,7 +27,11 @@ export interface TargetInput {
   readonly configPath: string | null;
 }
 
+/** @throws UsageError BAD_URL, BAD_CONFIG */
 export function resolveTarget({ flags, env, config, configPath }: TargetInput): Target {
+  // A variable that is not set, in a shell: the command was meant for no other database.
+  if (flags.url?.trim() === "")
+    throw new UsageError("BAD_URL", "--url is empty. Give it an address, or leave it away.");
   const candidates: readonly (readonly [string | undefined, string])[] = [
     [flags.url, "--url"],
     [env["HOLDFAST_URL"], "HOLDFAST_URL"],

@@ -12,6 +12,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { type ClaimedJob, WAITING_AT } from "../job.ts";
+import { slowestLately } from "../policy/window.ts";
 import type { ClaimCursor, ClaimScope, Peek, Store, StoreEvents } from "../store.ts";
 import { budgetClaim } from "./budget-claim.ts";
 import type { Call, Row } from "./catalogue.ts";
@@ -83,10 +84,10 @@ export class Claims {
     }
   }
 
-  /** Remembers how long a claim took whose jobs have a rate: the slowest one lately, a tenth less with each. */
+  /** Remembers how long a claim took whose jobs have a rate. */
   #answered(jobs: ClaimedJob[], askedAt: number): ClaimedJob[] {
     if (jobs.some(({ startBy }) => startBy !== undefined))
-      this.#claimsTakeMs = Math.max(this.#clock.monotonic() - askedAt, this.#claimsTakeMs * 0.9);
+      this.#claimsTakeMs = slowestLately(this.#claimsTakeMs, this.#clock.monotonic() - askedAt);
     return jobs;
   }
 

@@ -76,6 +76,17 @@ test("[K5] a config folder is looked into, a file in the config is beside it, an
   ).toMatchObject({ place: `sqlite:${join(bare, "env.db")}` });
 });
 
+test.each(["--url=", "--url= "])(
+  "[K5] an empty address is refused, and no other database taken: %j",
+  async (flag) => {
+    const cwd = folder("empty-url");
+    const env = { HOLDFAST_URL: `sqlite:${join(cwd, "other.db")}` };
+    expect((await cli(["migrate"], { cwd, env })).code).toBe(0);
+    const { code, err } = await cli(["queues", "pause", "mail", flag], { cwd, env });
+    expect([code, err]).toEqual([2, expect.stringContaining("BAD_URL")]);
+  },
+);
+
 test("[O18] with --url no config file of a folder above is run", async () => {
   const root = folder("config-above");
   const { existsSync, mkdirSync } = await import("node:fs");

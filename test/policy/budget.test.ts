@@ -12,6 +12,7 @@ import {
   takenForJobs,
   tuned,
 } from "../../src/policy/budget.ts";
+import { lateness, slowestLately } from "../../src/policy/window.ts";
 
 const bucket = (change: Partial<Bucket> = {}): Bucket => ({
   limit: 10,
@@ -222,6 +223,27 @@ describe("a bucket that jobs are claimed from", () => {
       ),
       { numRuns: 2_000 },
     );
+  });
+
+  test.each([
+    { limit: 40, burst: 5 },
+    { limit: 300, burst: 100 },
+  ])("[H1] of $limit a second, one is used again soon after a claim that took 5 s", ({ limit, burst }) => {
+    const tookMs = 20;
+    let b = bucket({ limit, burst, tokens: burst });
+    let [slowestMs, now, started] = [slowestLately(0, 5_000), 0, 0];
+    while (now < 30_000) {
+      b = refill(b, now);
+      const { startsMs } = lateness({ limit: 1, perMs: 1_000 / limit }, slowestMs);
+      const { room, retryInMs } = roomForJobs(b, 1, startsMs, now);
+      if (room > 0) {
+        b = takenForJobs(b, { jobs: room, n: 1, lateMs: startsMs }, now);
+        started += room;
+        slowestMs = slowestLately(slowestMs, tookMs);
+      }
+      now += Math.max(tookMs, retryInMs);
+    }
+    expect(started).toBeGreaterThan((limit * 30) / 3);
   });
 
   test("[H1] one that is too small for one job says so", () => {
