@@ -249,6 +249,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     ),
     noted as (
       insert into ${t.used_id} (id, at) select id, created_at from emptied on conflict do nothing)`;
+  /** Whether there is such a job: a deleted one leaves its empty row for an hour. */
+  const exists = (id: string) =>
+    `(exists (select 1 from ${t.ready} r where r.id = ${id}) or exists (select 1 from ${t.history} h where h.id = ${id}))`;
   /**
    * The job type of the row `n`. Null, which the column refuses, where the database lacks the type or the lane: this process remembers
    * their numbers, and a replica that lagged was promoted (`isStaleType`).
@@ -1052,7 +1055,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     putLogLines: `
       insert into ${t.log} (job, id, at, level, attempt, message, details)
       select * from unnest(:rows.job::uuid[], :rows.id::uuid[], :rows.at::bigint[], :rows.level::text[], :rows.attempt::int[], :rows.message::text[], :rows.details::text[]) as n (job)
-      where exists (select 1 from ${t.job} j where j.id = n.job) on conflict do nothing`,
+      where ${exists("n.job")} on conflict do nothing`,
     trimLogLines: `
       delete from ${t.log} l using unnest(:rows.job::uuid[]) as n (job) where l.job = n.job
         and l.id < (select o.id from ${t.log} o where o.job = n.job order by o.id desc limit 1 offset :skip::int)`,
@@ -1063,7 +1066,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         s as (delete from ${t.metric_sum} where minute < :metricsBefore::bigint),
         a as (delete from ${t.slot} where made_at < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
-        o as (delete from ${t.log} l where not exists (select 1 from ${t.job} j where j.id = l.job))
+        o as (delete from ${t.log} l where not ${exists("l.job")})
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, own),
     ...batchStatements(t, NOW),

@@ -442,9 +442,12 @@ scenario(
   (env) => claimed(env, {}),
   (env, { session, jobs }) => env.store.progress(session, jobs[0]!.id, jobs[0]!.token, "5"),
 );
-scenario("a session is opened", nothing, (env) => env.store.openSession(sessionInfo()), {
-  ignored: ["session"],
-});
+scenario(
+  "a session is opened",
+  nothing,
+  async (env) => ({ session: await env.store.openSession(sessionInfo()) }),
+  { ignored: ["session"] },
+);
 scenario(
   "a session is renewed",
   (env) => claimed(env, {}),

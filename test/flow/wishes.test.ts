@@ -123,7 +123,8 @@ onEveryStore((target) => {
     await hf.jobs.pause(id);
     await held!.done(null); // it has come to its end before it was heard
     expect(await hf.jobs.delete(id)).toBe("deleted");
-    await world.fresh.query(`delete from ${world.fresh.table("used_id")}`); // as after an hour
+    await world.advance("61m", "1m"); // until then its id is used
+    await hf.prune();
     await hf.enqueue(plain, null, { id, delay: "5m" });
     await one.work([plain], { queues: { default: 1 }, ...lease });
     await world.until("done", async () => (await jobOf(one, id)).state === "done", "10m", "1s");
