@@ -17,7 +17,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { dashboard } from "../src/dashboard/index.ts";
-import { routes } from "../src/dashboard/routes.ts";
+import { routes } from "../src/dashboard/routes/table.ts";
 import { defineJob, type Holdfast, open, silentLogger } from "../src/index.ts";
 import { temporaryDirectory } from "../test/support/guard.ts";
 import { startPostgres } from "../test/support/postgres.ts";

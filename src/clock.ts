@@ -3,7 +3,7 @@
  *
  * Invariants: `monotonic` never goes back; a timer never fires early because its delay did not fit into 32 bits
  * (setTimeout beyond 2^31−1 ms fires after 1 ms: nodejs/node#4541); a cancelled timer never fires.
- * Not here: the fake clock (testing/fake-clock.ts), the database's clock (sqlite/file-clock.ts, postgres/server-clock.ts).
+ * Not here: the fake clock (testing/fake-clock.ts), the database's clock (storage/sqlite/file-clock.ts, storage/postgres/server-clock.ts).
  */
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";

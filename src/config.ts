@@ -3,12 +3,12 @@
  *
  * Not here: finding and loading the file (cli/config-file.ts).
  */
-import type { AnyJob } from "./definition.ts";
+import type { AnyJob } from "./jobs/define-job.ts";
 import type { Holdfast } from "./holdfast.ts";
 import type { OpenOptions } from "./open-options.ts";
-import type { Brand } from "./policy/brand.ts";
-import type { Schedule } from "./schedule.ts";
-import type { WorkOptions } from "./worker.ts";
+import type { Brand } from "./dashboard/appearance/brand.ts";
+import type { Schedule } from "./schedules/define-schedule.ts";
+import type { WorkOptions } from "./worker/worker.ts";
 
 /**
  * A project, as the command line sees it.

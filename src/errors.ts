@@ -9,7 +9,7 @@
  *
  * Invariants: a code never changes its meaning; a message says what happened and what to do; `details` holds
  * plain values only, never an input or a connection string. Expected outcomes are values, not errors.
- * Not here: what handlers throw on purpose (decision.ts), how a thrown value is recorded (policy/failure.ts).
+ * Not here: what handlers throw on purpose (jobs/decision.ts), how a thrown value is recorded (jobs/failure.ts).
  */
 
 /**

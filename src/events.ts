@@ -7,7 +7,7 @@
  * Not here: events of other processes (their own clients tell those), the durable record (a job's own row).
  */
 import { shown, UsageError } from "./errors.ts";
-import type { Enqueued } from "./job.ts";
+import type { Enqueued } from "./jobs/job.ts";
 
 /** What every event about one job says. */
 export interface JobEvent {

@@ -8,10 +8,10 @@
  *
  * Invariants: after `close` every call is refused with CLOSED; closing twice is closing once. A handler that is still
  * running while its worker stops may enqueue until it has ended.
- * Not here: what an enqueue is (enqueue.ts), the worker's loop (worker.ts), the database (sql/open.ts).
+ * Not here: what an enqueue is (enqueue/enqueue.ts), the worker's loop (worker/worker.ts), the database (storage/open.ts).
  */
-import { Budgets } from "./budgets.ts";
-import { Breakers } from "./breakers.ts";
+import { Budgets } from "./limits/budgets.ts";
+import { Breakers } from "./limits/breakers.ts";
 import { systemClock } from "./clock.ts";
 import type {
   CheckedItems,
@@ -20,47 +20,47 @@ import type {
   EnqueueMany,
   EnqueueResult,
   EnqueueResults,
-} from "./contract.ts";
-import { type AnyJob, isJob } from "./definition.ts";
-import { closedError, Enqueuer } from "./enqueue.ts";
-import { type ClientEnv, processEnv, storeEvents } from "./environment.ts";
+} from "./jobs/requests.ts";
+import { type AnyJob, isJob } from "./jobs/define-job.ts";
+import { closedError, Enqueuer } from "./enqueue/enqueue.ts";
+import { type ClientEnv, processEnv, storeEvents } from "./observe/environment.ts";
 import { shown, UsageError } from "./errors.ts";
-import { EventLog } from "./event-log.ts";
-import { JobLog } from "./job-log.ts";
+import { EventLog } from "./observe/event-log.ts";
+import { JobLog } from "./observe/job-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
-import { checkFlows, type FlowReport } from "./flow/check.ts";
-import { checkDeclared, dataOf, type SignalDefinition, signalOf, topicOf } from "./flow/signal.ts";
-import { Gather } from "./gather.ts";
-import { Errors } from "./error-groups.ts";
-import { Holds } from "./holds.ts";
-import type { Enqueued, NewJob } from "./job.ts";
-import { Jobs } from "./jobs.ts";
-import { KindCache } from "./kinds.ts";
-import { Lanes } from "./lanes.ts";
-import { type Lease, lease, type LeaseOptions } from "./lease.ts";
-import { forgetSeriesOnce } from "./maintenance/forgetter.ts";
-import { pruneOnce } from "./maintenance/pruner.ts";
-import { tidyOnce } from "./maintenance/tidier.ts";
-import { Metrics } from "./metrics.ts";
-import { type Middleware, MiddlewareChain } from "./middleware.ts";
+import { checkFlows, type FlowReport } from "./operate/check.ts";
+import { checkDeclared, dataOf, type SignalDefinition, signalOf, topicOf } from "./workflows/signal.ts";
+import { Gather } from "./enqueue/enqueue-batcher.ts";
+import { Errors } from "./observe/failure-groups.ts";
+import { Holds } from "./limits/holds.ts";
+import type { Enqueued, NewJob } from "./jobs/job.ts";
+import { Jobs } from "./operate/jobs-client.ts";
+import { KindCache } from "./enqueue/registered-names.ts";
+import { Lanes } from "./limits/lanes.ts";
+import { type Lease, lease, type LeaseOptions } from "./lease/lease-client.ts";
+import { forgetSeriesOnce } from "./upkeep/series-pruner.ts";
+import { pruneOnce } from "./upkeep/job-pruner.ts";
+import { tidyOnce } from "./upkeep/storage-care.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { type Middleware, MiddlewareChain } from "./worker/middleware.ts";
 import { checkOpenOptions, checkTarget, type ClientSettings, type OpenOptions } from "./open-options.ts";
-import { type Duration, durationMs } from "./policy/duration.ts";
-import { idFactory } from "./policy/id.ts";
-import { encodeJson } from "./policy/json.ts";
-import { checkInteger, checkOptions } from "./policy/options.ts";
-import { Overrides } from "./overrides.ts";
-import { Queues } from "./queues.ts";
-import { Results } from "./result.ts";
-import { isLost, Retry } from "./retry.ts";
-import { Schedules } from "./schedules.ts";
-import { openStore } from "./sql/open.ts";
-import { State } from "./state.ts";
-import { type ClientCounters, Counters, type Stats, stats } from "./stats.ts";
-import type { Inspection, PruneReport, Store } from "./store.ts";
+import { type Duration, durationMs } from "./values/duration.ts";
+import { idFactory } from "./values/id.ts";
+import { encodeJson } from "./values/json.ts";
+import { checkInteger, checkOptions } from "./values/options.ts";
+import { Overrides } from "./limits/temporary-limits.ts";
+import { Queues } from "./limits/queues.ts";
+import { Results } from "./jobs/result.ts";
+import { isLost, Retry } from "./storage/retry-calls.ts";
+import { Schedules } from "./schedules/schedules-client.ts";
+import { openStore } from "./storage/open.ts";
+import { State } from "./state/state-client.ts";
+import { type ClientCounters, Counters, type Stats, stats } from "./observe/stats.ts";
+import type { Inspection, PruneReport, Store } from "./storage/store.ts";
 import { VERSION } from "./version.ts";
-import { Worker, type WorkerDeps, type WorkOptions } from "./worker.ts";
-import { Cells } from "./worker/recorder.ts";
-import { Workers } from "./workers.ts";
+import { Worker, type WorkerDeps, type WorkOptions } from "./worker/worker.ts";
+import { Cells } from "./observe/recorder.ts";
+import { Workers } from "./worker/workers-client.ts";
 
 // A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time.
 const wakeAheadMs = 60_000;

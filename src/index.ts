@@ -8,21 +8,28 @@ export { Holdfast, open } from "./holdfast.ts";
 export type { OpenOptions } from "./open-options.ts";
 
 // Defining jobs: a name, the shape of the input, how often to try, and the handler.
-export { defineJob } from "./definition.ts";
-export type { AnyJob, CommonJobOptions, Handler, JobDefinition, UniqueOption, Upcast } from "./definition.ts";
-export type { JobContext } from "./context.ts";
-export type { JobContract, OnConflict, UniqueRule, UniqueScope } from "./contract.ts";
-export type { InferInput, InferOutput, StandardSchemaV1 } from "./policy/schema.ts";
+export { defineJob } from "./jobs/define-job.ts";
+export type {
+  AnyJob,
+  CommonJobOptions,
+  Handler,
+  JobDefinition,
+  UniqueOption,
+  Upcast,
+} from "./jobs/define-job.ts";
+export type { JobContext } from "./worker/context.ts";
+export type { JobContract, OnConflict, UniqueRule, UniqueScope } from "./jobs/requests.ts";
+export type { InferInput, InferOutput, StandardSchemaV1 } from "./values/input-schema.ts";
 
 // How long to wait: durations, backoffs, and the numbers of four known systems by name.
-export { exponential, fixed, immediately, power } from "./policy/backoff.ts";
-export type { Backoff, BackoffFunction } from "./policy/backoff.ts";
-export type { Duration } from "./policy/duration.ts";
-export { presets } from "./policy/presets.ts";
-export type { Preset, PresetJob } from "./policy/presets.ts";
+export { exponential, fixed, immediately, power } from "./jobs/backoff.ts";
+export type { Backoff, BackoffFunction } from "./jobs/backoff.ts";
+export type { Duration } from "./values/duration.ts";
+export { presets } from "./jobs/presets.ts";
+export type { Preset, PresetJob } from "./jobs/presets.ts";
 
 // Flows: machines, signals, and what a run that is done in steps takes and gives.
-export { defineMachine, finish, next } from "./flow/machine.ts";
+export { defineMachine, finish, next } from "./workflows/machine.ts";
 export type {
   Finish,
   MachineContext,
@@ -31,18 +38,24 @@ export type {
   MachineStep,
   Next,
   StepRetry,
-} from "./flow/machine.ts";
-export { defineSignal } from "./flow/signal.ts";
-export type { SignalDefinition } from "./flow/signal.ts";
-export type { BudgetWaitOptions, CallOptions, StepOptions, WaitForOptions } from "./context.ts";
-export type { StepInfo } from "./flow/ask.ts";
+} from "./workflows/machine.ts";
+export { defineSignal } from "./workflows/signal.ts";
+export type { SignalDefinition } from "./workflows/signal.ts";
+export type { BudgetWaitOptions, CallOptions, StepOptions, WaitForOptions } from "./worker/context.ts";
+export type { StepInfo } from "./workflows/request.ts";
 export type { BatchOptions, SignalOptions } from "./holdfast.ts";
-export type { BrokenFlow, FlowReport } from "./flow/check.ts";
-export type { AttemptEntry, JobHistory, RelatedJob, SignalEntry, StepEntry } from "./flow/job-history.ts";
+export type { BrokenFlow, FlowReport } from "./operate/check.ts";
+export type {
+  AttemptEntry,
+  JobHistory,
+  RelatedJob,
+  SignalEntry,
+  StepEntry,
+} from "./workflows/job-history.ts";
 
 // Decisions: what a handler throws on purpose.
-export { Dead, Release, RetryAfter, Throttled } from "./decision.ts";
-export { retryAfterMs } from "./policy/retry-after.ts";
+export { Dead, Release, RetryAfter, Throttled } from "./jobs/decision.ts";
+export { retryAfterMs } from "./values/retry-after.ts";
 
 // Enqueuing: what one takes and what becomes of it.
 export type {
@@ -53,11 +66,16 @@ export type {
   EnqueueResult,
   EnqueueResults,
   EnqueueStatus,
-} from "./contract.ts";
+} from "./jobs/requests.ts";
 
 // Schedules: jobs by the clock.
-export { defineSchedule } from "./schedule.ts";
-export type { Schedule, ScheduleJobOptions, ScheduleOptions, ScheduleTiming } from "./schedule.ts";
+export { defineSchedule } from "./schedules/define-schedule.ts";
+export type {
+  Schedule,
+  ScheduleJobOptions,
+  ScheduleOptions,
+  ScheduleTiming,
+} from "./schedules/define-schedule.ts";
 export type {
   Backfill,
   BackfillOptions,
@@ -68,22 +86,22 @@ export type {
   ScheduleRunsOptions,
   Schedules,
   ScheduleState,
-} from "./schedules.ts";
-export type { Missed, Overlap } from "./policy/schedule.ts";
+} from "./schedules/schedules-client.ts";
+export type { Missed, Overlap } from "./schedules/plan.ts";
 
 // Budgets: rates over the whole cluster. Passes: recurring work that knows whether it ended clean.
-export type { BudgetGrant, BudgetOptions, Budgets, BudgetState } from "./budgets.ts";
-export type { Pass, PassOptions, PassState } from "./pass.ts";
+export type { BudgetGrant, BudgetOptions, Budgets, BudgetState } from "./limits/budgets.ts";
+export type { Pass, PassOptions, PassState } from "./state/pass.ts";
 
 // Working: the worker that `hf.work` starts, and leases for those who run their own loop.
-export { Worker } from "./worker.ts";
-export type { WorkOptions } from "./worker.ts";
-export { Lease } from "./lease.ts";
-export type { LeaseOptions, LeaseRenewal } from "./lease.ts";
+export { Worker } from "./worker/worker.ts";
+export type { WorkOptions } from "./worker/worker.ts";
+export { Lease } from "./lease/lease-client.ts";
+export type { LeaseOptions, LeaseRenewal } from "./lease/lease-client.ts";
 
 // Looking after jobs, queues and workers: what the namespaces of a client take and give.
-export type { Job, JobFailure, JobState } from "./job.ts";
-export type { JobQuery } from "./filter.ts";
+export type { Job, JobFailure, JobState } from "./jobs/job.ts";
+export type { JobQuery } from "./operate/filter.ts";
 export type {
   BulkResult,
   CancelOptions,
@@ -93,8 +111,8 @@ export type {
   ListQuery,
   RetryOptions,
   RunNowOutcome,
-} from "./jobs.ts";
-export type { InputPatch, PatchStep } from "./policy/patch.ts";
+} from "./operate/jobs-client.ts";
+export type { InputPatch, PatchStep } from "./values/json-patch.ts";
 export type {
   DecisionOptions,
   ErrorGroup,
@@ -104,18 +122,18 @@ export type {
   FailureCountQuery,
   Errors,
   IgnoreOptions,
-} from "./error-groups.ts";
-export type { TriageState } from "./policy/triage.ts";
-export type { Why, WhyReason } from "./why.ts";
-export type { Override, OverrideOptions, Overrides } from "./overrides.ts";
-export type { PurgeResult, QueueOptions, Queues } from "./queues.ts";
-export type { HoldOptions, Holds } from "./holds.ts";
-export type { LaneQuery, Lanes } from "./lanes.ts";
-export type { BreakerOptions, LaneOptions, RateOption } from "./policy/limits.ts";
-export type { Breakers } from "./breakers.ts";
-export type { State } from "./state.ts";
-export type { Workers } from "./workers.ts";
-export type { ClientCounters, Stats } from "./stats.ts";
+} from "./observe/failure-groups.ts";
+export type { TriageState } from "./observe/failure-decision.ts";
+export type { Why, WhyReason } from "./operate/why.ts";
+export type { Override, OverrideOptions, Overrides } from "./limits/temporary-limits.ts";
+export type { PurgeResult, QueueOptions, Queues } from "./limits/queues.ts";
+export type { HoldOptions, Holds } from "./limits/holds.ts";
+export type { LaneQuery, Lanes } from "./limits/lanes.ts";
+export type { BreakerOptions, LaneOptions, RateOption } from "./limits/rules/limit-options.ts";
+export type { Breakers } from "./limits/breakers.ts";
+export type { State } from "./state/state-client.ts";
+export type { Workers } from "./worker/workers-client.ts";
+export type { ClientCounters, Stats } from "./observe/stats.ts";
 export type {
   Durations,
   GaugeSeries,
@@ -127,11 +145,11 @@ export type {
   Metrics,
   MetricSeries,
   SeriesQuery,
-} from "./metrics.ts";
-export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./event-log.ts";
-export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from "./job-log.ts";
-export { health, latency, readiness } from "./health.ts";
-export type { Health, Latency } from "./health.ts";
+} from "./observe/metrics.ts";
+export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./observe/event-log.ts";
+export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from "./observe/job-log.ts";
+export { health, latency, readiness } from "./observe/health.ts";
+export type { Health, Latency } from "./observe/health.ts";
 export type {
   BreakerRule,
   BreakerState,
@@ -149,11 +167,11 @@ export type {
   QueueState,
   RetryOutcome,
   WorkerState,
-} from "./store.ts";
+} from "./storage/store.ts";
 
 // Watching: events, middleware, logs.
 export type { EventName, HoldfastEvents, Listener } from "./events.ts";
-export type { EnqueueRequest, Middleware, RunRequest } from "./middleware.ts";
+export type { EnqueueRequest, Middleware, RunRequest } from "./worker/middleware.ts";
 export { consoleLogger, silentLogger } from "./logger.ts";
 export type { Logger } from "./logger.ts";
 export type { Clock, Timer, TimerOptions } from "./clock.ts";

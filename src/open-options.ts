@@ -1,18 +1,18 @@
 /**
  * The options of `open`, checked, with their defaults.
  *
- * Not here: what the store does with its part (sql/open.ts), where the defaults of time, chance and process come
+ * Not here: what the store does with its part (storage/open.ts), where the defaults of time, chance and process come
  * from (holdfast.ts, the one place that touches the world).
  */
 import type { Clock } from "./clock.ts";
 import { shown, UsageError } from "./errors.ts";
-import { checkEventLog, type EventLogOptions, type EventLogSettings } from "./event-log.ts";
-import { checkJobLog, type JobLogOptions, type JobLogSettings } from "./job-log.ts";
+import { checkEventLog, type EventLogOptions, type EventLogSettings } from "./observe/event-log.ts";
+import { checkJobLog, type JobLogOptions, type JobLogSettings } from "./observe/job-log.ts";
 import { consoleLogger, type Logger, safely } from "./logger.ts";
-import { type Duration, durationMs } from "./policy/duration.ts";
-import { checkSchema } from "./policy/name.ts";
-import { checkInteger, checkOptions } from "./policy/options.ts";
-import type { ClaimScope } from "./store.ts";
+import { type Duration, durationMs } from "./values/duration.ts";
+import { checkSchema } from "./values/name.ts";
+import { checkInteger, checkOptions } from "./values/options.ts";
+import type { ClaimScope } from "./storage/store.ts";
 
 /**
  * What `open` takes besides the database's address.

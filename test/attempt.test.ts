@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
 import * as v from "valibot";
-import { Attempt, type AttemptDeps } from "../src/attempt.ts";
-import { Dead, Release, RetryAfter, Throttled } from "../src/decision.ts";
-import type { Handler } from "../src/definition.ts";
-import type { ClaimedJob } from "../src/job.ts";
+import { Attempt, type AttemptDeps } from "../src/worker/attempt.ts";
+import { Dead, Release, RetryAfter, Throttled } from "../src/jobs/decision.ts";
+import type { Handler } from "../src/jobs/define-job.ts";
+import type { ClaimedJob } from "../src/jobs/job.ts";
 import { silentLogger } from "../src/logger.ts";
-import { MiddlewareChain } from "../src/middleware.ts";
-import type { Outcome } from "../src/transition.ts";
+import { MiddlewareChain } from "../src/worker/middleware.ts";
+import type { Outcome } from "../src/jobs/transition.ts";
 
 const claimed: ClaimedJob = {
   id: "job-1",

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LEGAL_MOVES, type ClaimedJob } from "../src/job.ts";
-import { exponential, fixed } from "../src/policy/backoff.ts";
-import { MAX_DELAY_MS } from "../src/policy/duration.ts";
-import { decodeFailures } from "../src/policy/failure.ts";
-import { decide, mayRepeat, type Policy, policyFor } from "../src/transition.ts";
+import { LEGAL_MOVES, type ClaimedJob } from "../src/jobs/job.ts";
+import { exponential, fixed } from "../src/jobs/backoff.ts";
+import { MAX_DELAY_MS } from "../src/values/duration.ts";
+import { decodeFailures } from "../src/jobs/failure.ts";
+import { decide, mayRepeat, type Policy, policyFor } from "../src/jobs/transition.ts";
 
 const env = { now: () => 1_000, random: () => 0.5 };
 const policy: Policy = {

@@ -3,7 +3,7 @@
  *
  * Not here: which there are (registry.ts), how a line becomes a call (run.ts).
  */
-import type { Context } from "./context.ts";
+import type { Context } from "./command-context.ts";
 
 export interface Option {
   readonly type: "string" | "boolean";

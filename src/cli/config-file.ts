@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { HoldfastConfig } from "../config.ts";
 import { isHoldfastError, shown, UsageError } from "../errors.ts";
-import { checkOptions, isPlainObject } from "../policy/options.ts";
+import { checkOptions, isPlainObject } from "../values/options.ts";
 
 const names = ["ts", "mts", "js", "mjs"].map((ending) => `holdfast.config.${ending}`);
 const levelsUp = 4;

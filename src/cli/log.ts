@@ -1,7 +1,7 @@
 /** A logger for the command line: readable lines on a terminal, JSON lines with --json; always on standard error. */
 import { UsageError } from "../errors.ts";
 import type { Logger } from "../index.ts";
-import type { Context } from "./context.ts";
+import type { Context } from "./command-context.ts";
 import { harmless, json, oneLine } from "./text.ts";
 
 const levels = ["trace", "debug", "info", "warn", "error"] as const;

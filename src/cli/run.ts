@@ -9,10 +9,10 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { HoldfastError, isHoldfastError, shown, UsageError } from "../errors.ts";
 import { nodeTooOld } from "../node-version.ts";
-import { nearest } from "../policy/options.ts";
+import { nearest } from "../values/options.ts";
 import { VERSION } from "../version.ts";
 import { type Command, COMMON_OPTIONS, type Option } from "./command.ts";
-import { Context, type Values } from "./context.ts";
+import { Context, type Values } from "./command-context.ts";
 import { helpFor, overview } from "./help.ts";
 import { type Io, painter } from "./io.ts";
 import { allCommands, groups } from "./registry.ts";

@@ -1,13 +1,13 @@
 /**
  * Which database: the flag, the environment, the config, the default, in this order; and how it may be shown.
  *
- * Pure but for its arguments. Not here: opening it (context.ts).
+ * Pure but for its arguments. Not here: opening it (command-context.ts).
  */
 import { dirname, resolve } from "node:path";
 import type { HoldfastConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
-import { DEFAULT_SCHEMA } from "../policy/name.ts";
-import { withoutSecrets } from "../sql/open.ts";
+import { DEFAULT_SCHEMA } from "../values/name.ts";
+import { withoutSecrets } from "../storage/open.ts";
 
 export interface Target {
   readonly url: string;

@@ -6,9 +6,9 @@
  * Pure.
  */
 import { stripVTControlCharacters } from "node:util";
-import { duration, grouped } from "../policy/amounts.ts";
+import { duration, grouped } from "../values/amounts.ts";
 
-export { bytes, duration, grouped } from "../policy/amounts.ts";
+export { bytes, duration, grouped } from "../values/amounts.ts";
 
 // C0 and C1 controls, DEL, and the marks that turn the direction of text around.
 const CONTROLS =

@@ -13,13 +13,13 @@
  */
 import { UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
-import { checkOptions } from "../policy/options.ts";
-import { adaptersOf } from "./adapters.ts";
-import type { DatabaseLine } from "./contract.ts";
+import { checkOptions } from "../values/options.ts";
+import { adaptersOf } from "./api/adapters.ts";
+import type { DatabaseLine } from "./api/contract.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
 import { ApiError, errorResponse, json, secured } from "./http.ts";
-import { resource } from "./resource.ts";
-import { checkHost, type Gate, type Identity } from "./security.ts";
+import { resource } from "./api/resource.ts";
+import { checkHost, type Gate, type Identity } from "./access/security.ts";
 
 /**
  * A database of a dashboard that has several, with what holds for it alone; what is left out is as in the dashboard's own

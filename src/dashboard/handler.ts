@@ -7,43 +7,43 @@
  * Invariants: it never throws and never answers without the security headers; what goes wrong inside is logged with an
  * id, and only the id is told; nothing about jobs is sent before the asker is known (whether the database answers at all is,
  * for probes); a read is answered within 5 seconds.
- * Not here: the routes (routes.ts), the checks (security.ts), Node's request objects (node.ts), a server (serve.ts).
+ * Not here: the routes (dashboard/routes/table.ts), the checks (dashboard/access/security.ts), Node's request objects (node.ts), a server (serve.ts).
  */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type AnyJob, isJob } from "../definition.ts";
+import { type AnyJob, isJob } from "../jobs/define-job.ts";
 import { isHoldfastError, shown, UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
-import type { AuditEntry } from "../insight.ts";
-import { Operations, storable } from "../operations.ts";
-import { dressOf } from "../policy/brand.ts";
-import { parseExact } from "../policy/exact.ts";
-import { checkOptions } from "../policy/options.ts";
-import { viewing } from "../sql/viewing.ts";
-import { type Adapters, adaptersOf } from "./adapters.ts";
-import { Assets } from "./assets.ts";
-import { badgeOf, checkLabel } from "./badge.ts";
+import type { AuditEntry } from "../operate/browse.ts";
+import { Operations, storable } from "../operate/operations.ts";
+import { dressOf } from "./appearance/brand.ts";
+import { parseExact } from "../values/exact-numbers.ts";
+import { checkOptions } from "../values/options.ts";
+import { viewing } from "../storage/viewing.ts";
+import { type Adapters, adaptersOf } from "./api/adapters.ts";
+import { Assets } from "./appearance/assets.ts";
+import { badgeOf, checkLabel } from "./appearance/badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
-import { Doctor } from "./doctor.ts";
-import { AUDIT_ID, type Permission, READ_AT } from "./contract.ts";
-import { inTime } from "./in-time.ts";
-import { checkLanguage } from "./language.ts";
-import { openapi } from "./openapi.ts";
-import { Pulse } from "./pulse.ts";
-import { Writable } from "./writable.ts";
+import { Doctor } from "./api/doctor.ts";
+import { AUDIT_ID, type Permission, READ_AT } from "./api/contract.ts";
+import { inTime } from "./live/deadline.ts";
+import { checkLanguage } from "./appearance/language.ts";
+import { openapi } from "./api/openapi.ts";
+import { Pulse } from "./live/pulse.ts";
+import { Writable } from "./live/writable.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
-import { readOverview } from "./overview.ts";
-import { PaceReader } from "./pace.ts";
-import { onlyParams } from "./query.ts";
-import { Redactor } from "./redact.ts";
-import { type Resource, resource } from "./resource.ts";
-import { checkBody, match, type Route, type RouteContext } from "./routes.ts";
-import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./security.ts";
-import { type Followed, Stream } from "./stream.ts";
-import { addressOf, type Topic, topicsOf } from "./topics.ts";
-import { undoOf } from "./undo.ts";
+import { readOverview } from "./api/overview.ts";
+import { PaceReader } from "./api/pace.ts";
+import { onlyParams } from "./api/query.ts";
+import { Redactor } from "./access/redact.ts";
+import { type Resource, resource } from "./api/resource.ts";
+import { checkBody, match, type Route, type RouteContext } from "./routes/table.ts";
+import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/security.ts";
+import { type Followed, Stream } from "./live/stream.ts";
+import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
+import { undoOf } from "./audit/undo.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 

@@ -4,7 +4,7 @@
  * Invariants: no response leaves without the content security policy; an error tells its code and what to do, and never
  * what went wrong inside; nothing is cached but files whose name is their hash.
  */
-import type { ApiErrorCode, ErrorBody } from "./contract.ts";
+import type { ApiErrorCode, ErrorBody } from "./api/contract.ts";
 
 /** Nothing but our own files and our own API; no inline script or style, no frame, no base, no form. */
 export const CONTENT_SECURITY_POLICY = [

@@ -11,11 +11,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
-import { checkInteger, checkOptions } from "../policy/options.ts";
+import { checkInteger, checkOptions } from "../values/options.ts";
 import type { Databases } from "./databases.ts";
 import { dashboard, type DashboardHandler, type DashboardOptions } from "./handler.ts";
 import { toNodeHandler } from "./node.ts";
-import type { Auth } from "./security.ts";
+import type { Auth } from "./access/security.ts";
 
 /**
  * What `serve` takes: all of `dashboard`, and where to listen.

@@ -6,9 +6,9 @@
  * of this process are there all the same.
  */
 import type { Holdfast, WorkerState } from "../index.ts";
-import type { KindTotals } from "../metrics.ts";
-import type { Histogram } from "../policy/histogram.ts";
-import type { QueueState } from "../store.ts";
+import type { KindTotals } from "../observe/metrics.ts";
+import type { Histogram } from "../values/histogram.ts";
+import type { QueueState } from "../storage/store.ts";
 
 /** What `prometheus` takes besides the client. */
 export interface PrometheusOptions {

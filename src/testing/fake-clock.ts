@@ -12,7 +12,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer, TimerOptions } from "../clock.ts";
-import { type Duration, durationMs } from "../policy/duration.ts";
+import { type Duration, durationMs } from "../values/duration.ts";
 
 interface Due {
   readonly order: number;

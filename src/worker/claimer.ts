@@ -15,17 +15,17 @@
  * one cheap read per poll and nothing else; after a claim that failed, or a part of one, nothing is claimed before what the
  * session holds has been compared with what the worker knows; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
- * Not here: what a claim may take (worker/pool.ts), what becomes of the jobs (worker/runner.ts).
+ * Not here: what a claim may take (slots.ts), what becomes of the jobs (runner.ts).
  */
 import { type Clock, sleep, type Timer } from "../clock.ts";
-import type { ClaimedJob } from "../job.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
-import { describeFailure } from "../policy/failure.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../store.ts";
-import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./pool.ts";
-import { isTold, troubleOf } from "./trouble.ts";
-import type { WorkerBreakers } from "./breakers.ts";
-import type { WorkerBudgets } from "./budgets.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
+import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./slots.ts";
+import { isTold, troubleOf } from "../storage/trouble.ts";
+import type { WorkerBreakers } from "./breaker-guard.ts";
+import type { WorkerBudgets } from "./budget-waits.ts";
 
 export interface ClaimerDeps {
   readonly store: Pick<Store, "claim" | "claimBudgeted" | "peek" | "listening" | "dialect">;

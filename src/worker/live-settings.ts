@@ -3,15 +3,15 @@
  *
  * Invariants: a change is seen within 2 s (a wake-up says so, or the next look reads them), and never costs an idle
  * worker more than one read in 30 s while wake-ups arrive; a read that fails changes nothing.
- * Not here: enforcing a pause (the store's claim does), what a pool does with it (worker/pool.ts).
+ * Not here: enforcing a pause (the store's claim does), what a pool does with it (slots.ts).
  */
 import type { Clock, Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-import { describeFailure } from "../policy/failure.ts";
-import type { Store } from "../store.ts";
-import type { Pool } from "./pool.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import type { Store } from "../storage/store.ts";
+import type { Pool } from "./slots.ts";
 import { rebalanceOnce } from "./totals.ts";
-import { troubleOf } from "./trouble.ts";
+import { troubleOf } from "../storage/trouble.ts";
 
 export interface LiveSettingsDeps {
   readonly store: Pick<Store, "queueSettings" | "listening" | "holds" | "workers" | "wake">;

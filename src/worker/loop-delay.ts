@@ -3,7 +3,7 @@
  *
  * Invariant: `read` is about the last quarter of a second or so, never about the whole past, so that an overload
  * that is over is seen to be over.
- * Not here: what is done about it (worker/claimer.ts).
+ * Not here: what is done about it (claimer.ts).
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Clock } from "../clock.ts";

@@ -3,13 +3,13 @@
  *
  * Invariants: everything here speaks of what has been committed (or is known to be lost); a done job costs one lookup
  * when nobody listens; retries are logged at warn, ends as dead at error, and nothing of a job's input is logged.
- * Not here: what became of them (transition.ts), events of the worker itself (worker.ts).
+ * Not here: what became of them (jobs/transition.ts), events of the worker itself (worker.ts).
  */
 import type { AttemptEvent, Emitter } from "../events.ts";
-import type { ClaimedJob } from "../job.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
-import { decodeFailures } from "../policy/failure.ts";
-import type { Settlement } from "./settler.ts";
+import { decodeFailures } from "../jobs/failure.ts";
+import type { Settlement } from "../lease/settler.ts";
 
 export interface ReportDeps {
   readonly log: Logger;

@@ -7,22 +7,29 @@
  *
  * Invariants: a queue's running attempts never exceed its slots; an attempt is settled at most once; a job whose
  * lease was lost is not settled at all; what was claimed and is not started is given back unburnt.
- * Not here: when to claim (worker/claimer.ts), writing (worker/settler.ts), one attempt (attempt.ts).
+ * Not here: when to claim (claimer.ts), writing (lease/settler.ts), one attempt (attempt.ts).
  */
-import { Attempt, type AttemptDeps, type StopCause, type StoppingReason } from "../attempt.ts";
+import { Attempt, type AttemptDeps, type StopCause, type StoppingReason } from "./attempt.ts";
 import type { Clock, Timer } from "../clock.ts";
-import type { AnyJob } from "../definition.ts";
+import type { AnyJob } from "../jobs/define-job.ts";
 import type { Emitter } from "../events.ts";
-import type { ClaimedJob } from "../job.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
-import { decide, mayRepeat, type Outcome, policyFor, type Transition, triedToUndo } from "../transition.ts";
-import { decodeJson } from "../policy/json.ts";
-import type { Passage, WorkerBreakers } from "./breakers.ts";
+import {
+  decide,
+  mayRepeat,
+  type Outcome,
+  policyFor,
+  type Transition,
+  triedToUndo,
+} from "../jobs/transition.ts";
+import { decodeJson } from "../values/json.ts";
+import type { Passage, WorkerBreakers } from "./breaker-guard.ts";
 import { Deadlines } from "./deadlines.ts";
-import type { Pool } from "./pool.ts";
+import type { Pool } from "./slots.ts";
 import { Running } from "./running.ts";
-import type { Settler } from "./settler.ts";
-import { troubleOf } from "./trouble.ts";
+import type { Settler } from "../lease/settler.ts";
+import { troubleOf } from "../storage/trouble.ts";
 
 export interface RunnerDeps {
   readonly clock: Clock;

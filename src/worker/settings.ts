@@ -3,16 +3,16 @@
  *
  * Invariants: a worker never starts with an option that it would ignore, without a queue, or with a lease that its
  * heartbeat cannot keep (0 < heartbeat < lease); an error names the option or the environment variable.
- * Not here: what the settings do (worker.ts), a queue's live settings in the database (worker/pool.ts).
+ * Not here: what the settings do (worker.ts), a queue's live settings in the database (slots.ts).
  */
-import { ATTEMPT_BOUNDS } from "../contract.ts";
-import type { AnyJob } from "../definition.ts";
+import { ATTEMPT_BOUNDS } from "../jobs/requests.ts";
+import type { AnyJob } from "../jobs/define-job.ts";
 import { shown, UsageError } from "../errors.ts";
-import { type Backoff, type BackoffFunction, checkBackoff } from "../policy/backoff.ts";
-import { type Duration, durationMs } from "../policy/duration.ts";
-import { checkName } from "../policy/name.ts";
-import { checkInteger, checkOptions, isPlainObject } from "../policy/options.ts";
-import { checkSchedules, type Schedule } from "../schedule.ts";
+import { type Backoff, type BackoffFunction, checkBackoff } from "../jobs/backoff.ts";
+import { type Duration, durationMs } from "../values/duration.ts";
+import { checkName } from "../values/name.ts";
+import { checkInteger, checkOptions, isPlainObject } from "../values/options.ts";
+import { checkSchedules, type Schedule } from "../schedules/define-schedule.ts";
 
 /**
  * The options of `hf.work`.

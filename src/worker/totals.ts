@@ -5,11 +5,11 @@
  * Invariants: a total is split by the same rule in every process from the same list of living workers, so the parts sum
  * up to it once all have read it; a worker that is not listed yet takes its part of one more. A split is a matter of slots,
  * not a guarantee: while workers come and go the sum may be off for a few seconds. The hard limit is `concurrency`.
- * Not here: when to read (worker/live-settings.ts), the arithmetic (policy/fair.ts).
+ * Not here: when to read (live-settings.ts), the arithmetic (limits/rules/fairness.ts).
  */
-import { shareOfTotal, splitByWeight } from "../policy/fair.ts";
-import { takesJobs } from "../serving.ts";
-import type { QueueSettings, Store, WorkerState } from "../store.ts";
+import { shareOfTotal, splitByWeight } from "../limits/rules/fairness.ts";
+import { takesJobs } from "../limits/serving.ts";
+import type { QueueSettings, Store, WorkerState } from "../storage/store.ts";
 
 /** A queue of this worker. */
 export interface Served {

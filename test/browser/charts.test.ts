@@ -2,8 +2,8 @@
 // what the shell says on every screen.
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/adapters.ts";
-import { ROLES } from "../../src/dashboard/security.ts";
+import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
+import { ROLES } from "../../src/dashboard/access/security.ts";
 import { defineJob } from "../../src/index.ts";
 import { accessible, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
 

@@ -2,8 +2,8 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast, immediately } from "../../src/index.ts";
-import { Operations } from "../../src/operations.ts";
-import { Histogram } from "../../src/policy/histogram.ts";
+import { Operations } from "../../src/operate/operations.ts";
+import { Histogram } from "../../src/values/histogram.ts";
 import { accessible, choose, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
 
 useBrowser();

@@ -1,10 +1,10 @@
 // Hostile text, and a dashboard that answers with it: in every field of every answer that is free text by the API's own
 // description, whatever the client's checks would let in. As if somebody had written to the tables.
 import type { DashboardHandler } from "../../src/dashboard/handler.ts";
-import { type Schema, schemas } from "../../src/dashboard/openapi.ts";
-import type { Delta } from "../../src/dashboard/delta.ts";
-import { match, routes } from "../../src/dashboard/routes.ts";
-import { TOPICS } from "../../src/dashboard/topics.ts";
+import { type Schema, schemas } from "../../src/dashboard/api/openapi.ts";
+import type { Delta } from "../../src/dashboard/live/delta.ts";
+import { match, routes } from "../../src/dashboard/routes/table.ts";
+import { TOPICS } from "../../src/dashboard/live/topics.ts";
 import { misfits } from "../dashboard/misfits.ts";
 
 export const corpus = [

@@ -3,8 +3,8 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineJob, defineSignal } from "../../src/index.ts";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
-import { accentIn } from "../../src/policy/brand.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
+import { accentIn } from "../../src/dashboard/appearance/brand.ts";
 import { accessible, closeSites, fits, shot, type Site, site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();

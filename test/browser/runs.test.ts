@@ -1,10 +1,10 @@
 // One run in a real browser: its waterfall, its timeline, its log, and its history as a file.
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readRunFile } from "../../src/flow/run-file.ts";
+import { readRunFile } from "../../src/workflows/run-file.ts";
 import { defineJob, fixed } from "../../src/index.ts";
 import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/waterfall.ts";
-import type { FlowStep } from "../../src/dashboard/contract.ts";
+import type { FlowStep } from "../../src/dashboard/api/contract.ts";
 import { accessible, choose, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();

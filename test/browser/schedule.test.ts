@@ -1,7 +1,7 @@
 // A schedule's own screen: how its runs went, as bars, as a sentence and as a table; and why there is nothing where there is nothing.
 import { beforeAll, describe, expect, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/adapters.ts";
-import type { ScheduleRunLine } from "../../src/dashboard/contract.ts";
+import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
+import type { ScheduleRunLine } from "../../src/dashboard/api/contract.ts";
 import { defineJob } from "../../src/index.ts";
 import { share, topOf } from "../../ui/src/run-scale.ts";
 import { accessible, closeSites, fits, shot, site, type Site, useBrowser } from "./support.ts";

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
-import { type Adapters, adaptersOf } from "../../src/dashboard/adapters.ts";
+import { type Adapters, adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";

@@ -1,7 +1,7 @@
 // What the doctor makes of facts, as a table; and of real databases with something wrong.
 import { expect, test } from "vitest";
-import { type Check, diagnose, type Facts } from "../../src/diagnosis.ts";
-import type { Inspection, WorkerState } from "../../src/store.ts";
+import { type Check, diagnose, type Facts } from "../../src/operate/diagnosis.ts";
+import type { Inspection, WorkerState } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../client/support.ts";
 import { on, type Ran } from "./support.ts";

@@ -1,7 +1,7 @@
 // Every command there is, once with --json and once for people: what it prints is what it promises, nothing of it can harm a
 // terminal, and what changes something says so on the audit trail.
 import { expect, test } from "vitest";
-import { ACTOR } from "../../src/cli/audit.ts";
+import { ACTOR } from "../../src/cli/parts/audit.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { connect } from "../client/support.ts";

@@ -1,8 +1,8 @@
 // Half an id on the command line: the one job that has it, or a choice, or what is said of an unknown one.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { meant } from "../../src/cli/job-id.ts";
-import { idPart } from "../../src/policy/id-part.ts";
+import { meant } from "../../src/cli/parts/job-id.ts";
+import { idPart } from "../../src/values/id-part.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";

@@ -15,9 +15,9 @@ import {
   open,
   silentLogger,
 } from "../../src/index.ts";
-import { move } from "../../src/move.ts";
-import type { Admin } from "../../src/sql/admin.ts";
-import { openAdmin, withoutSecrets } from "../../src/sql/open.ts";
+import { move } from "../../src/operate/move.ts";
+import type { Admin } from "../../src/storage/admin.ts";
+import { openAdmin, withoutSecrets } from "../../src/storage/open.ts";
 import { temporaryDirectory } from "../support/guard.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect, fresh } from "../client/support.ts";

@@ -1,8 +1,8 @@
 // `--rate` and `holdfast operations`, on every store.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import type { Operation } from "../../src/operations.ts";
-import { Operations } from "../../src/operations.ts";
+import type { Operation } from "../../src/operate/operations.ts";
+import { Operations } from "../../src/operate/operations.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";

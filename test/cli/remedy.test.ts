@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { expect, test } from "vitest";
 import { COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
-import { remedyOf } from "../../src/cli/remedy.ts";
+import { remedyOf } from "../../src/cli/parts/remedy.ts";
 import { defineJob, type Why, type WhyReason } from "../../src/index.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
-import { Operations } from "../../src/operations.ts";
+import { Operations } from "../../src/operate/operations.ts";
 import { connect } from "../client/support.ts";
 import { root } from "../support/repository.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";

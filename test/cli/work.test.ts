@@ -9,7 +9,7 @@ import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect } from "../client/support.ts";
 import { cli, folder, on } from "./support.ts";
-import { isCode } from "../../src/cli/watch.ts";
+import { isCode } from "../../src/cli/parts/watch.ts";
 
 const index = JSON.stringify(join(root, "src/index.ts"));
 

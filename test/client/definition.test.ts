@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { isJob } from "../../src/definition.ts";
+import { isJob } from "../../src/jobs/define-job.ts";
 import { defineJob, defineSignal, exponential, fixed, presets } from "../../src/index.ts";
 import { coded } from "./support.ts";
 

@@ -1,7 +1,7 @@
 // hf.jobs.edit: another time, queue or priority, and what is passed over.
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast, type JobEdit } from "../../src/index.ts";
-import { judgeEdit, judgeEnded, type StandingJob } from "../../src/policy/edit.ts";
+import { judgeEdit, judgeEnded, type StandingJob } from "../../src/jobs/editable.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob, exponential, fixed } from "../../src/index.ts";
-import { MAX_DELAY_MS } from "../../src/policy/duration.ts";
+import { MAX_DELAY_MS } from "../../src/values/duration.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { anError, connect, fresh, refusal, rows } from "./support.ts";

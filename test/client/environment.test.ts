@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
-import { processEnv, runtimeOf } from "../../src/environment.ts";
+import { processEnv, runtimeOf } from "../../src/observe/environment.ts";
 
 test("Bun and Deno say what they are, and not which Node they stand in for", () => {
   expect(runtimeOf({ node: "24.3.0", v8: "13" })).toBe("node 24.3.0");
@@ -17,7 +17,7 @@ test("[O13] hostId identifies this start of the process: one in all clients of i
   expect(processEnv().hostId).toBe(hostId);
   expect(hostId.startsWith(`${hostname()}-${process.pid}-`)).toBe(true);
   expect(hostId).toMatch(/-[0-9a-f]{8}$/);
-  const module = new URL("../../src/environment.ts", import.meta.url).href;
+  const module = new URL("../../src/observe/environment.ts", import.meta.url).href;
   const code = `const { processEnv } = await import(${JSON.stringify(module)}); console.log(processEnv().pid, processEnv().hostId)`;
   const start = (): string[] =>
     execFileSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" })

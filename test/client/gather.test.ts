@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { StoreError, UsageError } from "../../src/errors.ts";
-import { Gather } from "../../src/gather.ts";
-import type { Enqueued, NewJob } from "../../src/job.ts";
+import { Gather } from "../../src/enqueue/enqueue-batcher.ts";
+import type { Enqueued, NewJob } from "../../src/jobs/job.ts";
 import { newJob } from "../support/new-job.ts";
 
 function job(id: string, input = "{}"): NewJob {

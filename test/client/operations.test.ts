@@ -1,8 +1,15 @@
 // Bulk actions as operations: at a rate, paused here and gone on with there, left by a process that died, counted, on the trail.
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
-import type { CappedCount, JobSummary } from "../../src/insight.ts";
-import { checkRate, countOf, type Driven, Operations, pace, type Task } from "../../src/operations.ts";
+import type { CappedCount, JobSummary } from "../../src/operate/browse.ts";
+import {
+  checkRate,
+  countOf,
+  type Driven,
+  Operations,
+  pace,
+  type Task,
+} from "../../src/operate/operations.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { advancing, connect, fresh } from "./support.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../src/errors.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { Retry } from "../../src/retry.ts";
+import { Retry } from "../../src/storage/retry-calls.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 
 function failing(clock: FakeClock, errors: readonly Error[]) {

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { defineJob, type Holdfast } from "holdfast";
-import { LATEST_INSTANT, MAX_DELAY_MS } from "../../src/policy/duration.ts";
-import { idFactory } from "../../src/policy/id.ts";
+import { LATEST_INSTANT, MAX_DELAY_MS } from "../../src/values/duration.ts";
+import { idFactory } from "../../src/values/id.ts";
 import { type FreshStore, onEveryStore, onSqlite } from "../support/stores.ts";
 import { client, realTime } from "./client.ts";
 

@@ -1,9 +1,9 @@
 // C: a lease is a worker's right to settle one attempt until an instant. Whoever is too late changes nothing.
 import { expect, test } from "vitest";
-import { presets } from "../../src/policy/presets.ts";
-import type { Lease } from "../../src/lease.ts";
-import type { Place } from "../../src/job.ts";
-import type { Transition } from "../../src/store.ts";
+import { presets } from "../../src/jobs/presets.ts";
+import type { Lease } from "../../src/lease/lease-client.ts";
+import type { Place } from "../../src/jobs/job.ts";
+import type { Transition } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import {
   type Client,

@@ -9,8 +9,8 @@ import { Emitter } from "../../src/events.ts";
 import { Holdfast } from "../../src/holdfast.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { checkOpenOptions, type OpenOptions } from "../../src/open-options.ts";
-import { openStore } from "../../src/sql/open.ts";
-import type { Store } from "../../src/store.ts";
+import { openStore } from "../../src/storage/open.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";
 

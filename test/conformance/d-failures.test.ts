@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { defineJob, fixed, immediately } from "holdfast";
 import { StoreError } from "../../src/errors.ts";
-import { DEFAULT_TIMEOUT_MS } from "../../src/definition.ts";
+import { DEFAULT_TIMEOUT_MS } from "../../src/jobs/define-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { advanceUntil, client, patient, type TestClient } from "./client.ts";
 

@@ -12,9 +12,9 @@ import {
   RetryAfter,
   Throttled,
 } from "holdfast";
-import type { ClaimedJob } from "../../src/job.ts";
-import { backoffMs, DEFAULT_BACKOFF } from "../../src/policy/backoff.ts";
-import { decide, policyFor } from "../../src/transition.ts";
+import type { ClaimedJob } from "../../src/jobs/job.ts";
+import { backoffMs, DEFAULT_BACKOFF } from "../../src/jobs/backoff.ts";
+import { decide, policyFor } from "../../src/jobs/transition.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { client, patient, steady, type TestClient } from "./client.ts";
 

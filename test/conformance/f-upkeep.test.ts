@@ -1,14 +1,14 @@
 // F, second half: the registry, wake-ups, timers, outages, and loops that die.
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { defineJob } from "../../src/definition.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
 import { StoreError } from "../../src/errors.ts";
 import { open } from "../../src/holdfast.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { pruneOnce } from "../../src/maintenance/pruner.ts";
-import { reapOnce } from "../../src/maintenance/reaper.ts";
-import { tidyOnce } from "../../src/maintenance/tidier.ts";
-import { reportUnservedOnce } from "../../src/maintenance/unserved.ts";
+import { pruneOnce } from "../../src/upkeep/job-pruner.ts";
+import { reapOnce } from "../../src/lease/reaper.ts";
+import { tidyOnce } from "../../src/upkeep/storage-care.ts";
+import { reportUnservedOnce } from "../../src/upkeep/unserved.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { heldJob, jobOf, lost, newWorld, quickJob, sessionInfo, type Verb } from "../support/world.ts";

@@ -1,10 +1,10 @@
 // F, first half: slots, live settings, start-up, shutdown and remote stop of a worker.
 import { cpus } from "node:os";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
 import { open } from "../../src/holdfast.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { fixed } from "../../src/policy/backoff.ts";
+import { fixed } from "../../src/jobs/backoff.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, jobOf, newWorld, quickJob } from "../support/world.ts";
 

@@ -1,8 +1,8 @@
 // Schedules: one job for each slot, whoever is there, whatever was missed, and whoever changes them meanwhile.
 import { expect, test } from "vitest";
 import { defineJob, defineSchedule, type Holdfast, type Job, type ScheduleState } from "../../src/index.ts";
-import { tickOnce } from "../../src/maintenance/scheduler.ts";
-import { idFactory } from "../../src/policy/id.ts";
+import { tickOnce } from "../../src/schedules/scheduler.ts";
+import { idFactory } from "../../src/values/id.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, lost, newWorld, quickJob, type World } from "../support/world.ts";

@@ -1,7 +1,7 @@
 // H2, H3, H5: cool-downs, breakers and holds, over several clients in one fake time.
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
-import { Release, Throttled } from "../../src/decision.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
+import { Release, Throttled } from "../../src/jobs/decision.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
 

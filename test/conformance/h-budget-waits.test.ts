@@ -1,7 +1,7 @@
 // ctx.budget with `wait`: tokens that a handler waits for in its slot (O13).
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
-import type { BudgetWaitOptions } from "../../src/context.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
+import type { BudgetWaitOptions } from "../../src/worker/context.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";
 

@@ -1,7 +1,7 @@
 // Promise M2: each preset reproduces its system's numbers, as the database and a worker then show them.
 import { expect, test } from "vitest";
 import { defineJob, defineMachine, finish, next, type Preset, presets } from "holdfast";
-import { backoffMs } from "../../src/policy/backoff.ts";
+import { backoffMs } from "../../src/jobs/backoff.ts";
 import { newWorld } from "../support/world.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { client } from "./client.ts";

@@ -1,6 +1,6 @@
 // N5, N6: lanes and limits of queues, on a fake clock; with real processes and kills in test/fault/limits.test.ts.
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
 import { Throttled } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { laneCounts, queueCounts } from "../support/lane-counts.ts";

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { Emitter } from "../../src/events.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { MiddlewareChain } from "../../src/middleware.ts";
-import { Worker } from "../../src/worker.ts";
+import { MiddlewareChain } from "../../src/worker/middleware.ts";
+import { Worker } from "../../src/worker/worker.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, jobOf, newWorld, quickJob } from "../support/world.ts";
 

@@ -1,8 +1,8 @@
 // N9: why a job is not running, one test for each reason that limits, breakers and stops can give.
 import { expect, test } from "vitest";
-import { Release, Throttled } from "../../src/decision.ts";
-import { readQueue } from "../../src/dashboard/queue-detail.ts";
-import type { Why, WhyReason } from "../../src/why.ts";
+import { Release, Throttled } from "../../src/jobs/decision.ts";
+import { readQueue } from "../../src/dashboard/api/queue-detail.ts";
+import type { Why, WhyReason } from "../../src/operate/why.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 // O2: what a worker does about its breakers when the database's answer to it is lost, over clients in one fake time.
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, lost, newWorld, type Verb, type World } from "../support/world.ts";
 

@@ -7,13 +7,13 @@
 //                                 asked once more, where the catalogue says that this is safe: the rows at the end
 import { afterAll, expect, test } from "vitest";
 import { defineJob, isHoldfastError, type Holdfast } from "../../src/index.ts";
-import type { ClaimedJob, NewJob } from "../../src/job.ts";
-import { idFactory } from "../../src/policy/id.ts";
-import { type StatementName, STATEMENTS, TRANSACTIONS } from "../../src/sql/catalogue.ts";
-import { openDriver } from "../../src/sql/open.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../src/store.ts";
+import type { ClaimedJob, NewJob } from "../../src/jobs/job.ts";
+import { idFactory } from "../../src/values/id.ts";
+import { type StatementName, STATEMENTS, TRANSACTIONS } from "../../src/storage/catalogue.ts";
+import { openDriver } from "../../src/storage/open.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import type { Transition } from "../../src/transition.ts";
+import type { Transition } from "../../src/jobs/transition.ts";
 import { type Committed, type Fault, faultsOf, type Plan, Seam, type Unit } from "../support/faults.ts";
 import { newJob } from "../support/new-job.ts";
 import { type FreshStore, onEveryDialect } from "../support/stores.ts";

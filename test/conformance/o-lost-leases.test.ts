@@ -3,9 +3,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { defineMachine, finish, next } from "../../src/index.ts";
 import { StoreError } from "../../src/errors.ts";
-import type { Call } from "../../src/sql/catalogue.ts";
-import type { Driver } from "../../src/sql/driver.ts";
-import { openDriver } from "../../src/sql/open.ts";
+import type { Call } from "../../src/storage/catalogue.ts";
+import type { Driver } from "../../src/storage/driver.ts";
+import { openDriver } from "../../src/storage/open.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { queueCounts } from "../support/lane-counts.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";

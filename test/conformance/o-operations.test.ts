@@ -1,6 +1,6 @@
 // O2: bulk operations whose row was written, and whose answer was lost.
 import { expect, test } from "vitest";
-import { type Operation, Operations, type Task } from "../../src/operations.ts";
+import { type Operation, Operations, type Task } from "../../src/operate/operations.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, lost, newWorld, quickJob, type Verb, type World } from "../support/world.ts";
 

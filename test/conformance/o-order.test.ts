@@ -1,7 +1,7 @@
 // Which position a job has in the claim order: given back or lost (O12), and due in the past (O13).
 import { expect, test } from "vitest";
 import { defineJob, fixed, Release } from "holdfast";
-import type { Store } from "../../src/store.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { client, patient } from "./client.ts";
 

@@ -1,10 +1,10 @@
 // O9: a rolling migration adds columns under running processes, whose statements are prepared: nobody notices.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { openDriver } from "../../src/sql/open.ts";
-import type { Script } from "../../src/sql/catalogue.ts";
+import { openDriver } from "../../src/storage/open.ts";
+import type { Script } from "../../src/storage/catalogue.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import { troubleOf } from "../../src/worker/trouble.ts";
+import { troubleOf } from "../../src/storage/trouble.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 

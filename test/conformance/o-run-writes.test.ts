@@ -1,9 +1,9 @@
 // O2, O9: what a running attempt reads and writes while the database refuses, for reasons that nobody knows: it waits.
 import { expect, test } from "vitest";
 import { defineJob, defineMachine, finish, next } from "../../src/index.ts";
-import { toStoreError as ofPostgres } from "../../src/postgres/errors.ts";
-import { toStoreError as ofSqlite } from "../../src/sqlite/errors.ts";
-import type { StepWrite } from "../../src/store.ts";
+import { toStoreError as ofPostgres } from "../../src/storage/postgres/error-codes.ts";
+import { toStoreError as ofSqlite } from "../../src/storage/sqlite/error-codes.ts";
+import type { StepWrite } from "../../src/storage/store.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, type Verb, type World } from "../support/world.ts";
 

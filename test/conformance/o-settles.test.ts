@@ -1,9 +1,9 @@
 // O2, O9: a settle that the database refuses, over clients in one fake time.
 import { expect, test } from "vitest";
 import { defineJob, Throttled } from "../../src/index.ts";
-import { toStoreError as ofPostgres } from "../../src/postgres/errors.ts";
-import { toStoreError as ofSqlite } from "../../src/sqlite/errors.ts";
-import type { Transition } from "../../src/store.ts";
+import { toStoreError as ofPostgres } from "../../src/storage/postgres/error-codes.ts";
+import { toStoreError as ofSqlite } from "../../src/storage/sqlite/error-codes.ts";
+import type { Transition } from "../../src/storage/store.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { jobOf, lost, newWorld, quickJob } from "../support/world.ts";
 

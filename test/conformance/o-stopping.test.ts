@@ -1,6 +1,6 @@
 // How a handler learns that its worker stops or its queue is paused, before its signal aborts (O14).
 import { expect, test } from "vitest";
-import { defineJob } from "../../src/definition.ts";
+import { defineJob } from "../../src/jobs/define-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, newWorld } from "../support/world.ts";
 

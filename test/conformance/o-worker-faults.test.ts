@@ -2,9 +2,9 @@
 // write of a step … It needs no restart, and everything is done once.
 import { afterAll, expect, test } from "vitest";
 import { defineJob, fixed } from "../../src/index.ts";
-import { openDriver } from "../../src/sql/open.ts";
+import { openDriver } from "../../src/storage/open.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import { troubleOf } from "../../src/worker/trouble.ts";
+import { troubleOf } from "../../src/storage/trouble.ts";
 import { type Fault, type Plan, refusedAs, Seam } from "../support/faults.ts";
 import { laneCounts, queueCounts } from "../support/lane-counts.ts";
 import { type FreshStore, onEveryDialect } from "../support/stores.ts";

@@ -7,9 +7,9 @@ import type {
   Series,
   SlowKinds,
   StuckList,
-} from "../../src/dashboard/contract.ts";
-import { schemas } from "../../src/dashboard/openapi.ts";
-import { readStuck } from "../../src/dashboard/stuck.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { schemas } from "../../src/dashboard/api/openapi.ts";
+import { readStuck } from "../../src/dashboard/api/stuck.ts";
 import { defineJob, defineSchedule } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";

@@ -13,9 +13,9 @@ import type {
   QueueDetail,
   QueueLine,
   WorkerLine,
-} from "../../src/dashboard/contract.ts";
-import { openapi, schemas } from "../../src/dashboard/openapi.ts";
-import { routes } from "../../src/dashboard/routes.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { openapi, schemas } from "../../src/dashboard/api/openapi.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code } from "./support.ts";
 

@@ -1,9 +1,9 @@
 // What `authorize` is told an action is about, on every route that changes something; and that somebody who may act in one
 // queue alone has no way to change anything of another.
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Operation, Permission } from "../../src/dashboard/contract.ts";
+import type { Operation, Permission } from "../../src/dashboard/api/contract.ts";
 import type { Authorize, Resource } from "../../src/dashboard/index.ts";
-import { routes } from "../../src/dashboard/routes.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { changes, routeOf, world } from "./every-route.ts";

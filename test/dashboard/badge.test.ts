@@ -1,9 +1,9 @@
 // The colour of the environment's label.
 import { expect, test } from "vitest";
-import { badgeOf, LABEL_COLORS } from "../../src/dashboard/badge.ts";
-import { contrast } from "../../src/policy/contrast.ts";
+import { badgeOf, LABEL_COLORS } from "../../src/dashboard/appearance/badge.ts";
+import { contrast } from "../../src/dashboard/appearance/contrast.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
-import type { About } from "../../src/dashboard/contract.ts";
+import type { About } from "../../src/dashboard/api/contract.ts";
 import { open, silentLogger } from "../../src/index.ts";
 
 test("ink can be read on every colour: at least 4.5 to 1", () => {

@@ -1,8 +1,8 @@
 // Batches: what hf.batch writes down, how far each is, which jobs a filter by batch means, and when they are forgotten.
 import { expect, test } from "vitest";
-import type { BatchList, JobCount, JobDetail, JobList } from "../../src/dashboard/contract.ts";
+import type { BatchList, JobCount, JobDetail, JobList } from "../../src/dashboard/api/contract.ts";
 import { Dead, defineJob } from "../../src/index.ts";
-import { shareOf } from "../../src/sql/batches.ts";
+import { shareOf } from "../../src/enqueue/batch-rows.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing, fresh, refusal, rows } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/adapters.ts";
+import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { open, silentLogger } from "../../src/index.ts";
-import { accentIn, type Brand, dressOf, SURFACES } from "../../src/policy/brand.ts";
-import { contrast } from "../../src/policy/contrast.ts";
+import { accentIn, type Brand, dressOf, SURFACES } from "../../src/dashboard/appearance/brand.ts";
+import { contrast } from "../../src/dashboard/appearance/contrast.ts";
 import { coded } from "../client/support.ts";
 import { TOKEN } from "./support.ts";
 

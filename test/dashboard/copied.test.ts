@@ -2,12 +2,12 @@
 // a filter, and all together.
 import { execFileSync } from "node:child_process";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { Context } from "../../src/cli/context.ts";
-import { filterOf, lookOf } from "../../src/cli/filter.ts";
+import { Context } from "../../src/cli/command-context.ts";
+import { filterOf, lookOf } from "../../src/cli/parts/filter-options.ts";
 import type { Io } from "../../src/cli/io.ts";
 import { find, parse } from "../../src/cli/run.ts";
-import type { FilterJson } from "../../src/dashboard/contract.ts";
-import { ageless, FILTER_PARAMS, insightFilter } from "../../src/dashboard/query.ts";
+import type { FilterJson } from "../../src/dashboard/api/contract.ts";
+import { ageless, FILTER_PARAMS, insightFilter } from "../../src/dashboard/api/query.ts";
 import { commandOf, filterJson, filterOf as filterInAddress } from "../../ui/src/job-filter.ts";
 
 const id = "0199c1d8-7c00-7000-8000-000000000000";

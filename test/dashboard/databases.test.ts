@@ -1,8 +1,8 @@
 // One dashboard over several databases: each below its own address, with its own rights, and nothing of one in another.
 import { describe, expect, test } from "vitest";
 import { dashboard, type DashboardHandler } from "../../src/dashboard/index.ts";
-import type { About, AuditLine, JobList, Me, Operation, Overview } from "../../src/dashboard/contract.ts";
-import { routes } from "../../src/dashboard/routes.ts";
+import type { About, AuditLine, JobList, Me, Operation, Overview } from "../../src/dashboard/api/contract.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { connect, fresh } from "../client/support.ts";
 import { on } from "../cli/support.ts";

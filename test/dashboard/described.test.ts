@@ -1,9 +1,9 @@
 // The OpenAPI file is true: every route is asked for, and every answer held against its schema; so are the refusals.
 import { describe, expect, test } from "vitest";
-import type { Operation } from "../../src/dashboard/contract.ts";
+import type { Operation } from "../../src/dashboard/api/contract.ts";
 import { StoreError } from "../../src/index.ts";
-import { openapi, schemas } from "../../src/dashboard/openapi.ts";
-import { routes } from "../../src/dashboard/routes.ts";
+import { openapi, schemas } from "../../src/dashboard/api/openapi.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { addressOf, type Call, changes, reads, routeOf, world } from "./every-route.ts";
 import { misfits } from "./misfits.ts";

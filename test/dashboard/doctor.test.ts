@@ -1,9 +1,9 @@
 // What `holdfast doctor` says, on the dashboard: the same words, once for all who look, and how the database is kept.
 import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { DoctorReport } from "../../src/dashboard/contract.ts";
-import type { Check } from "../../src/diagnosis.ts";
-import { MOVED_TO } from "../../src/sql/admin.ts";
+import type { DoctorReport } from "../../src/dashboard/api/contract.ts";
+import type { Check } from "../../src/operate/diagnosis.ts";
+import { MOVED_TO } from "../../src/storage/admin.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { on } from "../cli/support.ts";
 import { onEveryStore, onPostgres } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Bulk edits over the API: another time, queue or priority by filter, with a dry run, an audit line, and what is passed over.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import type { AuditLine, DryRun, JobDetail, Operation } from "../../src/dashboard/contract.ts";
+import type { AuditLine, DryRun, JobDetail, Operation } from "../../src/dashboard/api/contract.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
 

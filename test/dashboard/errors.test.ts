@@ -1,8 +1,13 @@
 // Failures by cause over the API: lists, decisions, permissions, the trail, redaction.
 import { describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type { AuditLine, ErrorClues, ErrorGroupDetail, ErrorGroups } from "../../src/dashboard/contract.ts";
-import { schemas } from "../../src/dashboard/openapi.ts";
+import type {
+  AuditLine,
+  ErrorClues,
+  ErrorGroupDetail,
+  ErrorGroups,
+} from "../../src/dashboard/api/contract.ts";
+import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";
 import { api, code, over } from "./support.ts";

@@ -1,8 +1,8 @@
 // A request to every route that succeeds, in an order in which each can, on a database that has something for each.
 import { onTestFinished } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type { AuditLine, Operation } from "../../src/dashboard/contract.ts";
-import { type Route, routes } from "../../src/dashboard/routes.ts";
+import type { AuditLine, Operation } from "../../src/dashboard/api/contract.ts";
+import { type Route, routes } from "../../src/dashboard/routes/table.ts";
 import { fillFeatures } from "../browser/data.ts";
 import type { Answer, Api } from "./support.ts";
 

@@ -8,8 +8,8 @@ import type {
   JobFacets,
   JobList,
   Overview,
-} from "../../src/dashboard/contract.ts";
-import { facetsOf } from "../../src/sql/facets.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { facetsOf } from "../../src/operate/facets.ts";
 import { countBeside } from "../../ui/src/durations.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

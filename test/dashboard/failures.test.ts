@@ -1,7 +1,7 @@
 // Failures from other sides than their cause, and dead jobs that come back with another input.
 import { describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import type { DryRun, FailuresBy, Operation } from "../../src/dashboard/contract.ts";
+import type { DryRun, FailuresBy, Operation } from "../../src/dashboard/api/contract.ts";
 import { on } from "../cli/support.ts";
 import { refusal } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -1,6 +1,6 @@
 // Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
 import { describe, expect, test } from "vitest";
-import { flowOf, loadIn, loadOf, seriesOf } from "../../src/dashboard/adapters.ts";
+import { flowOf, loadIn, loadOf, seriesOf } from "../../src/dashboard/api/adapters.ts";
 import type {
   AuditLine,
   BreakerLine,
@@ -13,7 +13,7 @@ import type {
   TimingPreview,
   Load,
   Series,
-} from "../../src/dashboard/contract.ts";
+} from "../../src/dashboard/api/contract.ts";
 import { defineJob, fixed, type JobHistory } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";

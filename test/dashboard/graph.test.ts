@@ -1,8 +1,8 @@
 // A workflow's graph, as it is put together: what came after what, fan-outs, what is expected, runs inside of runs.
 import { describe, expect, test } from "vitest";
-import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/contract.ts";
-import { stepsBefore, type OrderedStep } from "../../src/dashboard/step-order.ts";
-import { stemOf } from "../../src/policy/alike.ts";
+import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
+import { stepsBefore, type OrderedStep } from "../../src/dashboard/api/step-order.ts";
+import { stemOf } from "../../src/workflows/alike-steps.ts";
 import { countsOf, fansOf } from "../../ui/src/graph-fans.ts";
 import { withExpected } from "../../ui/src/graph-ghosts.ts";
 import { type Box, type Opened, type Picture, pictureOf, type Run } from "../../ui/src/graph-picture.ts";

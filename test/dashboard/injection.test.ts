@@ -1,7 +1,7 @@
 // SQL in every field that becomes part of a statement: it is a value, finds what has that very value, and harms nothing.
 import { describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type { JobList } from "../../src/dashboard/contract.ts";
+import type { JobList } from "../../src/dashboard/api/contract.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { rows } from "../client/support.ts";
 import { api } from "./support.ts";

@@ -1,6 +1,6 @@
 // What the dialog for a new job is made of: JSON in parts, fields of a schema, masks, recent inputs. Pure.
 import { describe, expect, test } from "vitest";
-import type { JobLine } from "../../src/dashboard/contract.ts";
+import type { JobLine } from "../../src/dashboard/api/contract.ts";
 import { at, compact, placeText, pretty, readJson, replaced } from "../../ui/src/json-text.ts";
 import { maskedInput, stillMasked } from "../../ui/src/masks.ts";
 import { candidates, distinct, type RecentInput, recentInputs } from "../../ui/src/recent-inputs.ts";

@@ -1,7 +1,7 @@
 // The dashboard's looks at the database: right, in order, and bounded.
 import { describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import { walksOf } from "../../src/sql/insight.ts";
+import { walksOf } from "../../src/operate/browse-rows.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { connect, fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -2,7 +2,13 @@
 // whether its input fits.
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { AuditLine, FlowHistory, InputCheck, JobDetail, RunList } from "../../src/dashboard/contract.ts";
+import type {
+  AuditLine,
+  FlowHistory,
+  InputCheck,
+  JobDetail,
+  RunList,
+} from "../../src/dashboard/api/contract.ts";
 import { defineJob } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";

@@ -1,10 +1,10 @@
 // The rows of a list while pages, looks and new beginnings overtake each other: none is lost, none is there twice, none moves.
 import { describe, expect, test } from "vitest";
-import type { JobLine, JobList } from "../../src/dashboard/contract.ts";
-import type { InsightFilter } from "../../src/insight.ts";
-import type { JobState } from "../../src/job.ts";
-import { DEEP_PARTS, searchedAtOnce } from "../../src/policy/bounds.ts";
-import { boundOf, walksOf } from "../../src/sql/insight.ts";
+import type { JobLine, JobList } from "../../src/dashboard/api/contract.ts";
+import type { InsightFilter } from "../../src/operate/browse.ts";
+import type { JobState } from "../../src/jobs/job.ts";
+import { DEEP_PARTS, searchedAtOnce } from "../../src/operate/browse-bounds.ts";
+import { boundOf, walksOf } from "../../src/operate/browse-rows.ts";
 import { type Asked, HEAD, JobRows } from "../../ui/src/job-rows.ts";
 import { stretchOf, stripOf } from "../../ui/src/job-strip.ts";
 

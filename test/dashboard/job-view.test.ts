@@ -1,6 +1,6 @@
 // What a job's page makes of what it is told: moments, stacks, progress and lines. Pure.
 import { describe, expect, test } from "vitest";
-import type { FlowStep } from "../../src/dashboard/contract.ts";
+import type { FlowStep } from "../../src/dashboard/api/contract.ts";
 import { foldOf, momentsOf } from "../../ui/src/moments.ts";
 import { shareOf } from "../../ui/src/progress.ts";
 import { linesOf } from "../../ui/src/step-lines.ts";

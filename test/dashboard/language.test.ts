@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { adaptersOf } from "../../src/dashboard/adapters.ts";
+import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { type DashboardHandler, type DashboardLanguage, dashboard } from "../../src/dashboard/index.ts";
 import { open, silentLogger } from "../../src/index.ts";

@@ -1,7 +1,7 @@
 // Jobs by half an id: lists show the last 12 characters, logs the first 8.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import type { JobMatches } from "../../src/dashboard/contract.ts";
+import type { JobMatches } from "../../src/dashboard/api/contract.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api } from "./support.ts";
 

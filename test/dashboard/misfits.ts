@@ -1,5 +1,5 @@
 // Answers against the schemas of the OpenAPI file.
-import { type Schema, schemas } from "../../src/dashboard/openapi.ts";
+import { type Schema, schemas } from "../../src/dashboard/api/openapi.ts";
 
 /** Where a value is not what a schema says. */
 export function misfits(schema: Schema, value: unknown, at: string): string[] {

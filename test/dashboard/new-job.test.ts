@@ -2,9 +2,9 @@
 import * as v from "valibot";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import type { ErrorBody, JobDetail, KindDetail, KindList } from "../../src/dashboard/contract.ts";
+import type { ErrorBody, JobDetail, KindDetail, KindList } from "../../src/dashboard/api/contract.ts";
 import { type DashboardOptions, serve } from "../../src/dashboard/index.ts";
-import { schemas } from "../../src/dashboard/openapi.ts";
+import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { defineJob, defineSignal, type StandardSchemaV1 } from "../../src/index.ts";
 import { fresh } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Bulk actions over the API: at a rate, watched, paused, gone on with and stopped by whoever may.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import type { AuditLine, Operation } from "../../src/dashboard/contract.ts";
+import type { AuditLine, Operation } from "../../src/dashboard/api/contract.ts";
 import { on } from "../cli/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";

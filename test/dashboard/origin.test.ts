@@ -1,6 +1,6 @@
 // Where a job comes from, as a filter: the run that called or enqueued it, the trace that it was enqueued in.
 import { describe, expect, test } from "vitest";
-import type { DryRun, JobCount, JobFacets, JobList, Operation } from "../../src/dashboard/contract.ts";
+import type { DryRun, JobCount, JobFacets, JobList, Operation } from "../../src/dashboard/api/contract.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { on } from "../cli/support.ts";
 import { refusal } from "../client/support.ts";

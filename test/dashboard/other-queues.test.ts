@@ -6,10 +6,10 @@ import type {
   FlowHistory,
   JobDetail,
   Load,
-} from "../../src/dashboard/contract.ts";
+} from "../../src/dashboard/api/contract.ts";
 import type { Authorize } from "../../src/dashboard/index.ts";
-import { routes } from "../../src/dashboard/routes.ts";
-import { TOPICS } from "../../src/dashboard/topics.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
+import { TOPICS } from "../../src/dashboard/live/topics.ts";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { addressOf, type Call } from "./every-route.ts";

@@ -3,10 +3,10 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineJob, open, silentLogger, StoreError } from "../../src/index.ts";
-import type { ErrorBody, JobList, Overview } from "../../src/dashboard/contract.ts";
+import type { ErrorBody, JobList, Overview } from "../../src/dashboard/api/contract.ts";
 import { dashboard } from "../../src/dashboard/handler.ts";
-import { READ_DEADLINE_MS } from "../../src/dashboard/in-time.ts";
-import { Stream } from "../../src/dashboard/stream.ts";
+import { READ_DEADLINE_MS } from "../../src/dashboard/live/deadline.ts";
+import { Stream } from "../../src/dashboard/live/stream.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { connect } from "../client/support.ts";
 import { onEveryStore, onPostgres, onSqlite } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Pausing, resuming and terminating over the API and in the terminal; and which code a run began with.
 import { expect, test } from "vitest";
-import type { JobDetail, JobList, RunList, WorkerLine } from "../../src/dashboard/contract.ts";
-import { schemas } from "../../src/dashboard/openapi.ts";
+import type { JobDetail, JobList, RunList, WorkerLine } from "../../src/dashboard/api/contract.ts";
+import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";

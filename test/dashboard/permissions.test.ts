@@ -7,11 +7,11 @@ import {
   type Operation,
   type Permission,
   PERMISSIONS,
-} from "../../src/dashboard/contract.ts";
-import { routes } from "../../src/dashboard/routes.ts";
-import { ROLES } from "../../src/dashboard/security.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { routes } from "../../src/dashboard/routes/table.ts";
+import { ROLES } from "../../src/dashboard/access/security.ts";
 import { defineJob } from "../../src/index.ts";
-import { STATES_OF } from "../../src/operations.ts";
+import { STATES_OF } from "../../src/operate/operations.ts";
 import { connect } from "../client/support.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { addressOf, changes, reads, routeOf, world } from "./every-route.ts";

@@ -1,7 +1,7 @@
 // A queue's settings as texts: what a form shows can be saved again, and only what was changed is sent.
 import { expect, test } from "vitest";
-import type { QueueDetail } from "../../src/dashboard/contract.ts";
-import { durationMs } from "../../src/policy/duration.ts";
+import type { QueueDetail } from "../../src/dashboard/api/contract.ts";
+import { durationMs } from "../../src/values/duration.ts";
 import { rateOf, rateWords, written } from "../../ui/src/durations.ts";
 import { settingLines, settings, settingsChange } from "../../ui/src/queue-settings.ts";
 

@@ -2,7 +2,7 @@
 // test/tidy/patterns.test.ts.
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { Redactor } from "../../src/dashboard/redact.ts";
+import { Redactor } from "../../src/dashboard/access/redact.ts";
 
 const redactor = new Redactor(undefined);
 const job = { name: "plain", queue: "default" };

@@ -1,9 +1,9 @@
 // What is taken out before a byte leaves: secrets in payloads, errors, filters and the audit trail; faults of the inside.
 import { describe, expect, test } from "vitest";
 import { defineJob, silentLogger, StoreError } from "../../src/index.ts";
-import type { AuditLine, JobDetail, Operation } from "../../src/dashboard/contract.ts";
-import { Redactor } from "../../src/dashboard/redact.ts";
-import { shownFilter, shownTarget } from "../../src/dashboard/shown-filter.ts";
+import type { AuditLine, JobDetail, Operation } from "../../src/dashboard/api/contract.ts";
+import { Redactor } from "../../src/dashboard/access/redact.ts";
+import { shownFilter, shownTarget } from "../../src/dashboard/audit/shown-filter.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Answer, api, code, over } from "./support.ts";
 import { growth, LINEAR } from "../support/growth.ts";

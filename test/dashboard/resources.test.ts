@@ -1,7 +1,7 @@
 // What workers measured of the database and of their machines, through the HTTP API, on every store.
 import { describe, expect, test } from "vitest";
-import type { DatabaseSeries, HostSeries } from "../../src/dashboard/contract.ts";
-import { databaseSeriesOf, hostSeriesOf, processOf } from "../../src/dashboard/resources.ts";
+import type { DatabaseSeries, HostSeries } from "../../src/dashboard/api/contract.ts";
+import { databaseSeriesOf, hostSeriesOf, processOf } from "../../src/dashboard/api/machine-charts.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api } from "./support.ts";
 

@@ -8,12 +8,12 @@ import type {
   JobDetail,
   LogList,
   RunList,
-} from "../../src/dashboard/contract.ts";
+} from "../../src/dashboard/api/contract.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
-import { readRunFile } from "../../src/flow/run-file.ts";
-import { triesOf, withTry } from "../../src/flow/tries.ts";
+import { readRunFile } from "../../src/workflows/run-file.ts";
+import { triesOf, withTry } from "../../src/workflows/step-tries.ts";
 import { defineJob, defineMachine, finish, fixed, type Holdfast, next } from "../../src/index.ts";
-import type { StepRecord } from "../../src/store.ts";
+import type { StepRecord } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../client/support.ts";
 import { cli, folder, on } from "../cli/support.ts";

@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
-import { DEFAULT_ATTEMPTS } from "../../src/transition.ts";
+import { DEFAULT_ATTEMPTS } from "../../src/jobs/transition.ts";
 import {
   commandSnippet,
   curlSnippet,

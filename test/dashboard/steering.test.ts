@@ -12,8 +12,8 @@ import type {
   QueueTrends,
   WorkerLine,
   WorkerList,
-} from "../../src/dashboard/contract.ts";
-import { schemas } from "../../src/dashboard/openapi.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { misfits } from "./misfits.ts";
 import { onEveryStore } from "../support/stores.ts";

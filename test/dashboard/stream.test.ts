@@ -1,10 +1,10 @@
 // The live stream: a snapshot, changes within a second, a backstop, and a database that goes away and comes back.
 import { describe, expect, test } from "vitest";
 import { defineJob, StoreError } from "../../src/index.ts";
-import type { Overview } from "../../src/dashboard/contract.ts";
-import { applied, type Delta, type Fields } from "../../src/dashboard/delta.ts";
+import type { Overview } from "../../src/dashboard/api/contract.ts";
+import { applied, type Delta, type Fields } from "../../src/dashboard/live/delta.ts";
 import { ApiError } from "../../src/dashboard/http.ts";
-import { Stream } from "../../src/dashboard/stream.ts";
+import { Stream } from "../../src/dashboard/live/stream.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { connect } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -2,7 +2,7 @@
 import { onTestFinished } from "vitest";
 import type { Holdfast, OpenOptions } from "../../src/index.ts";
 import { dashboard, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
-import type { ErrorBody } from "../../src/dashboard/contract.ts";
+import type { ErrorBody } from "../../src/dashboard/api/contract.ts";
 import { fresh } from "../client/support.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";
 

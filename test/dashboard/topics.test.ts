@@ -1,10 +1,10 @@
 // What a live stream tells of each topic: what its route answers to the same person, and to nobody more.
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import { applied, type Delta, deltaOf, type Fields } from "../../src/dashboard/delta.ts";
+import { applied, type Delta, deltaOf, type Fields } from "../../src/dashboard/live/delta.ts";
 import type { DashboardHandler } from "../../src/dashboard/handler.ts";
-import type { ErrorBody, JobDetail } from "../../src/dashboard/contract.ts";
-import { addressOf, TOPICS, topicsOf } from "../../src/dashboard/topics.ts";
+import type { ErrorBody, JobDetail } from "../../src/dashboard/api/contract.ts";
+import { addressOf, TOPICS, topicsOf } from "../../src/dashboard/live/topics.ts";
 import { StoreError } from "../../src/index.ts";
 import { connect } from "../client/support.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Taking back what was done: which entries of the audit trail say that they can be, and what it does on every store.
 import { describe, expect, test } from "vitest";
-import type { AuditLine, Permission } from "../../src/dashboard/contract.ts";
-import { subjectOf, undoOf } from "../../src/dashboard/undo.ts";
+import type { AuditLine, Permission } from "../../src/dashboard/api/contract.ts";
+import { subjectOf, undoOf } from "../../src/dashboard/audit/undo.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";

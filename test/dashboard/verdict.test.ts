@@ -1,8 +1,8 @@
 // The sentence at the top: what it says first, in which words, and where its pieces lead.
 import { describe, expect, test } from "vitest";
-import type { Overview, QueueLine } from "../../src/dashboard/contract.ts";
-import { growthOf, PaceReader, type Pace } from "../../src/dashboard/pace.ts";
-import { type Standing, verdict } from "../../src/dashboard/verdict.ts";
+import type { Overview, QueueLine } from "../../src/dashboard/api/contract.ts";
+import { growthOf, PaceReader, type Pace } from "../../src/dashboard/api/pace.ts";
+import { type Standing, verdict } from "../../src/dashboard/api/verdict.ts";
 import { defineJob } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Filters by words: attempts, ages, running times, workers, errors, values in the input; in lists, counts, bulk actions and the CLI.
 import { describe, expect, test } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
-import type { DryRun, JobCount, JobList, Operation } from "../../src/dashboard/contract.ts";
+import type { DryRun, JobCount, JobList, Operation } from "../../src/dashboard/api/contract.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { on } from "../cli/support.ts";
 import { advancing } from "../client/support.ts";

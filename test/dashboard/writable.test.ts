@@ -1,7 +1,7 @@
 // A database that takes no writes makes the dashboard read-only by itself.
 import { expect, test } from "vitest";
-import { Writable } from "../../src/dashboard/writable.ts";
-import type { JobList, Me } from "../../src/dashboard/contract.ts";
+import { Writable } from "../../src/dashboard/live/writable.ts";
+import type { JobList, Me } from "../../src/dashboard/api/contract.ts";
 import { open, silentLogger } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore, onPostgres } from "../support/stores.ts";

@@ -1,7 +1,7 @@
 // Jobs that wait for others: after, batches, what becomes of them when one ends badly, and cancels that cascade.
 import { expect, onTestFinished, test } from "vitest";
 import { Dead, defineJob } from "../../src/index.ts";
-import { idFactory } from "../../src/policy/id.ts";
+import { idFactory } from "../../src/values/id.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 import { DatabaseSync } from "node:sqlite";

@@ -1,8 +1,8 @@
 // Running a workflow again from one of its steps.
 import { expect, test } from "vitest";
-import { planFork } from "../../src/policy/fork.ts";
+import { planFork } from "../../src/workflows/fork.ts";
 import { defineJob, fixed } from "../../src/index.ts";
-import type { StepRecord } from "../../src/store.ts";
+import type { StepRecord } from "../../src/storage/store.ts";
 import { fresh } from "../client/support.ts";
 import { on } from "../cli/support.ts";
 import { over } from "../dashboard/support.ts";

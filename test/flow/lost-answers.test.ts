@@ -2,8 +2,8 @@
 // anything twice, and neither changes a step that has ended.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { Flows } from "../../src/sql/flows.ts";
-import type { ClaimCursor, StepWrite, Transition } from "../../src/store.ts";
+import { Flows } from "../../src/workflows/step-rows.ts";
+import type { ClaimCursor, StepWrite, Transition } from "../../src/storage/store.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, sessionInfo, type Verb } from "../support/world.ts";

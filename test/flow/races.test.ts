@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineJob, silentLogger } from "../../src/index.ts";
-import type { ClaimCursor, StepWrite } from "../../src/store.ts";
+import type { ClaimCursor, StepWrite } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, sessionInfo } from "../support/world.ts";
 import { newJob } from "../support/new-job.ts";

@@ -1,7 +1,7 @@
 // What a run remembers goes with its job, also where whole days are dropped.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { idAt } from "../../src/policy/id.ts";
+import { idAt } from "../../src/values/id.ts";
 import { onPostgres } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 

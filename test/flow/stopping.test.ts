@@ -11,9 +11,9 @@ import {
   next,
   silentLogger,
 } from "../../src/index.ts";
-import type { ClaimedJob } from "../../src/job.ts";
-import { Pool } from "../../src/worker/pool.ts";
-import { decide, policyFor } from "../../src/transition.ts";
+import type { ClaimedJob } from "../../src/jobs/job.ts";
+import { Pool } from "../../src/worker/slots.ts";
+import { decide, policyFor } from "../../src/jobs/transition.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, type World } from "../support/world.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { StoreError } from "../../src/errors.ts";
 import { Dead, defineJob } from "../../src/index.ts";
-import { toStoreError } from "../../src/postgres/errors.ts";
+import { toStoreError } from "../../src/storage/postgres/error-codes.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, type Verb, type World } from "../support/world.ts";
 

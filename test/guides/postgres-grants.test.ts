@@ -4,7 +4,7 @@ import { defineJob, open, silentLogger } from "holdfast";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { workerDuties } from "../../src/maintenance/duties.ts";
+import { workerDuties } from "../../src/upkeep/tasks.ts";
 import { read } from "../support/repository.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
 

@@ -1,10 +1,10 @@
 // The event log: off by default, written after commits, buffered for 2 s, bounded.
 import { expect, test } from "vitest";
-import { checkEventLog, EventLog } from "../../src/event-log.ts";
+import { checkEventLog, EventLog } from "../../src/observe/event-log.ts";
 import { Emitter } from "../../src/events.ts";
 import { defineJob, open, silentLogger } from "../../src/index.ts";
-import type { Retry } from "../../src/retry.ts";
-import type { Store } from "../../src/store.ts";
+import type { Retry } from "../../src/storage/retry-calls.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";

@@ -1,8 +1,8 @@
 // Failures by cause: counted by the workers, decided about by hand, and what a decision comes to.
 import { describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import { forgetSeriesOnce } from "../../src/maintenance/forgetter.ts";
-import { triageState } from "../../src/policy/triage.ts";
+import { forgetSeriesOnce } from "../../src/upkeep/series-pruner.ts";
+import { triageState } from "../../src/observe/failure-decision.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { newWorld, type World } from "../support/world.ts";
 import { fresh, refusal } from "../client/support.ts";

@@ -11,8 +11,8 @@ import {
   immediately,
   power,
   queueBackoff,
-} from "../../src/policy/backoff.ts";
-import { MAX_DELAY_MS } from "../../src/policy/duration.ts";
+} from "../../src/jobs/backoff.ts";
+import { MAX_DELAY_MS } from "../../src/values/duration.ts";
 
 const half = (): number => 0.5;
 const seconds = (backoff: Backoff, attempts: readonly number[]): number[] =>

@@ -11,8 +11,8 @@ import {
   takeFrom,
   takenForJobs,
   tuned,
-} from "../../src/policy/budget.ts";
-import { lateness, slowestLately } from "../../src/policy/window.ts";
+} from "../../src/limits/rules/token-bucket.ts";
+import { lateness, slowestLately } from "../../src/limits/rules/rate-window.ts";
 
 const bucket = (change: Partial<Bucket> = {}): Bucket => ({
   limit: 10,

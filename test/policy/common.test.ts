@@ -1,6 +1,6 @@
 // What inputs have in common, and what is only there by chance.
 import { expect, test } from "vitest";
-import { commonFields } from "../../src/policy/common.ts";
+import { commonFields } from "../../src/observe/common-fields.ts";
 
 const of = (n: number, make: (i: number) => unknown) => Array.from({ length: n }, (_, i) => make(i));
 

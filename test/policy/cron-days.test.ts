@@ -1,6 +1,6 @@
 // Which days a pattern matches, against a brute-force calendar: every day from 2024 to 2035, judged by hand-written rules.
 import { describe, expect, test } from "vitest";
-import { cronTiming } from "../../src/policy/cron.ts";
+import { cronTiming } from "../../src/schedules/cron.ts";
 
 const day = 86_400_000;
 const firstDay = Date.UTC(2024, 0, 1);

@@ -1,7 +1,7 @@
 // Timings in words, and what is better left as it is written. A sentence that is said is also held against the slots themselves.
 import { describe, expect, test } from "vitest";
-import { cronTiming } from "../../src/policy/cron.ts";
-import { timingInWords } from "../../src/policy/cron-words.ts";
+import { cronTiming } from "../../src/schedules/cron.ts";
+import { timingInWords } from "../../src/schedules/cron-words.ts";
 
 const of = (cron: string, timezone: string | null = null) => timingInWords({ cron, everyMs: null, timezone });
 

@@ -1,7 +1,7 @@
 // Cron patterns and time zones against an oracle: a walk over every minute, by the runtime's own calendar.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cronTiming, intervalTiming, type Timing } from "../../src/policy/cron.ts";
+import { cronTiming, intervalTiming, type Timing } from "../../src/schedules/cron.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -9,7 +9,7 @@ import {
   instantMs,
   LATEST_INSTANT,
   MAX_DELAY_MS,
-} from "../../src/policy/duration.ts";
+} from "../../src/values/duration.ts";
 
 const refused = (fn: () => unknown): unknown => {
   try {

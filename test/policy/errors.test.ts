@@ -1,14 +1,17 @@
 // Errors and decisions: codes, causes, and recognition across copies of the package.
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import * as decisions from "../../src/decision.ts";
+import * as decisions from "../../src/jobs/decision.ts";
 import * as errors from "../../src/errors.ts";
 
 const { Dead, Release, RetryAfter, Throttled, isDead, isRelease, isRetryAfter, isThrottled } = decisions;
 
 async function otherCopy(): Promise<{ decisions: typeof decisions; errors: typeof errors }> {
   vi.resetModules();
-  return { decisions: await import("../../src/decision.ts"), errors: await import("../../src/errors.ts") };
+  return {
+    decisions: await import("../../src/jobs/decision.ts"),
+    errors: await import("../../src/errors.ts"),
+  };
 }
 
 const hostile = new Proxy(

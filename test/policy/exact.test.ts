@@ -1,6 +1,6 @@
 // Numbers that a double cannot hold.
 import { describe, expect, test } from "vitest";
-import { losesDigits, parseExact } from "../../src/policy/exact.ts";
+import { losesDigits, parseExact } from "../../src/values/exact-numbers.ts";
 
 describe("digits", () => {
   test.each([

@@ -8,7 +8,7 @@ import {
   decodeFailures,
   describeFailure,
   type FailureRecord,
-} from "../../src/policy/failure.ts";
+} from "../../src/jobs/failure.ts";
 
 const bytes = (text: string): number => Buffer.byteLength(text);
 const hostile = (): never => {

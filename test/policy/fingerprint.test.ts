@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fingerprint, normalised } from "../../src/policy/fingerprint.ts";
+import { fingerprint, normalised } from "../../src/jobs/fingerprint.ts";
 import { growth, LINEAR } from "../support/growth.ts";
 
 test.each([

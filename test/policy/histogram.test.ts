@@ -1,7 +1,7 @@
 // Durations counted into buckets: percentiles to 5 %, merging, and texts that come from anywhere.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Histogram } from "../../src/policy/histogram.ts";
+import { Histogram } from "../../src/values/histogram.ts";
 
 function of(values: readonly number[]): Histogram {
   const histogram = new Histogram();

@@ -1,6 +1,6 @@
 // Half an id: what somebody copied of one.
 import { describe, expect, test } from "vitest";
-import { beginsWith, hasPart, type IdPart, idPart } from "../../src/policy/id-part.ts";
+import { beginsWith, hasPart, type IdPart, idPart } from "../../src/values/id-part.ts";
 
 const id = "0199c1d8-7c00-7abc-8def-0123456789ab";
 const part = (text: string): IdPart => {

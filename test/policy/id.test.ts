@@ -1,7 +1,7 @@
 // Ids: well-formed, strictly increasing in one process, telling their time.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { idAt, idFactory, idTime, isId } from "../../src/policy/id.ts";
+import { idAt, idFactory, idTime, isId } from "../../src/values/id.ts";
 
 const v7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

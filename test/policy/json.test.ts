@@ -2,7 +2,7 @@
 import vm from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodeJson, encodeJson } from "../../src/policy/json.ts";
+import { decodeJson, encodeJson } from "../../src/values/json.ts";
 
 const codes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
 const encode = (value: unknown, limit = 10_000_000): string => encodeJson(value, "input", limit, codes);

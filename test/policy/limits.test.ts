@@ -1,9 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CLOSED, standingOf, tally } from "../../src/policy/breaker.ts";
-import { type Asker, shareOfTotal, shareOut, splitByWeight } from "../../src/policy/fair.ts";
-import { checkBreaker, checkLaneLimits, checkRate } from "../../src/policy/limits.ts";
-import { givenBack, lateness, parseStarts, roomIn, started, type Starts } from "../../src/policy/window.ts";
+import { CLOSED, standingOf, tally } from "../../src/limits/rules/breaker-rule.ts";
+import { type Asker, shareOfTotal, shareOut, splitByWeight } from "../../src/limits/rules/fairness.ts";
+import { checkBreaker, checkLaneLimits, checkRate } from "../../src/limits/rules/limit-options.ts";
+import {
+  givenBack,
+  lateness,
+  parseStarts,
+  roomIn,
+  started,
+  type Starts,
+} from "../../src/limits/rules/rate-window.ts";
 
 describe("rates", () => {
   test("no window has more starts than the limit, whatever comes when, and none is refused without need", () => {

@@ -1,7 +1,7 @@
 // Names, keys and schema names: what gets in, and that nothing hostile does.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkName, checkSchema, checkText } from "../../src/policy/name.ts";
+import { checkName, checkSchema, checkText } from "../../src/values/name.ts";
 
 describe("checkName", () => {
   test.each(["a", "send-mail", "A.b_c:d-9", "0", "x".repeat(128)])("%s is a name", (name) => {

@@ -1,7 +1,7 @@
 // Options objects: nothing that a user writes is silently ignored.
 import vm from "node:vm";
 import { describe, expect, test } from "vitest";
-import { checkInteger, checkOptions } from "../../src/policy/options.ts";
+import { checkInteger, checkOptions } from "../../src/values/options.ts";
 
 const allowed = ["delay", "at", "priority", "queue", "concurrency"];
 

@@ -1,6 +1,6 @@
 // Patches of inputs: merged objects, and steps. Pure.
 import { expect, test } from "vitest";
-import { checkPatch, type InputPatch, patched } from "../../src/policy/patch.ts";
+import { checkPatch, type InputPatch, patched } from "../../src/values/json-patch.ts";
 
 const patch = (value: unknown, by: InputPatch): unknown => {
   const text = patched(JSON.stringify(value), by);

@@ -1,9 +1,9 @@
 // The presets: one table for each of the four systems, with the numbers that our documents state.
 import { expect, test } from "vitest";
-import { backoffMs } from "../../src/policy/backoff.ts";
-import { durationMs } from "../../src/policy/duration.ts";
+import { backoffMs } from "../../src/jobs/backoff.ts";
+import { durationMs } from "../../src/values/duration.ts";
 import { defineJob, defineMachine, finish } from "../../src/index.ts";
-import { type Preset, presets } from "../../src/policy/presets.ts";
+import { type Preset, presets } from "../../src/jobs/presets.ts";
 
 const delays = (preset: Preset, attempts: readonly number[]): number[] =>
   attempts.map((n) => backoffMs(preset.job.retry.backoff, n, () => 0.5) / 1_000);

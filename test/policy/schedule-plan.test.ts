@@ -1,8 +1,8 @@
 // Which slots of a downtime fire, against a list of all of them.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cronTiming, intervalTiming, type Timing } from "../../src/policy/cron.ts";
-import { LATE_MS, type Missed, MOST_CATCH_UP, planSlots } from "../../src/policy/schedule.ts";
+import { cronTiming, intervalTiming, type Timing } from "../../src/schedules/cron.ts";
+import { LATE_MS, type Missed, MOST_CATCH_UP, planSlots } from "../../src/schedules/plan.ts";
 
 const second = 1_000;
 const minute = 60_000;

@@ -1,6 +1,6 @@
 // How late a run started, from what is kept of it: said where it is known, and not guessed where it is not.
 import { expect, test } from "vitest";
-import { type KeptRun, lateMsOf, ranMsOf } from "../../src/policy/schedule-run.ts";
+import { type KeptRun, lateMsOf, ranMsOf } from "../../src/schedules/lateness.ts";
 
 const at = 1_000_000;
 const kept: KeptRun = {

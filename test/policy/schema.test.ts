@@ -8,7 +8,7 @@ import {
   isStandardSchema,
   type StandardSchemaV1,
   validate,
-} from "../../src/policy/schema.ts";
+} from "../../src/values/input-schema.ts";
 
 const zod = z.object({ to: z.email(), count: z.string().transform(Number) });
 const valibot = v.object({

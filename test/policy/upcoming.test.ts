@@ -1,7 +1,7 @@
 // What schedules will do: slots by pieces of time, and what changes of the clocks do to them.
 import { describe, expect, test } from "vitest";
-import { cronTiming, intervalTiming } from "../../src/policy/cron.ts";
-import { countSlots, localSlots } from "../../src/policy/upcoming.ts";
+import { cronTiming, intervalTiming } from "../../src/schedules/cron.ts";
+import { countSlots, localSlots } from "../../src/schedules/upcoming.ts";
 
 const quarter = 15 * 60_000;
 const from = Date.UTC(2026, 5, 1);

@@ -1,9 +1,9 @@
 // The words of a search, and what their values mean. Pure.
 import { describe, expect, test } from "vitest";
-import { bornWithin, wordFilter, wordTexts } from "../../src/policy/range.ts";
-import { checkTrace, traceIdIn } from "../../src/policy/trace.ts";
-import { parseSearch, SEARCH_WORDS, wordOf } from "../../src/policy/words.ts";
-import { instantOf, windowOf } from "../../src/policy/instant.ts";
+import { bornWithin, wordFilter, wordTexts } from "../../src/operate/filter-range.ts";
+import { checkTrace, traceIdIn } from "../../src/values/trace-id.ts";
+import { parseSearch, SEARCH_WORDS, wordOf } from "../../src/operate/search-words.ts";
+import { instantOf, windowOf } from "../../src/values/instant.ts";
 import { pathsIn, suggest, valueOf, wordAt } from "../../ui/src/completion.ts";
 import { readSearch } from "../../ui/src/job-filter.ts";
 

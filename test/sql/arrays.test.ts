@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { arrayBytes, arrayText } from "../../src/postgres/arrays.ts";
+import { arrayBytes, arrayText } from "../../src/storage/postgres/arrays.ts";
 import { onPostgres } from "../support/stores.ts";
 
 onPostgres((target) => {

@@ -1,9 +1,9 @@
 /** The claim's row is what orphans are found by: it must outlive every job that is held under its token. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { ClaimedJob } from "../../src/job.ts";
-import { idFactory } from "../../src/policy/id.ts";
-import { openStore } from "../../src/sql/open.ts";
-import type { ClaimScope, Store, Transition } from "../../src/store.ts";
+import type { ClaimedJob } from "../../src/jobs/job.ts";
+import { idFactory } from "../../src/values/id.ts";
+import { openStore } from "../../src/storage/open.ts";
+import type { ClaimScope, Store, Transition } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";

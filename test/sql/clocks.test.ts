@@ -4,8 +4,8 @@ import { defineJob, type Holdfast, open, type OpenOptions } from "holdfast";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { idAt, idTime } from "../../src/policy/id.ts";
-import { ServerClock } from "../../src/postgres/server-clock.ts";
+import { idAt, idTime } from "../../src/values/id.ts";
+import { ServerClock } from "../../src/storage/postgres/server-clock.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
 
 const dayMs = 86_400_000;
@@ -96,7 +96,7 @@ onPostgres((target) => {
     await fresh.query(`update ${fresh.table("history")} set ended_at = ended_at - ?`, [8 * dayMs]);
     expect(await hf.prune()).toMatchObject({ done: 1 });
     expect(await hf.jobs.get(id)).toBeNull();
-    const { findings } = await import("../../src/findings.ts");
+    const { findings } = await import("../../src/operate/findings.ts");
     expect(Math.round((await findings(hf)).clock!.skewMs / dayMs)).toBe(5);
   });
 });

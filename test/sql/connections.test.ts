@@ -1,11 +1,11 @@
 // How errors of sockets, of pg and of the server are classed, and how a URL with several hosts is read. No server is asked.
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../src/errors.ts";
-import { toStoreError } from "../../src/postgres/errors.ts";
-import { Hosts } from "../../src/postgres/hosts.ts";
-import { isLost } from "../../src/retry.ts";
-import { toStoreError as ofSqlite } from "../../src/sqlite/errors.ts";
-import { troubleOf } from "../../src/worker/trouble.ts";
+import { toStoreError } from "../../src/storage/postgres/error-codes.ts";
+import { Hosts } from "../../src/storage/postgres/hosts.ts";
+import { isLost } from "../../src/storage/retry-calls.ts";
+import { toStoreError as ofSqlite } from "../../src/storage/sqlite/error-codes.ts";
+import { troubleOf } from "../../src/storage/trouble.ts";
 
 const failure = (code: string | undefined, message = "as the driver says it"): Error =>
   Object.assign(new Error(message), code === undefined ? {} : { code });

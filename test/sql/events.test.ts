@@ -1,12 +1,12 @@
 // A look at the newest lines of the event log reads those, however long the log is.
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { idAt } from "../../src/policy/id.ts";
-import { Compiler } from "../../src/postgres/driver.ts";
-import { parse, type Params } from "../../src/sql/catalogue.ts";
-import { openStore } from "../../src/sql/open.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { statements } from "../../src/sqlite/statements.ts";
+import { idAt } from "../../src/values/id.ts";
+import { Compiler } from "../../src/storage/postgres/driver.ts";
+import { parse, type Params } from "../../src/storage/catalogue.ts";
+import { openStore } from "../../src/storage/open.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { statements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { onEveryStore } from "../support/stores.ts";
 

@@ -1,9 +1,9 @@
 // How a statement is executed: on Postgres counted by EXPLAIN ANALYZE, on SQLite as its plan tells.
 import { DatabaseSync } from "node:sqlite";
-import { Compiler } from "../../src/postgres/driver.ts";
-import { parse, type Params, type StatementName } from "../../src/sql/catalogue.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
+import { Compiler } from "../../src/storage/postgres/driver.ts";
+import { parse, type Params, type StatementName } from "../../src/storage/catalogue.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 import type { FreshStore } from "../support/stores.ts";
 
 /** A step of Postgres's plan. */

@@ -3,8 +3,8 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { begin, DEADLINE_MS } from "../../src/postgres/connections.ts";
-import { isGone, toStoreError } from "../../src/postgres/errors.ts";
+import { begin, DEADLINE_MS } from "../../src/storage/postgres/connections.ts";
+import { isGone, toStoreError } from "../../src/storage/postgres/error-codes.ts";
 import { fresh } from "../client/support.ts";
 import { onPostgres } from "../support/stores.ts";
 

@@ -1,12 +1,12 @@
 // 100,000 lanes in one queue: a claim under limits reads what it takes, and a handful of rows besides. By plan and count.
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, expect, test } from "vitest";
-import { Compiler } from "../../src/postgres/driver.ts";
-import type { Params, StatementName } from "../../src/sql/catalogue.ts";
-import { parse } from "../../src/sql/catalogue.ts";
-import { openStore } from "../../src/sql/open.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { statements } from "../../src/sqlite/statements.ts";
+import { Compiler } from "../../src/storage/postgres/driver.ts";
+import type { Params, StatementName } from "../../src/storage/catalogue.ts";
+import { parse } from "../../src/storage/catalogue.ts";
+import { openStore } from "../../src/storage/open.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { statements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { sessionInfo } from "../support/world.ts";

@@ -1,8 +1,8 @@
 // What pages and samplers read, beside a backlog in which there is something of everything (backlog.ts): each look takes a
 // bounded piece of an index. Beside plans.test.ts, which has the statements of the hot path.
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Params, StatementName } from "../../src/sql/catalogue.ts";
-import { openStore } from "../../src/sql/open.ts";
+import type { Params, StatementName } from "../../src/storage/catalogue.ts";
+import { openStore } from "../../src/storage/open.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { backlog, fillBacklog, fillBeside, fillTrouble, trouble } from "./backlog.ts";

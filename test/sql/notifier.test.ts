@@ -1,8 +1,8 @@
 // Wake-ups that come one after the other share a statement: the first goes at once, the others together.
 import { expect, test } from "vitest";
-import { Notifier } from "../../src/postgres/listen.ts";
+import { Notifier } from "../../src/storage/postgres/listen.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import type { Wake } from "../../src/store.ts";
+import type { Wake } from "../../src/storage/store.ts";
 
 const work = (queue: string): Wake => ({ kind: "work", queue, priority: 0 });
 const queuesOf = (payloads: readonly string[]): unknown[] =>

@@ -1,9 +1,9 @@
-// Places: what lists go on from and what a settle addresses a job by. SQLite's are numbers of its own (sqlite/seq.ts).
+// Places: what lists go on from and what a settle addresses a job by. SQLite's are numbers of its own (storage/sqlite/seq.ts).
 import { expect, test } from "vitest";
 import { defineJob } from "holdfast";
-import { idAt } from "../../src/policy/id.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { seqOf } from "../../src/sqlite/seq.ts";
+import { idAt } from "../../src/values/id.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { seqOf } from "../../src/storage/sqlite/seq.ts";
 import { client, patient } from "../conformance/client.ts";
 import { onEveryStore, onSqlite } from "../support/stores.ts";
 

@@ -5,10 +5,10 @@ import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { open } from "holdfast";
-import { postgresTables } from "../../src/postgres/driver.ts";
-import { qualified } from "../../src/postgres/search-path.ts";
-import { statements } from "../../src/postgres/statements.ts";
-import { parse, type StatementName, STATEMENTS } from "../../src/sql/catalogue.ts";
+import { postgresTables } from "../../src/storage/postgres/driver.ts";
+import { qualified } from "../../src/storage/postgres/search-path.ts";
+import { statements } from "../../src/storage/postgres/statements/jobs.ts";
+import { parse, type StatementName, STATEMENTS } from "../../src/storage/catalogue.ts";
 import { onPostgres } from "../support/stores.ts";
 
 const TYPES = ["int2", "int4", "int8", "text", "uuid", "bool", "float8", "json", "numeric"];

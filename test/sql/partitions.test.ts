@@ -3,9 +3,9 @@ import { defineJob, type Holdfast, open } from "holdfast";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { idAt } from "../../src/policy/id.ts";
-import { Connections } from "../../src/postgres/connections.ts";
-import { dropPartitions, missingSpans, type Span, spanMs } from "../../src/postgres/partitions.ts";
+import { idAt } from "../../src/values/id.ts";
+import { Connections } from "../../src/storage/postgres/connections.ts";
+import { dropPartitions, missingSpans, type Span, spanMs } from "../../src/storage/postgres/partitions.ts";
 import { type FreshStore, onPostgres, type StoreTarget } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 

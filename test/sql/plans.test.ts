@@ -2,15 +2,15 @@
 // they read. On Postgres the rows are counted by EXPLAIN ANALYZE; SQLite tells its plan, which has no such choice
 // between plans that a count would be needed.
 import pg from "pg";
-import { idAt } from "../../src/policy/id.ts";
+import { idAt } from "../../src/values/id.ts";
 import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, test } from "vitest";
-import { openStore } from "../../src/sql/open.ts";
-import { parse, type Params, type StatementName } from "../../src/sql/catalogue.ts";
-import { Compiler } from "../../src/postgres/driver.ts";
-import { unbound } from "../../src/postgres/sheaves.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
+import { openStore } from "../../src/storage/open.ts";
+import { parse, type Params, type StatementName } from "../../src/storage/catalogue.ts";
+import { Compiler } from "../../src/storage/postgres/driver.ts";
+import { unbound } from "../../src/storage/postgres/claim-answer.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { backlog, beside, fillBacklog, fillBeside } from "./backlog.ts";

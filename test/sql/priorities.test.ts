@@ -1,12 +1,12 @@
 // Many priorities: a claim walks as many levels as it takes jobs, and the levels behind them cost it nothing. Rows and statements
 // are counted; how fast a drain is depends on the machine.
 import { expect, test } from "vitest";
-import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/sql/claim.ts";
-import { LIMITED } from "../../src/sql/gates.ts";
-import type { Params, StatementName } from "../../src/sql/catalogue.ts";
-import { openStore } from "../../src/sql/open.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../src/store.ts";
-import { idFactory } from "../../src/policy/id.ts";
+import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/claim-cursor.ts";
+import { LIMITED } from "../../src/limits/limited-claim.ts";
+import type { Params, StatementName } from "../../src/storage/catalogue.ts";
+import { openStore } from "../../src/storage/open.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
+import { idFactory } from "../../src/values/id.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { newJob } from "../support/new-job.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";

@@ -2,8 +2,8 @@
 // with that process's change in place. SQLite has one writer at a time, so nothing of this can happen there.
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { Compiler } from "../../src/postgres/driver.ts";
-import { CANCEL, PAUSE } from "../../src/sql/wishes.ts";
+import { Compiler } from "../../src/storage/postgres/driver.ts";
+import { CANCEL, PAUSE } from "../../src/lease/request-rows.ts";
 import { onPostgres } from "../support/stores.ts";
 import { newWorld, sessionInfo, type World } from "../support/world.ts";
 

@@ -2,7 +2,7 @@
 import { defineJob, open, silentLogger } from "holdfast";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { idAt } from "../../src/policy/id.ts";
+import { idAt } from "../../src/values/id.ts";
 import { onPostgres } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 

@@ -3,11 +3,11 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openStore } from "../../src/sql/open.ts";
-import { migrations as postgresMigrations } from "../../src/postgres/migrations.ts";
-import { postgresTables } from "../../src/postgres/driver.ts";
-import { migrations as sqliteMigrations } from "../../src/sqlite/migrations.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
+import { openStore } from "../../src/storage/open.ts";
+import { migrations as postgresMigrations } from "../../src/storage/postgres/migrations.ts";
+import { postgresTables } from "../../src/storage/postgres/driver.ts";
+import { migrations as sqliteMigrations } from "../../src/storage/sqlite/migrations.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 
 /** The schema as text, with its own name taken out. Partitions of single days come and go and are left out. */

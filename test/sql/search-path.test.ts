@@ -6,8 +6,8 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineJob, type Holdfast, open } from "holdfast";
 import { silentLogger } from "../../src/logger.ts";
-import { isHostile, pinSession } from "../../src/postgres/search-path.ts";
-import { openAdmin } from "../../src/sql/open.ts";
+import { isHostile, pinSession } from "../../src/storage/postgres/search-path.ts";
+import { openAdmin } from "../../src/storage/open.ts";
 import { cli, folder } from "../cli/support.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
 

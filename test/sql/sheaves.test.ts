@@ -1,6 +1,6 @@
 // A claim's answer has one row for all jobs that are alike: each job must still come out with what is its own.
 import { expect, test } from "vitest";
-import { LONG_INPUT } from "../../src/postgres/sheaves.ts";
+import { LONG_INPUT } from "../../src/storage/postgres/claim-answer.ts";
 import { onPostgres } from "../support/stores.ts";
 import { newWorld } from "../support/world.ts";
 

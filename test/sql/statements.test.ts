@@ -1,11 +1,11 @@
 // The two catalogues against each other, and how many statements work takes.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "holdfast";
-import { parse, STATEMENTS, type StatementName, type Statements } from "../../src/sql/catalogue.ts";
-import { postgresTables } from "../../src/postgres/driver.ts";
-import { statements as postgresStatements } from "../../src/postgres/statements.ts";
-import { sqliteTables } from "../../src/sqlite/driver.ts";
-import { statements as sqliteStatements } from "../../src/sqlite/statements.ts";
+import { parse, STATEMENTS, type StatementName, type Statements } from "../../src/storage/catalogue.ts";
+import { postgresTables } from "../../src/storage/postgres/driver.ts";
+import { statements as postgresStatements } from "../../src/storage/postgres/statements/jobs.ts";
+import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
+import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { client, patient } from "../conformance/client.ts";
 import { onEveryStore } from "../support/stores.ts";
 

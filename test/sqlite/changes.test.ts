@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { Changes, watchWal } from "../../src/sqlite/changes.ts";
+import { Changes, watchWal } from "../../src/storage/sqlite/changes.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 
 describe("hearing of other connections' commits", () => {

@@ -3,9 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { defineJob, type Holdfast, open, RetryAfter, silentLogger } from "holdfast";
 import { expect, onTestFinished, test } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import { idFactory } from "../../src/policy/id.ts";
-import { tableNames } from "../../src/sql/catalogue.ts";
-import { FileClock } from "../../src/sqlite/file-clock.ts";
+import { idFactory } from "../../src/values/id.ts";
+import { tableNames } from "../../src/storage/catalogue.ts";
+import { FileClock } from "../../src/storage/sqlite/file-clock.ts";
 import { type FreshStore, onSqlite } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 

@@ -71,6 +71,6 @@ test("[O7] sqlite: no source opens a database file but SQLite, except to make on
             .map((name) => `${path} ${name}`),
       ),
     );
-  expect(sourceFiles().get("sqlite/file.ts")).toContain('closeSync(openSync(path, "wx", 0o600))');
-  expect(found.sort()).toEqual(["sqlite/file.ts closeSync", "sqlite/file.ts openSync"]);
+  expect(sourceFiles().get("storage/sqlite/file.ts")).toContain('closeSync(openSync(path, "wx", 0o600))');
+  expect(found.sort()).toEqual(["storage/sqlite/file.ts closeSync", "storage/sqlite/file.ts openSync"]);
 });

@@ -16,10 +16,10 @@ import {
   STATEMENTS,
   type TransactionName,
   type WriteName,
-} from "../../src/sql/catalogue.ts";
-import { toStoreError as postgresError } from "../../src/postgres/errors.ts";
-import type { Driver, Lane } from "../../src/sql/driver.ts";
-import { toStoreError as sqliteError } from "../../src/sqlite/errors.ts";
+} from "../../src/storage/catalogue.ts";
+import { toStoreError as postgresError } from "../../src/storage/postgres/error-codes.ts";
+import type { Driver, Lane } from "../../src/storage/driver.ts";
+import { toStoreError as sqliteError } from "../../src/storage/sqlite/error-codes.ts";
 
 /** Every class of refusal that passes, as the driver of each database reports it. */
 export const REFUSALS = {

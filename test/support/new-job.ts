@@ -1,5 +1,5 @@
 /** A job as the store takes it, with nothing but what a plain one has. */
-import type { NewJob } from "../../src/job.ts";
+import type { NewJob } from "../../src/jobs/job.ts";
 
 export function newJob(id: string, given: Partial<NewJob> = {}): NewJob {
   return {

@@ -20,7 +20,7 @@ export function read(file: string): string {
 }
 
 export interface Import {
-  /** Paths relative to src/, such as "sql/open.ts". */
+  /** Paths relative to src/, such as "storage/open.ts". */
   from: string;
   to: string;
   kind: "value" | "type" | "dynamic";

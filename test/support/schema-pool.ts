@@ -10,7 +10,7 @@
 // that have come since are dropped, and the instance has a new name.
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { openStore } from "../../src/sql/open.ts";
+import { openStore } from "../../src/storage/open.ts";
 
 /** Run once by each server. Its own objects are in a schema of its own, `handed_on`. */
 export const SCHEMA_POOL = `

@@ -1,7 +1,7 @@
 // All rows of a database, as what can be compared with the rows of another one: instants, ids and numbers that a database gives
 // out stand there as what they are, and not by their values.
-import { WAITING_AT } from "../../src/job.ts";
-import { TABLES } from "../../src/sql/catalogue.ts";
+import { WAITING_AT } from "../../src/jobs/job.ts";
+import { TABLES } from "../../src/storage/catalogue.ts";
 import type { FreshStore } from "./stores.ts";
 
 const OWN = TABLES.filter((table) => !["migration", "meta", "token"].includes(table));

@@ -10,21 +10,21 @@
 // Wake-ups pass through the world, at once: those of the stores take real time, of which a fake second has little.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import { type AnyJob, type CommonJobOptions, defineJob } from "../../src/definition.ts";
-import type { JobContext } from "../../src/context.ts";
+import { type AnyJob, type CommonJobOptions, defineJob } from "../../src/jobs/define-job.ts";
+import type { JobContext } from "../../src/worker/context.ts";
 import { StoreError } from "../../src/errors.ts";
 import { Emitter, type EventName, type HoldfastEvents } from "../../src/events.ts";
 import { Holdfast } from "../../src/holdfast.ts";
-import type { Job } from "../../src/job.ts";
+import type { Job } from "../../src/jobs/job.ts";
 import type { Logger } from "../../src/logger.ts";
 import { checkOpenOptions, type OpenOptions } from "../../src/open-options.ts";
-import { type Duration, durationMs } from "../../src/policy/duration.ts";
-import type { Driver } from "../../src/sql/driver.ts";
-import { openStore } from "../../src/sql/open.ts";
-import { SqlStore } from "../../src/sql/store.ts";
-import type { SessionInfo, Store, Wake } from "../../src/store.ts";
+import { type Duration, durationMs } from "../../src/values/duration.ts";
+import type { Driver } from "../../src/storage/driver.ts";
+import { openStore } from "../../src/storage/open.ts";
+import { SqlStore } from "../../src/storage/sql-store.ts";
+import type { SessionInfo, Store, Wake } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import type { Worker, WorkOptions } from "../../src/worker.ts";
+import type { Worker, WorkOptions } from "../../src/worker/worker.ts";
 import type { FreshStore, StoreTarget } from "./stores.ts";
 
 export type Verb = Extract<keyof Store, string>;

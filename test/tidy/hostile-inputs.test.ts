@@ -6,12 +6,12 @@ import { read, repositoryFiles, root } from "../support/repository.ts";
 
 /** Where a pattern is put together, and the function below that hands input to it; null: no input meets it. */
 const composed: Readonly<Record<string, string | null>> = {
-  "src/policy/words.ts": "parseSearch",
-  "src/policy/cron-words.ts": "timingInWords",
-  "src/policy/duration.ts": "durationMs",
+  "src/operate/search-words.ts": "parseSearch",
+  "src/schedules/cron-words.ts": "timingInWords",
+  "src/values/duration.ts": "durationMs",
   // The schema's own definition, and the names of parameters in our own statements.
-  "src/postgres/admin.ts": null,
-  "src/sqlite/clock-step.ts": null,
+  "src/storage/postgres/schema-admin.ts": null,
+  "src/storage/sqlite/clock-step.ts": null,
   // Made of a constant.
   "ui/src/visible.ts": null,
 };
@@ -28,9 +28,9 @@ const tails = ["", "!\\u0001", "~"];
 (async () => {
   const load = (file) => import(require("node:url").pathToFileURL(workerData.root + "/src/" + file).href);
   const [words_, cronWords, cron, duration, redact, patch, query, range, filter, idPart, name, trace, fingerprint, open, target, http] =
-    await Promise.all(["policy/words.ts", "policy/cron-words.ts", "policy/cron.ts", "policy/duration.ts", "dashboard/redact.ts",
-      "policy/patch.ts", "dashboard/query.ts", "policy/range.ts", "filter.ts", "policy/id-part.ts", "policy/name.ts", "policy/trace.ts",
-      "policy/fingerprint.ts", "sql/open.ts", "cli/target.ts", "dashboard/http.ts"].map(load));
+    await Promise.all(["operate/search-words.ts", "schedules/cron-words.ts", "schedules/cron.ts", "values/duration.ts", "dashboard/access/redact.ts",
+      "values/json-patch.ts", "dashboard/api/query.ts", "operate/filter-range.ts", "operate/filter.ts", "values/id-part.ts", "values/name.ts", "values/trace-id.ts",
+      "jobs/fingerprint.ts", "storage/open.ts", "cli/target.ts", "dashboard/http.ts"].map(load));
   const redactor = new redact.Redactor(undefined);
   const job = { name: "a", queue: "a" };
   const functions = {

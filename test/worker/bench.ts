@@ -4,16 +4,16 @@
  */
 import { newJob as plainJob } from "../support/new-job.ts";
 import type { Clock } from "../../src/clock.ts";
-import { type AnyJob, defineJob, type Handler } from "../../src/definition.ts";
+import { type AnyJob, defineJob, type Handler } from "../../src/jobs/define-job.ts";
 import { Emitter, type EventName, type HoldfastEvents } from "../../src/events.ts";
-import type { Job, NewJob } from "../../src/job.ts";
+import type { Job, NewJob } from "../../src/jobs/job.ts";
 import type { Logger } from "../../src/logger.ts";
-import { MiddlewareChain } from "../../src/middleware.ts";
-import { idFactory } from "../../src/policy/id.ts";
-import { openStore } from "../../src/sql/open.ts";
-import type { Store } from "../../src/store.ts";
+import { MiddlewareChain } from "../../src/worker/middleware.ts";
+import { idFactory } from "../../src/values/id.ts";
+import { openStore } from "../../src/storage/open.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import { Worker, type WorkerDeps, type WorkOptions } from "../../src/worker.ts";
+import { Worker, type WorkerDeps, type WorkOptions } from "../../src/worker/worker.ts";
 
 export interface Line {
   readonly level: keyof Logger;

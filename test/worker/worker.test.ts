@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Dead, Release, RetryAfter, Throttled } from "../../src/decision.ts";
+import { Dead, Release, RetryAfter, Throttled } from "../../src/jobs/decision.ts";
 import { StoreError } from "../../src/errors.ts";
 import { Emitter } from "../../src/events.ts";
 import { silentLogger } from "../../src/logger.ts";
-import { reapOnce } from "../../src/maintenance/reaper.ts";
-import type { Store } from "../../src/store.ts";
+import { reapOnce } from "../../src/lease/reaper.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { type Bench, bench, gate, kind, turns } from "./bench.ts";
 
 let b: Bench;

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
-import type { Permission } from "../../src/dashboard/contract.ts";
+import type { Permission } from "../../src/dashboard/api/contract.ts";
 import { noted } from "./api.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { may } from "./live.ts";

@@ -1,7 +1,7 @@
 // Asking the server. The token comes behind # in the address that the CLI prints; it is taken out of the address at once
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
-import { AUDIT_ID, type ErrorBody, READ_AT } from "../../src/dashboard/contract.ts";
+import { AUDIT_ID, type ErrorBody, READ_AT } from "../../src/dashboard/api/contract.ts";
 import type { Params } from "./params.ts";
 import { page } from "./settings.ts";
 import { t } from "./text.ts";

@@ -1,5 +1,5 @@
 // Budgets: what is left of each, when it gives again, and who waits for it.
-import type { BudgetLine, LimitUse } from "../../src/dashboard/contract.ts";
+import type { BudgetLine, LimitUse } from "../../src/dashboard/api/contract.ts";
 import { Act, type Actions, doing, Field, openForm } from "./actions.tsx";
 import { get, seg, send } from "./api.ts";
 import { Bars } from "./bars.tsx";

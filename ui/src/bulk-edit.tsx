@@ -1,5 +1,5 @@
 // What an edit of jobs changes: when they run, in which queue, how soon before others. Empty stays as it is.
-import type { EditJson, QueueLine } from "../../src/dashboard/contract.ts";
+import type { EditJson, QueueLine } from "../../src/dashboard/api/contract.ts";
 import { Field, type Fields, openForm } from "./actions.tsx";
 import { get, send } from "./api.ts";
 import { instant, number } from "./format.ts";

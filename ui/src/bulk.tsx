@@ -3,7 +3,7 @@
 import { type ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { BulkVerb, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/contract.ts";
+import type { BulkVerb, DryRun, EditJson, FilterJson, Operation } from "../../src/dashboard/api/contract.ts";
 import { Buttons } from "./actions.tsx";
 import { get, send } from "./api.ts";
 import { askEdit, editInWords, passedOver } from "./bulk-edit.tsx";

@@ -1,5 +1,5 @@
 // What could be typed next in the search for jobs. Pure: what is known of values is handed in.
-import { SEARCH_WORDS } from "../../src/policy/words.ts";
+import { SEARCH_WORDS } from "../../src/operate/search-words.ts";
 import { t } from "./text.ts";
 
 export interface Suggestion {

@@ -1,5 +1,5 @@
 // The menu that copies a job as text: to see it in a terminal, or to enqueue one like it.
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { Icon } from "./icons.tsx";
 import { commandOf } from "./job-filter.ts";
 import { Menu } from "./menu.tsx";

@@ -1,7 +1,7 @@
 // What `holdfast doctor` says of the database, and how it is kept: schema, retention, what holds cleaning up back. Looked at when
 // the screen is opened, every 30 seconds while it is open and live, and when asked.
 import { useEffect } from "preact/hooks";
-import type { DoctorReport } from "../../src/dashboard/contract.ts";
+import type { DoctorReport } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { duration, number } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";

@@ -1,5 +1,5 @@
 // Numbers, durations and rates, as people read them and as they write them in forms. Pure: nothing of the page is asked.
-import type { CappedCount } from "../../src/dashboard/contract.ts";
+import type { CappedCount } from "../../src/dashboard/api/contract.ts";
 import { language, number, t, usual } from "./text.ts";
 
 export { number };

@@ -1,5 +1,5 @@
 // A new job, or a copy of one with its input to be edited first. The dialog itself is fetched when it is first asked for.
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { toast } from "./parts.tsx";
 import { t } from "./text.ts";
 

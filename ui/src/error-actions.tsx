@@ -1,5 +1,5 @@
 // What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
-import type { ErrorGroup, FilterJson } from "../../src/dashboard/contract.ts";
+import type { ErrorGroup, FilterJson } from "../../src/dashboard/api/contract.ts";
 import { Field, openForm } from "./actions.tsx";
 import { send } from "./api.ts";
 import { startBulk } from "./bulk.tsx";

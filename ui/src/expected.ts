@@ -1,5 +1,5 @@
 // What a run may still come to, as the newest run of its kind that ended well came to it.
-import type { ExpectedSteps } from "../../src/dashboard/contract.ts";
+import type { ExpectedSteps } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { useQuery } from "./use-query.ts";
 

@@ -1,7 +1,7 @@
 // A filter as a sentence, for who is about to act on what it matches: it must not name more than that. So each part of a filter
 // has its words here, or this does not compile.
-import type { FilterJson } from "../../src/dashboard/contract.ts";
-import { wordOf } from "../../src/policy/words.ts";
+import type { FilterJson } from "../../src/dashboard/api/contract.ts";
+import { wordOf } from "../../src/operate/search-words.ts";
 import { instant, windowText } from "./format.ts";
 import { stateWord } from "./state-words.ts";
 import { language, t, usual } from "./text.ts";

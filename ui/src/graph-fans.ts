@@ -1,5 +1,5 @@
 // Fan-outs: nodes that are alike, stand side by side and have the same before and behind them, from five on. Pure.
-import { stemOf } from "../../src/policy/alike.ts";
+import { stemOf } from "../../src/workflows/alike-steps.ts";
 import { layersOf, type LayoutEdge, neighboursOf } from "./graph.ts";
 import type { GraphNode } from "./graph-ghosts.ts";
 

@@ -1,6 +1,6 @@
 // What a run may still come to, as an earlier run of its kind went: steps that it has not reached are put behind those that
 // it has. Pure.
-import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/contract.ts";
+import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
 
 type Graph = FlowHistory["graph"];
 

@@ -2,7 +2,7 @@
 // graphs, those in theirs, and so on. What is in a frame is placed first, then the frame among the rest like a large node. What is
 // longer than there is room for goes on in a next line.
 // Pure. Not here: the layers (graph.ts), what is a fan-out (graph-fans.ts), what is expected (graph-ghosts.ts).
-import type { ExpectedSteps, FlowHistory } from "../../src/dashboard/contract.ts";
+import type { ExpectedSteps, FlowHistory } from "../../src/dashboard/api/contract.ts";
 import { type Direction, layout, type LayoutOptions, NODE, TURN } from "./graph.ts";
 import { type Fan, fansOf } from "./graph-fans.ts";
 import { type GraphNode, withExpected } from "./graph-ghosts.ts";

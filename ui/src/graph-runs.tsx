@@ -2,7 +2,7 @@
 // again while they go on.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowHistory } from "../../src/dashboard/contract.ts";
+import type { FlowHistory } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { useExpected } from "./expected.ts";
 import type { Run } from "./graph-picture.ts";

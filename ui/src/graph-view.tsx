@@ -3,7 +3,7 @@
 // called (Space). Where it is larger than its frame, a small picture shows which part is seen.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory } from "../../src/dashboard/contract.ts";
+import type { ExpectedSteps, FlowHistory } from "../../src/dashboard/api/contract.ts";
 import { type Direction, NODE, TURN } from "./graph.ts";
 import { Find } from "./graph-find.tsx";
 import { Minimap } from "./graph-map.tsx";

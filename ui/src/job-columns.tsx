@@ -1,5 +1,5 @@
 // The columns of the lists of jobs, and choosing among them. What is chosen is kept in this browser, for each list by itself.
-import type { JobLine } from "../../src/dashboard/contract.ts";
+import type { JobLine } from "../../src/dashboard/api/contract.ts";
 import { bytes, duration, number, shortId } from "./format.ts";
 import { Ago, JobLink, JobStateOf, now, showDialog } from "./parts.tsx";
 import { href } from "./router.ts";

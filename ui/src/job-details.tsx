@@ -1,6 +1,6 @@
 // The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
 import { language, t } from "./text.ts";
-import type { FlowHistory, InputCheck, JobDetail } from "../../src/dashboard/contract.ts";
+import type { FlowHistory, InputCheck, JobDetail } from "../../src/dashboard/api/contract.ts";
 import { get, seg } from "./api.ts";
 import { useExpected } from "./expected.ts";
 import { bytes, duration, instant, number, shortId } from "./format.ts";

@@ -1,7 +1,7 @@
 // What else there is beside the filter: queues and names with their counts, to be chosen by a click; and how many attempts
 // ended lately, or in the filter's own time, where the minutes that workers wrote down can say so.
 import { useSignal } from "@preact/signals";
-import type { FacetValue, JobFacets, Series } from "../../src/dashboard/contract.ts";
+import type { FacetValue, JobFacets, Series } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { BrushedBars } from "./bars.tsx";
 import { count, duration, windowText, minuteOf, clockTime } from "./format.ts";

@@ -1,6 +1,6 @@
 // The errors of a job's attempts, newest first: message or stack, and what changed from one to the next.
 import { useSignal } from "@preact/signals";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { Diff } from "./diff-view.tsx";
 import { duration, number } from "./format.ts";
 import { Ago, State } from "./parts.tsx";

@@ -1,9 +1,9 @@
 // Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
-import { idPart } from "../../src/policy/id-part.ts";
-import { INSTANT_HELP, instantOf, WINDOW_HELP, windowDates, windowOf } from "../../src/policy/instant.ts";
-import { spanMs } from "../../src/policy/duration.ts";
-import { inQuotesOf, parseSearch, SEARCH_WORDS, wordOf } from "../../src/policy/words.ts";
-import type { BulkVerb, EditJson, FilterJson, JobState } from "../../src/dashboard/contract.ts";
+import { idPart } from "../../src/values/id-part.ts";
+import { INSTANT_HELP, instantOf, WINDOW_HELP, windowDates, windowOf } from "../../src/values/instant.ts";
+import { spanMs } from "../../src/values/duration.ts";
+import { inQuotesOf, parseSearch, SEARCH_WORDS, wordOf } from "../../src/operate/search-words.ts";
+import type { BulkVerb, EditJson, FilterJson, JobState } from "../../src/dashboard/api/contract.ts";
 import type { Params } from "./params.ts";
 import { quoted } from "./shell.ts";
 import { t } from "./text.ts";

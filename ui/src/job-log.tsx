@@ -1,7 +1,7 @@
 // What a job's handler said: newest page first, oldest line first, filtered by level and text on the server.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { LogList } from "../../src/dashboard/contract.ts";
+import type { LogList } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { instant, number, clockSecond } from "./format.ts";
 import { Empty, Loaded } from "./parts.tsx";

@@ -2,7 +2,7 @@
 // sight are looked at when something has changed, as often as the settings say. What a look does to the rows is in job-rows.ts.
 import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { JobList } from "../../src/dashboard/contract.ts";
+import type { JobList } from "../../src/dashboard/api/contract.ts";
 import { get, locked, type Params, query } from "./api.ts";
 import { Healing } from "./healing.ts";
 import { HEAD, JobRows, type Rows } from "./job-rows.ts";

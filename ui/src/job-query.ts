@@ -1,7 +1,7 @@
 // One job as a screen has it: its input and output, which may be large, are asked for once and again only when they have
 // changed; all else comes by the live stream.
 import { useRef } from "preact/hooks";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { type Query, useQuery } from "./use-query.ts";
 

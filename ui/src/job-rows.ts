@@ -3,7 +3,7 @@
 //
 // Invariants: an answer that was overtaken changes nothing; a page goes behind the one it was asked for; no job is there twice.
 // No browser in here: who asks, and who is told, is handed in.
-import type { CappedCount, JobLine, JobList } from "../../src/dashboard/contract.ts";
+import type { CappedCount, JobLine, JobList } from "../../src/dashboard/api/contract.ts";
 
 const pageSize = 50;
 /** From so many rows on the pages are larger: who goes this far goes on. */

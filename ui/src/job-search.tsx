@@ -10,8 +10,8 @@ import type {
   RunList,
   BatchList,
   WorkerLine,
-} from "../../src/dashboard/contract.ts";
-import { inQuotesOf } from "../../src/policy/words.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { inQuotesOf } from "../../src/operate/search-words.ts";
 import { get, type Params } from "./api.ts";
 import { type Known, pathsIn, type Suggestion, suggest, valueOf, wordAt } from "./completion.ts";
 import { count, instant } from "./format.ts";

@@ -1,6 +1,6 @@
 // What happened to a job, and when: a bar, and the moments below it.
 import { useSignal } from "@preact/signals";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { duration, instant, number } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { LifeBar } from "./life.tsx";

@@ -1,7 +1,7 @@
 // The name of a kind, with those that are known to choose from.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { JobFacets, KindList } from "../../src/dashboard/contract.ts";
+import type { JobFacets, KindList } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { count } from "./format.ts";
 import { t } from "./text.ts";

@@ -1,5 +1,5 @@
 // What stands below the fold of the overview: fetched after it.
-import type { Overview } from "../../src/dashboard/contract.ts";
+import type { Overview } from "../../src/dashboard/api/contract.ts";
 import { lazily } from "./lazy.tsx";
 
 const more = () => import("./overview-more.tsx");

@@ -1,5 +1,5 @@
 // A job's life as one bar: delayed, waiting, each attempt, and what lies between attempts.
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { duration } from "./format.ts";
 import { now } from "./parts.tsx";
 import { t } from "./text.ts";

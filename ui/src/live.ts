@@ -12,8 +12,8 @@ import {
   type StreamChange,
   type StreamRefused,
   type StreamSnapshot,
-} from "../../src/dashboard/contract.ts";
-import { applied, type Fields } from "../../src/dashboard/delta.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { applied, type Fields } from "../../src/dashboard/live/delta.ts";
 import { ApiFailure, call, get, locked, query, token } from "./api.ts";
 import { page } from "./settings.ts";
 import { askFollowers, follow, tellFollowers, type Told, wanted } from "./topics.ts";

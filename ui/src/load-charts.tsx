@@ -1,6 +1,6 @@
 // What waited in which queue, and how many slots were used, over the time that the other charts show. Measured once a minute.
 import { useMemo } from "preact/hooks";
-import type { Load } from "../../src/dashboard/contract.ts";
+import type { Load } from "../../src/dashboard/api/contract.ts";
 import { number } from "./format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, now } from "./parts.tsx";

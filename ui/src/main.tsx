@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
-import { segmentsOf, isScreen } from "../../src/dashboard/screens.ts";
+import { segmentsOf, isScreen } from "../../src/dashboard/appearance/screens.ts";
 import { denied, locked, unlock } from "./api.ts";
 import { startBidi } from "./bidi.ts";
 import { count, duration, number } from "./format.ts";

@@ -1,7 +1,7 @@
 // Values that stand in an input for what was redacted, so that nobody enqueues "[redacted]" without knowing. Pure.
 import { at, compact, type JsonNode, pretty, readJson, replaced } from "./json-text.ts";
 
-/** What the server puts in place of a secret (src/dashboard/redact.ts). */
+/** What the server puts in place of a secret (src/dashboard/access/redact.ts). */
 export const MASK = "[redacted]";
 
 export interface Mark {

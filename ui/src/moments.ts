@@ -1,6 +1,6 @@
 // A job's life as a list of moments, from its own times and its failures: no event rows are written for a plain job, so what
 // is not known (the worker of an attempt before the latest) is not told. Pure.
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { t } from "./text.ts";
 import { startOf } from "./waterfall.ts";
 

@@ -1,7 +1,7 @@
 // The dialog for a new job: its kind, its input (schema-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { KindDetail } from "../../src/dashboard/contract.ts";
+import type { KindDetail } from "../../src/dashboard/api/contract.ts";
 import { Field, Fields } from "./actions.tsx";
 import { call, get, seg } from "./api.ts";
 import type { Start } from "./enqueue.tsx";

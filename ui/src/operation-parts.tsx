@@ -1,5 +1,5 @@
 // A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
-import type { Operation } from "../../src/dashboard/contract.ts";
+import type { Operation } from "../../src/dashboard/api/contract.ts";
 import type { Actions } from "./actions.tsx";
 import { send } from "./api.ts";
 import { ago, count, number, rate, shortId } from "./format.ts";

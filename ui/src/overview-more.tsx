@@ -1,5 +1,5 @@
 // The overview's second half: who works, the last day in three figures, the kinds that take longest, and what operators did lately.
-import type { AuditLine, JobCount, Overview, Series, SlowKinds } from "../../src/dashboard/contract.ts";
+import type { AuditLine, JobCount, Overview, Series, SlowKinds } from "../../src/dashboard/api/contract.ts";
 import { get, seg } from "./api.ts";
 import { within } from "./capped.ts";
 import { count, duration, number } from "./format.ts";

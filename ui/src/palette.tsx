@@ -8,8 +8,8 @@ import type {
   QueueLine,
   ScheduleLine,
   WorkerLine,
-} from "../../src/dashboard/contract.ts";
-import { idPart } from "../../src/policy/id-part.ts";
+} from "../../src/dashboard/api/contract.ts";
+import { idPart } from "../../src/values/id-part.ts";
 import { get, query, seg, send } from "./api.ts";
 import { mayDo, startBulk } from "./bulk.tsx";
 import { enqueueDialog } from "./enqueue.tsx";

@@ -3,7 +3,7 @@ import { stateWord } from "./state-words.ts";
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { CappedCount, JobLine } from "../../src/dashboard/contract.ts";
+import type { CappedCount, JobLine } from "../../src/dashboard/api/contract.ts";
 import { noted, slow, takeBack } from "./api.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";

@@ -1,5 +1,5 @@
 // A job beside the list that it is in: where it stands and why, its latest error and what it was given. The list stays as it is.
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { atPageTime, duration, instant, number } from "./format.ts";
 import { useJob } from "./job-query.ts";
 import { Json } from "./json-view.tsx";

@@ -1,5 +1,5 @@
 // What can be done to a queue: a menu in its row, buttons on its own page.
-import type { QueueDetail, QueueLine } from "../../src/dashboard/contract.ts";
+import type { QueueDetail, QueueLine } from "../../src/dashboard/api/contract.ts";
 import { type Action, type Actions, doing } from "./actions.tsx";
 import { get, seg, send } from "./api.ts";
 import { startBulk } from "./bulk.tsx";

@@ -1,5 +1,5 @@
 // The settings of a queue as a form: only what was changed is sent, so that the rest stays whose it was.
-import type { QueueDetail } from "../../src/dashboard/contract.ts";
+import type { QueueDetail } from "../../src/dashboard/api/contract.ts";
 import { Field, openForm } from "./actions.tsx";
 import { seg, send } from "./api.ts";
 import { settings, settingsChange } from "./queue-settings.ts";

@@ -1,5 +1,5 @@
 // Queues that share what is before the first dot or colon of their names, under one row that folds. Pure.
-import type { CappedCount, QueueLine } from "../../src/dashboard/contract.ts";
+import type { CappedCount, QueueLine } from "../../src/dashboard/api/contract.ts";
 import { t } from "./text.ts";
 
 /** A queue, or a group with what its queues come to. */

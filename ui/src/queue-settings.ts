@@ -1,7 +1,7 @@
 // A queue's settings as texts that somebody reads and writes: what each is, where it comes from, and what of a form has changed.
 // Pure.
-import type { QueueDetail } from "../../src/dashboard/contract.ts";
-import { NO_SETTINGS } from "../../src/policy/no-settings.ts";
+import type { QueueDetail } from "../../src/dashboard/api/contract.ts";
+import { NO_SETTINGS } from "../../src/limits/rules/no-settings.ts";
 import { duration, rate, rateOf, rateWords, written } from "./durations.ts";
 import { t } from "./text.ts";
 

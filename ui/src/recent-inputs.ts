@@ -1,5 +1,5 @@
 // What jobs of a kind were lately given, for one more. It costs one list, and at most eight jobs by their ids.
-import type { JobDetail, JobLine, JobList } from "../../src/dashboard/contract.ts";
+import type { JobDetail, JobLine, JobList } from "../../src/dashboard/api/contract.ts";
 
 export type RecentInput = Pick<
   JobDetail,

@@ -1,5 +1,5 @@
 // How a budget fills up between two looks at it. Pure: the moment is passed in.
-import type { BudgetLine } from "../../src/dashboard/contract.ts";
+import type { BudgetLine } from "../../src/dashboard/api/contract.ts";
 
 type Bucket = Pick<BudgetLine, "tokens" | "limit" | "perMs" | "burst" | "at">;
 

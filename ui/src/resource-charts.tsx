@@ -1,7 +1,7 @@
 // How the database and the workers' machines were, over the time that is shown. Measured once a minute, by the workers.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { DatabaseSeries, HostLine, HostSeries } from "../../src/dashboard/contract.ts";
+import type { DatabaseSeries, HostLine, HostSeries } from "../../src/dashboard/api/contract.ts";
 import type { Line } from "./chart.tsx";
 import { bytes, duration, number } from "./format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";

@@ -4,7 +4,7 @@
 import { stateWord } from "./state-words.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ScheduleRunLine } from "../../src/dashboard/contract.ts";
+import type { ScheduleRunLine } from "../../src/dashboard/api/contract.ts";
 import { useBrush } from "./brush.ts";
 import { duration, instant, number, minuteOf } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";

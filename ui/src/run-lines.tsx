@@ -1,7 +1,7 @@
 // A run's history as lines of JSON, newest first, a page at a time: what the file has, to be read here.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowHistory } from "../../src/dashboard/contract.ts";
+import type { FlowHistory } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { count, number } from "./format.ts";
 import { Icon } from "./icons.tsx";

@@ -3,7 +3,7 @@
 import { stepWord } from "./state-words.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory, FlowStep, JobDetail } from "../../src/dashboard/contract.ts";
+import type { ExpectedSteps, FlowHistory, FlowStep, JobDetail } from "../../src/dashboard/api/contract.ts";
 import { call, get } from "./api.ts";
 import { download } from "./download.ts";
 import { count, duration, number, shortId } from "./format.ts";

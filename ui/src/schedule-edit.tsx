@@ -1,7 +1,7 @@
 // Changing a schedule by hand: the form, and what its timing comes to while it is typed.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ScheduleLine, TimingPreview } from "../../src/dashboard/contract.ts";
+import type { ScheduleLine, TimingPreview } from "../../src/dashboard/api/contract.ts";
 import { Choice, Field, type Fields, openForm } from "./actions.tsx";
 import { get, seg, send } from "./api.ts";
 import { Ago } from "./parts.tsx";

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { ErrorBody, KindDetail } from "../../src/dashboard/contract.ts";
+import type { ErrorBody, KindDetail } from "../../src/dashboard/api/contract.ts";
 import { ApiFailure } from "./api.ts";
 import { Icon } from "./icons.tsx";
 import { InputForm } from "./input-form.tsx";

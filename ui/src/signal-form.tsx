@@ -1,7 +1,7 @@
 // Sending a signal that a run waits for: a form where its kind declares what the signal carries, else JSON.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { KindDetail } from "../../src/dashboard/contract.ts";
+import type { KindDetail } from "../../src/dashboard/api/contract.ts";
 import { Act } from "./actions.tsx";
 import { call, get, seg } from "./api.ts";
 import { compact } from "./json-text.ts";

@@ -2,8 +2,8 @@
 //
 // What a person may not see, or was redacted, is never copied as if it were real: a word stands there that no JSON and no
 // program takes, so that the text does nothing before it is filled in.
-import { losesDigits } from "../../src/policy/exact.ts";
-import type { JobDetail } from "../../src/dashboard/contract.ts";
+import { losesDigits } from "../../src/values/exact-numbers.ts";
+import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { compact, enqueueBody, type JsonNode, pretty, readJson, replaced } from "./json-text.ts";
 import { MASK } from "./masks.ts";
 import { quoted } from "./shell.ts";
@@ -28,7 +28,7 @@ export type SnippetJob = Pick<
 
 /** Bytes; more does not fit into one argument of a command (128 KiB on Linux). */
 const mostInArgument = 100_000;
-/** As src/transition.ts has it, which does not fit into a page; a test compares. */
+/** As src/jobs/transition.ts has it, which does not fit into a page; a test compares. */
 export const USUAL_ATTEMPTS = 5;
 
 /** `holdfast enqueue …` */

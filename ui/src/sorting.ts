@@ -2,7 +2,7 @@
 // its sender saw: `?sort=ready` upwards, `?sort=-ready` downwards. Pure.
 //
 // Lists that come in pages are not sorted here: the page would be in order, and what is behind it nobody knows.
-import type { CappedCount } from "../../src/dashboard/contract.ts";
+import type { CappedCount } from "../../src/dashboard/api/contract.ts";
 
 /** What rows are told apart by. A count that stopped at its cap is more than the same count that did not. */
 export type Sortable = string | number | boolean | CappedCount | null;

@@ -1,5 +1,5 @@
 // What can be done to one step of a run: skip a sleep, or run the workflow again from here as a job of its own.
-import type { FlowHistory, JobDetail } from "../../src/dashboard/contract.ts";
+import type { FlowHistory, JobDetail } from "../../src/dashboard/api/contract.ts";
 import { Do } from "./actions.tsx";
 import { send } from "./api.ts";
 import { rich } from "./rich.ts";

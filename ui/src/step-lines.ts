@@ -1,5 +1,5 @@
 // Steps as lines of JSON. Pure.
-import type { FlowStep } from "../../src/dashboard/contract.ts";
+import type { FlowStep } from "../../src/dashboard/api/contract.ts";
 
 /** Newest first. The outputs are JSON texts already: they stand in the line as they are, with all their digits. */
 export function linesOf(steps: readonly FlowStep[]): string[] {

@@ -1,7 +1,7 @@
 // One step of a run, in a drawer: what it is at, its tries, what it gave, and what can be done with it. It is drawn from the
 // steps that the page has, so it goes on while the run does; one that the page does not have is asked for.
 import type { Signal } from "@preact/signals";
-import type { FlowHistory, FlowStep, JobDetail } from "../../src/dashboard/contract.ts";
+import type { FlowHistory, FlowStep, JobDetail } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import { duration, instant, number, shortId } from "./format.ts";
 import { Json } from "./json-view.tsx";

@@ -22,7 +22,7 @@ type Part =
 /** What is asked of the page here; tests have none. */
 interface Page {
   readonly document?: { readonly documentElement: { readonly lang: string } };
-  /** As src/dashboard/assets.ts writes it. */
+  /** As src/dashboard/appearance/assets.ts writes it. */
   readonly holdfastStrings?: Readonly<Record<string, string>>;
 }
 const { document: page, holdfastStrings: dictionary = {} } = globalThis as Page;

@@ -1,7 +1,7 @@
 // The time that charts show: the last hour, another stretch up to now, or one that was dragged over. The address has it, and
 // screens with charts hand it on to each other (router.ts).
 import type { ComponentChildren } from "preact";
-import type { Series } from "../../src/dashboard/contract.ts";
+import type { Series } from "../../src/dashboard/api/contract.ts";
 import { get } from "./api.ts";
 import type { Lead } from "./brush.ts";
 import { windowText, amount } from "./format.ts";

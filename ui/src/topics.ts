@@ -1,6 +1,6 @@
 // What this tab follows of the live stream: topic by topic, who wants to know. No connection in here (live.ts).
 import { signal } from "@preact/signals";
-import type { Fields } from "../../src/dashboard/delta.ts";
+import type { Fields } from "../../src/dashboard/live/delta.ts";
 
 export type How = "snapshot" | "change" | "age";
 

@@ -2,7 +2,7 @@
 // over is shown alone; a point leads to the jobs that ended then.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Series } from "../../src/dashboard/contract.ts";
+import type { Series } from "../../src/dashboard/api/contract.ts";
 import { seg } from "./api.ts";
 import { duration, number } from "./format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";

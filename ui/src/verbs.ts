@@ -1,5 +1,5 @@
 // What can be done to jobs: the words, what it needs, and its key.
-import type { BulkAction, BulkVerb, Permission } from "../../src/dashboard/contract.ts";
+import type { BulkAction, BulkVerb, Permission } from "../../src/dashboard/api/contract.ts";
 import { t } from "./text.ts";
 
 export const actions: Readonly<

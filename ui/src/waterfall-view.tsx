@@ -6,7 +6,7 @@
 import { stateWord, stepWord } from "./state-words.ts";
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { FlowStep } from "../../src/dashboard/contract.ts";
+import type { FlowStep } from "../../src/dashboard/api/contract.ts";
 import { duration } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { now } from "./parts.tsx";

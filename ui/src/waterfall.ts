@@ -1,7 +1,7 @@
 // What happened when, as bands on a time axis: of a job's life, and of each step of a run. Pure: the moment is given.
 //
 // Instants come from the clocks of several machines: a band that would end before it begins is a point, and says so.
-import type { FlowStep, JobDetail } from "../../src/dashboard/contract.ts";
+import type { FlowStep, JobDetail } from "../../src/dashboard/api/contract.ts";
 
 export type BandKind =
   | "run"

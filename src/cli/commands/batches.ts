@@ -1,7 +1,7 @@
 /** `holdfast batches`: what was enqueued together, and how far it is. */
 import { UsageError } from "../../errors.ts";
-import type { BatchFilter, BatchSummary } from "../../insight.ts";
-import { checkInteger } from "../../policy/options.ts";
+import type { BatchFilter, BatchSummary } from "../../operate/browse.ts";
+import { checkInteger } from "../../values/options.ts";
 import type { Command } from "../command.ts";
 import { oneLine, relative, table } from "../text.ts";
 

@@ -7,10 +7,10 @@
 import { sleep, systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import { defineJob, type Holdfast } from "../../index.ts";
-import { durationMs } from "../../policy/duration.ts";
-import { idFactory } from "../../policy/id.ts";
+import { durationMs } from "../../values/duration.ts";
+import { idFactory } from "../../values/id.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 import { duration, grouped, table } from "../text.ts";
 
 const queue = "holdfast-probe";

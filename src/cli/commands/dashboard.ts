@@ -11,9 +11,9 @@ import {
   serve,
   type ServeOptions,
 } from "../../dashboard/index.ts";
-import { openBrowser } from "../browser.ts";
+import { openBrowser } from "../parts/browser.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 
 export const dashboard: Command = {
   name: "dashboard",

@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { sleep, systemClock } from "../../clock.ts";
 import { defineJob, Dead, fixed, type Holdfast, open, silentLogger } from "../../index.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
-import { openShop } from "../demo-shop.ts";
+import type { Context } from "../command-context.ts";
+import { openShop } from "../parts/demo-shop.ts";
 import { bar, grouped } from "../text.ts";
 
 const resize = defineJob({

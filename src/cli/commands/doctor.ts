@@ -1,10 +1,10 @@
 /** `holdfast doctor`: looks at everything that is known to go wrong, and says what to do. */
-import { type Check, diagnose, type Facts } from "../../diagnosis.ts";
+import { type Check, diagnose, type Facts } from "../../operate/diagnosis.ts";
 import { isHoldfastError } from "../../errors.ts";
-import { findings, noFacts } from "../../findings.ts";
-import { MOVED_TO } from "../../sql/admin.ts";
+import { findings, noFacts } from "../../operate/findings.ts";
+import { MOVED_TO } from "../../storage/admin.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 import { oneLine } from "../text.ts";
 
 export const doctor: Command = {

@@ -8,12 +8,12 @@
 import { sleep, systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, QueueState } from "../../index.ts";
-import { durationMs } from "../../policy/duration.ts";
+import { durationMs } from "../../values/duration.ts";
 import type { Command } from "../command.ts";
-import { acting } from "../audit.ts";
-import type { Context } from "../context.ts";
-import { counted, MOST_COUNTED } from "../../counted.ts";
-import { noteUnknown } from "../served.ts";
+import { acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
+import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
+import { noteUnknown } from "../parts/served.ts";
 import { clipped, oneLine } from "../text.ts";
 
 const lookMs = 250;

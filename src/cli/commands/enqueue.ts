@@ -1,11 +1,11 @@
 /** `holdfast enqueue`: a job by its name. */
 import { UsageError } from "../../errors.ts";
 import type { EnqueueOptions, Job, JobContract } from "../../index.ts";
-import { parseExact } from "../../policy/exact.ts";
-import { record } from "../audit.ts";
+import { parseExact } from "../../values/exact-numbers.ts";
+import { record } from "../parts/audit.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
-import { unservedText } from "../served.ts";
+import type { Context } from "../command-context.ts";
+import { unservedText } from "../parts/served.ts";
 import { harmless, json, oneLine, relative } from "../text.ts";
 
 export const enqueue: Command = {

@@ -7,11 +7,11 @@ import {
   checkTriageState,
   type ErrorGroupQuery,
   type FailureCountQuery,
-} from "../../error-groups.ts";
+} from "../../observe/failure-groups.ts";
 import { type Command, type Option } from "../command.ts";
-import { ACTOR, acting } from "../audit.ts";
-import type { Context } from "../context.ts";
-import { instant } from "../filter.ts";
+import { ACTOR, acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
+import { instant } from "../parts/filter-options.ts";
 import { grouped, oneLine, relative, table } from "../text.ts";
 
 const noting: Readonly<Record<string, Option>> = {

@@ -3,11 +3,11 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
-import { checkFiles } from "../../flow/check.ts";
-import { readRunFile, type RunFile } from "../../flow/run-file.ts";
+import { checkFiles } from "../../operate/check.ts";
+import { readRunFile, type RunFile } from "../../workflows/run-file.ts";
 import type { Command } from "../command.ts";
-import { acting } from "../audit.ts";
-import type { Context } from "../context.ts";
+import { acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
 import { oneLine, table } from "../text.ts";
 
 export const check: Command = {

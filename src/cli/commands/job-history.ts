@@ -1,8 +1,8 @@
 /** `holdfast jobs history`: a run's history as a file, to be replayed elsewhere with `holdfast check`. */
-import { runFileOf } from "../../flow/run-file.ts";
-import { isId } from "../../policy/id.ts";
+import { runFileOf } from "../../workflows/run-file.ts";
+import { isId } from "../../values/id.ts";
 import type { Command } from "../command.ts";
-import { jobIdOf } from "../job-id.ts";
+import { jobIdOf } from "../parts/job-id.ts";
 import { json } from "../text.ts";
 
 export const jobHistory: Command = {

@@ -1,8 +1,8 @@
 /** `holdfast jobs logs`: what a job's handler said, where the workers keep it. */
-import { checkLevel, type JobLogLine } from "../../job-log.ts";
+import { checkLevel, type JobLogLine } from "../../observe/job-log.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
-import { jobIdOf } from "../job-id.ts";
+import type { Context } from "../command-context.ts";
+import { jobIdOf } from "../parts/job-id.ts";
 import { harmless, json, oneLine } from "../text.ts";
 
 export const jobLogs: Command = {

@@ -2,18 +2,18 @@
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
-import { acting } from "../audit.ts";
-import type { Context } from "../context.ts";
-import { checkEdit } from "../../jobs.ts";
+import { acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
+import { checkEdit } from "../../operate/jobs-client.ts";
 import { jobsErrors } from "./errors.ts";
-import { jobEdit, type KeptEdit } from "../../operations.ts";
-import { instantMs } from "../../policy/duration.ts";
-import { checkPatch, type InputPatch } from "../../policy/patch.ts";
-import { bulk, RATE } from "../bulk.ts";
-import { remedyOf } from "../remedy.ts";
-import { FILTER, filterOf, jobTable, Search } from "../filter.ts";
+import { jobEdit, type KeptEdit } from "../../operate/operations.ts";
+import { instantMs } from "../../values/duration.ts";
+import { checkPatch, type InputPatch } from "../../values/json-patch.ts";
+import { bulk, RATE } from "../parts/bulk.ts";
+import { remedyOf } from "../parts/remedy.ts";
+import { FILTER, filterOf, jobTable, Search } from "../parts/filter-options.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
-import { jobIdOf, wholeFilter } from "../job-id.ts";
+import { jobIdOf, wholeFilter } from "../parts/job-id.ts";
 import { jobHistory } from "./job-history.ts";
 import { jobLogs } from "./job-logs.ts";
 

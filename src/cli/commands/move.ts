@@ -2,14 +2,14 @@
 import { sleep, systemClock } from "../../clock.ts";
 import { StateError, UsageError } from "../../errors.ts";
 import { type Holdfast, type JobState, open, silentLogger } from "../../index.ts";
-import { abortMove, move as moveAll, placeOf } from "../../move.ts";
-import { MOVED_TO } from "../../sql/admin.ts";
-import { durationMs } from "../../policy/duration.ts";
-import type { Admin } from "../../sql/admin.ts";
-import { withoutSecrets } from "../../sql/open.ts";
-import { record } from "../audit.ts";
+import { abortMove, move as moveAll, placeOf } from "../../operate/move.ts";
+import { MOVED_TO } from "../../storage/admin.ts";
+import { durationMs } from "../../values/duration.ts";
+import type { Admin } from "../../storage/admin.ts";
+import { withoutSecrets } from "../../storage/open.ts";
+import { record } from "../parts/audit.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 import { grouped, table } from "../text.ts";
 
 const states: readonly JobState[] = ["scheduled", "ready", "running", "waiting", "done", "dead", "cancelled"];

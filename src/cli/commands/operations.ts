@@ -1,12 +1,12 @@
 /** `holdfast operations`: bulk actions on this database, whoever drives them: list, show, pause, resume, stop. */
 import { StateError } from "../../errors.ts";
-import type { InsightFilter } from "../../insight.ts";
-import { type Operation, Operations } from "../../operations.ts";
+import type { InsightFilter } from "../../operate/browse.ts";
+import { type Operation, Operations } from "../../operate/operations.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
-import { ACTOR } from "../audit.ts";
-import { follow } from "../bulk.ts";
-import { rateText } from "../rate.ts";
+import type { Context } from "../command-context.ts";
+import { ACTOR } from "../parts/audit.ts";
+import { follow } from "../parts/bulk.ts";
+import { rateText } from "../parts/rate.ts";
 import { grouped, json, oneLine, relative, table } from "../text.ts";
 
 const fields =

@@ -1,11 +1,11 @@
 /** `holdfast schedules`: the verbs of `hf.schedules`. */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, ScheduleEdit, ScheduleRun, ScheduleState } from "../../index.ts";
-import { timingInWords } from "../../policy/cron-words.ts";
-import { checkName } from "../../policy/name.ts";
+import { timingInWords } from "../../schedules/cron-words.ts";
+import { checkName } from "../../values/name.ts";
 import { type Command, FORCE } from "../command.ts";
-import { acting } from "../audit.ts";
-import type { Context } from "../context.ts";
+import { acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
 const timing = ({ cron, every, timezone }: ScheduleState): string =>

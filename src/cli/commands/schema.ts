@@ -1,10 +1,10 @@
 /** `holdfast create`, `migrate`, `status`, `drop`, `reset`: the database itself. */
 import { type Holdfast, open, silentLogger } from "../../index.ts";
-import { MOVED_TO } from "../../sql/admin.ts";
-import { createDatabase, migrationSql } from "../../sql/open.ts";
-import { record } from "../audit.ts";
+import { MOVED_TO } from "../../storage/admin.ts";
+import { createDatabase, migrationSql } from "../../storage/open.ts";
+import { record } from "../parts/audit.ts";
 import { type Command, FORCE } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 import { grouped, oneLine } from "../text.ts";
 
 /** Opens once with migrating on, and closes. */

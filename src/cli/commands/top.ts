@@ -6,11 +6,11 @@
  */
 import { sleep, systemClock } from "../../clock.ts";
 import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
-import { durationMs } from "../../policy/duration.ts";
-import { isQuiet } from "../../serving.ts";
+import { durationMs } from "../../values/duration.ts";
+import { isQuiet } from "../../limits/serving.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
-import { counted, MOST_COUNTED } from "../../counted.ts";
+import type { Context } from "../command-context.ts";
+import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
 import type { Paint } from "../io.ts";
 import { clipped, duration, grouped, oneLine } from "../text.ts";
 import { queueTable } from "./queues.ts";

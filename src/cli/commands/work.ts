@@ -3,21 +3,21 @@
  *
  * Invariants: a first signal lets running jobs finish, a second ends at once; the banner and the manifest never hold the
  * start up; with --watch the worker is a child process that is stopped gracefully and started again when a file changes.
- * Not here: the worker itself (hf.work), watching (watch.ts), the small server (serve.ts).
+ * Not here: the worker itself (hf.work), watching (cli/parts/watch.ts), the small server (serve.ts).
  */
 import { hostname } from "node:os";
 import type { HoldfastConfig, Manifest } from "../../config.ts";
 import { UsageError } from "../../errors.ts";
 import type { AnyJob, Holdfast, Logger, WorkOptions } from "../../index.ts";
-import { describeFailure } from "../../policy/failure.ts";
+import { describeFailure } from "../../jobs/failure.ts";
 import { VERSION } from "../../version.ts";
 import type { Command } from "../command.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../command-context.ts";
 import { loggerTo } from "../log.ts";
-import { serve } from "../serve.ts";
+import { serve } from "../probe-server.ts";
 import type { Target } from "../target.ts";
 import { oneLine } from "../text.ts";
-import { watchAndRestart } from "../watch.ts";
+import { watchAndRestart } from "../parts/watch.ts";
 
 export const work: Command = {
   name: "work",

@@ -1,9 +1,9 @@
 /** `holdfast workers`: who works; quieting, resuming and stopping them from afar, and asking whether they are gone. */
-import { durationMs } from "../../policy/duration.ts";
+import { durationMs } from "../../values/duration.ts";
 import { sleep, systemClock } from "../../clock.ts";
 import type { Command } from "../command.ts";
-import { type Act, acting } from "../audit.ts";
-import type { Context } from "../context.ts";
+import { type Act, acting } from "../parts/audit.ts";
+import type { Context } from "../command-context.ts";
 import type { Holdfast, WorkerState } from "../../index.ts";
 import { oneLine, relative, table } from "../text.ts";
 

@@ -2,10 +2,10 @@
 import { latency } from "../../index.ts";
 import { prometheus } from "../../prometheus/index.ts";
 import { VERSION } from "../../version.ts";
-import type { About, Me, Permission } from "../contract.ts";
+import type { About, Me, Permission } from "../api/contract.ts";
 import { json, SECURITY_HEADERS } from "../http.ts";
 import type { Route } from "./route.ts";
-import { resource } from "../resource.ts";
+import { resource } from "../api/resource.ts";
 import { about } from "./targets.ts";
 
 export const aboutRoutes: readonly Route[] = [

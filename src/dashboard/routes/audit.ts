@@ -1,12 +1,12 @@
 /** The audit trail: what was done, and taking it back where that can be done. */
-import type { AuditLine as Kept } from "../../insight.ts";
-import type { AuditLine } from "../contract.ts";
+import type { AuditLine as Kept } from "../../operate/browse.ts";
+import type { AuditLine } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { bad, integer } from "../query.ts";
-import type { Redactor } from "../redact.ts";
-import { filterShownTo, type ShowFilter, shownTarget } from "../shown-filter.ts";
-import { putBack, standing } from "../standings.ts";
-import { changedSince, stillStands, undoOf } from "../undo.ts";
+import { bad, integer } from "../api/query.ts";
+import type { Redactor } from "../access/redact.ts";
+import { filterShownTo, type ShowFilter, shownTarget } from "../audit/shown-filter.ts";
+import { putBack, standing } from "../audit/standings.ts";
+import { changedSince, stillStands, undoOf } from "../audit/undo.ts";
 import { nameOf, type Route } from "./route.ts";
 import { about, ofUndo } from "./targets.ts";
 

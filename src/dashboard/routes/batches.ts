@@ -3,9 +3,9 @@
  *
  * Invariant: a page is bounded, however large its batches are; what was not counted is said (`cut`).
  */
-import type { BatchFilter } from "../../insight.ts";
-import type { BatchList } from "../contract.ts";
-import { bad, integer } from "../query.ts";
+import type { BatchFilter } from "../../operate/browse.ts";
+import type { BatchList } from "../api/contract.ts";
+import { bad, integer } from "../api/query.ts";
 import { pageParams, type Route } from "./route.ts";
 import { about } from "./targets.ts";
 

@@ -1,16 +1,16 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
-import type { BulkVerb, DryRun, EditJson, FilterJson, Operation, Permission } from "../contract.ts";
-import { checkPatch, type InputPatch, patched } from "../../policy/patch.ts";
-import type { InsightFilter, JobSummary } from "../../insight.ts";
-import { checkEdit } from "../../jobs.ts";
-import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operations.ts";
-import { editOf, MOST_RUNNING, operationJson, rateOf } from "../operations.ts";
-import { bad, filterOfBody, insightFilter } from "../query.ts";
-import type { Redactor } from "../redact.ts";
-import { jobLine } from "../shapes.ts";
-import { filterShownTo } from "../shown-filter.ts";
-import { checkReads, shownPatch } from "../shown-patch.ts";
+import type { BulkVerb, DryRun, EditJson, FilterJson, Operation, Permission } from "../api/contract.ts";
+import { checkPatch, type InputPatch, patched } from "../../values/json-patch.ts";
+import type { InsightFilter, JobSummary } from "../../operate/browse.ts";
+import { checkEdit } from "../../operate/jobs-client.ts";
+import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operate/operations.ts";
+import { editOf, MOST_RUNNING, operationJson, rateOf } from "../api/bulk-actions.ts";
+import { bad, filterOfBody, insightFilter } from "../api/query.ts";
+import type { Redactor } from "../access/redact.ts";
+import { jobLine } from "../api/shapes.ts";
+import { filterShownTo } from "../audit/shown-filter.ts";
+import { checkReads, shownPatch } from "../audit/shown-patch.ts";
 import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
 import { about, movedTo } from "./targets.ts";
 

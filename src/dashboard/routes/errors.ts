@@ -1,11 +1,11 @@
 /** Failures by cause: lists, one of them, and what is decided about it. */
-import type { ErrorGroup } from "../../insight.ts";
-import { checkBy, checkTriageState, isGroup } from "../../error-groups.ts";
-import { commonFields } from "../../policy/common.ts";
-import type { Deploy, ErrorClues, Permission } from "../contract.ts";
+import type { ErrorGroup } from "../../operate/browse.ts";
+import { checkBy, checkTriageState, isGroup } from "../../observe/failure-groups.ts";
+import { commonFields } from "../../observe/common-fields.ts";
+import type { Deploy, ErrorClues, Permission } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { bad, filterOfQuery, insightFilter, integer } from "../query.ts";
-import { resource } from "../resource.ts";
+import { bad, filterOfQuery, insightFilter, integer } from "../api/query.ts";
+import { resource } from "../api/resource.ts";
 import { change, nameOf, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
 

@@ -6,11 +6,11 @@
  * jobs that are enqueued meanwhile are left out, so that it ends; a cell that a spreadsheet would take for a formula
  * begins with an apostrophe. An answer that breaks off is broken off on the wire too, never ended as if it were whole.
  */
-import type { InsightFilter, InsightPage, JobSummary } from "../../insight.ts";
+import type { InsightFilter, InsightPage, JobSummary } from "../../operate/browse.ts";
 import { ApiError, SECURITY_HEADERS } from "../http.ts";
-import { bad, FILTER_PARAMS, filterOfQuery } from "../query.ts";
-import type { Redactor } from "../redact.ts";
-import { fullLine } from "../shapes.ts";
+import { bad, FILTER_PARAMS, filterOfQuery } from "../api/query.ts";
+import type { Redactor } from "../access/redact.ts";
+import { fullLine } from "../api/shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
 

@@ -1,8 +1,8 @@
 /** How things go: minute roll-ups, jobs that run unusually long, the database. */
-import { bad, integer } from "../query.ts";
-import type { QueueMinute } from "../../store.ts";
-import type { Load, QueueTrends, SlowKinds, StuckList } from "../contract.ts";
-import { readSlow, readStuck } from "../stuck.ts";
+import { bad, integer } from "../api/query.ts";
+import type { QueueMinute } from "../../storage/store.ts";
+import type { Load, QueueTrends, SlowKinds, StuckList } from "../api/contract.ts";
+import { readSlow, readStuck } from "../api/stuck.ts";
 import type { Route, RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
 

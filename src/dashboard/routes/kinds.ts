@@ -1,7 +1,7 @@
 /** Kinds of jobs, for whoever enqueues one: which there are, and what one takes. */
-import { checkName } from "../../policy/name.ts";
-import { jsonSchemaOf, type StandardSchemaV1 } from "../../policy/schema.ts";
-import type { KindDetail, KindList } from "../contract.ts";
+import { checkName } from "../../values/name.ts";
+import { jsonSchemaOf, type StandardSchemaV1 } from "../../values/input-schema.ts";
+import type { KindDetail, KindList } from "../api/contract.ts";
 import type { Route, RouteContext } from "./route.ts";
 import { about, queueOfKind } from "./targets.ts";
 

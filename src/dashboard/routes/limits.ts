@@ -1,6 +1,6 @@
 /** What keeps jobs from running on purpose: holds, breakers, budgets, lanes. */
-import { integer } from "../query.ts";
-import { holdLine } from "../shapes.ts";
+import { integer } from "../api/query.ts";
+import { holdLine } from "../api/shapes.ts";
 import { change, pageParams, type Route, WHILE, whileOf } from "./route.ts";
 import { about } from "./targets.ts";
 

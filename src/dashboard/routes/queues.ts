@@ -1,7 +1,7 @@
 /** Queues: counts, settings, pause, drain and resume. */
 import { ApiError } from "../http.ts";
-import { queueLines, readCluster } from "../overview.ts";
-import { readQueue } from "../queue-detail.ts";
+import { queueLines, readCluster } from "../api/overview.ts";
+import { readQueue } from "../api/queue-detail.ts";
 import { change, type Route, WHILE, whileOf } from "./route.ts";
 import { about } from "./targets.ts";
 

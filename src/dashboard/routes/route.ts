@@ -5,22 +5,22 @@
  * trail; GET changes nothing.
  */
 import type { Holdfast, OverrideOptions } from "../../index.ts";
-import type { AnyJob } from "../../definition.ts";
-import type { Insight, InsightFilter } from "../../insight.ts";
-import type { Store } from "../../store.ts";
-import type { Adapters } from "../adapters.ts";
-import type { DatabaseLine, FilterJson, Permission } from "../contract.ts";
-import type { Doctor } from "../doctor.ts";
+import type { AnyJob } from "../../jobs/define-job.ts";
+import type { Insight, InsightFilter } from "../../operate/browse.ts";
+import type { Store } from "../../storage/store.ts";
+import type { Adapters } from "../api/adapters.ts";
+import type { DatabaseLine, FilterJson, Permission } from "../api/contract.ts";
+import type { Doctor } from "../api/doctor.ts";
 import { ApiError } from "../http.ts";
-import type { Operations } from "../../operations.ts";
-import { ageless, insightFilter } from "../query.ts";
-import type { Pulse } from "../pulse.ts";
-import type { Redactor } from "../redact.ts";
-import { type Resource, resource } from "../resource.ts";
-import type { Identity } from "../security.ts";
-import { standing } from "../standings.ts";
-import type { Followed, Stream } from "../stream.ts";
-import { subjectOf } from "../undo.ts";
+import type { Operations } from "../../operate/operations.ts";
+import { ageless, insightFilter } from "../api/query.ts";
+import type { Pulse } from "../live/pulse.ts";
+import type { Redactor } from "../access/redact.ts";
+import { type Resource, resource } from "../api/resource.ts";
+import type { Identity } from "../access/security.ts";
+import { standing } from "../audit/standings.ts";
+import type { Followed, Stream } from "../live/stream.ts";
+import { subjectOf } from "../audit/undo.ts";
 
 export interface RouteContext {
   readonly hf: Holdfast;
@@ -30,7 +30,7 @@ export interface RouteContext {
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: Readonly<Record<string, unknown>>;
-  /** The same with every digit of its numbers, which are then not all numbers (policy/exact.ts). */
+  /** The same with every digit of its numbers, which are then not all numbers (values/exact-numbers.ts). */
   readonly exactBody: () => Readonly<Record<string, unknown>>;
   /** Of a kind, where this process has it. */
   readonly definition: (name: string) => AnyJob | null;
@@ -96,7 +96,7 @@ export interface Route {
   readonly query?: readonly string[];
   /** Fields of the body. */
   readonly body?: readonly string[];
-  /** The answer's schema in openapi.ts. */
+  /** The answer's schema in dashboard/api/openapi.ts. */
   readonly answer: string;
   readonly run: (context: RouteContext) => Promise<Response | object> | Response | object;
 }

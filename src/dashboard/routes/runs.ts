@@ -4,17 +4,17 @@
  * Invariants: a page is bounded, however long the history; what is sent has been redacted, and a search in the log looks at
  * what is shown, so that nobody can test for values that are not.
  */
-import { runFileOf, type RunFile } from "../../flow/run-file.ts";
-import { LOG_LEVELS, type LogLevel } from "../../job-log.ts";
-import { isId } from "../../policy/id.ts";
-import type { RunFilter, RunSummary } from "../../insight.ts";
-import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../contract.ts";
+import { runFileOf, type RunFile } from "../../workflows/run-file.ts";
+import { LOG_LEVELS, type LogLevel } from "../../observe/job-log.ts";
+import { isId } from "../../values/id.ts";
+import type { RunFilter, RunSummary } from "../../operate/browse.ts";
+import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../api/contract.ts";
 import { ApiError, json } from "../http.ts";
-import { bad, filterOfQuery, integer } from "../query.ts";
-import type { Redactor } from "../redact.ts";
-import { resource } from "../resource.ts";
-import { errorKind } from "../shapes.ts";
-import { stepsBefore } from "../step-order.ts";
+import { bad, filterOfQuery, integer } from "../api/query.ts";
+import type { Redactor } from "../access/redact.ts";
+import { resource } from "../api/resource.ts";
+import { errorKind } from "../api/shapes.ts";
+import { stepsBefore } from "../api/step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import { pageParams, readFilter, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";

@@ -1,7 +1,7 @@
 /** Schedules: what fires when, and changes by hand that outlive restarts. */
-import type { JobSummary } from "../../insight.ts";
-import type { Calendar, ScheduleHistory, ScheduleRuns } from "../contract.ts";
-import { bad, integer } from "../query.ts";
+import type { JobSummary } from "../../operate/browse.ts";
+import type { Calendar, ScheduleHistory, ScheduleRuns } from "../api/contract.ts";
+import { bad, integer } from "../api/query.ts";
 import { change, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";
 

@@ -5,15 +5,15 @@
  * is now and about what it becomes; what does not exist has no queue.
  * Not here: what a resource is (../resource.ts), which permission a route needs (the routes).
  */
-import type { InsightFilter } from "../../insight.ts";
-import { isGroup } from "../../error-groups.ts";
-import type { Operation } from "../../operations.ts";
-import type { FilterJson } from "../contract.ts";
+import type { InsightFilter } from "../../operate/browse.ts";
+import { isGroup } from "../../observe/failure-groups.ts";
+import type { Operation } from "../../operate/operations.ts";
+import type { FilterJson } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { filterOfBody, filterOfQuery, insightFilter } from "../query.ts";
-import { type Place, type Resource, resource } from "../resource.ts";
-import { shownFilter } from "../shown-filter.ts";
-import { laneIn, type Undo } from "../undo.ts";
+import { filterOfBody, filterOfQuery, insightFilter } from "../api/query.ts";
+import { type Place, type Resource, resource } from "../api/resource.ts";
+import { shownFilter } from "../audit/shown-filter.ts";
+import { laneIn, type Undo } from "../audit/undo.ts";
 import type { About, RouteContext } from "./route.ts";
 
 /** As many are asked about at once. */

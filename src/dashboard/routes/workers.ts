@@ -1,8 +1,8 @@
 /** Workers, and the kinds of jobs that they have registered. */
 import type { Holdfast } from "../../index.ts";
-import type { WorkerList } from "../contract.ts";
+import type { WorkerList } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { workerLine } from "../shapes.ts";
+import { workerLine } from "../api/shapes.ts";
 import { change, type Route } from "./route.ts";
 import { about } from "./targets.ts";
 

@@ -12,8 +12,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, threadId } from "node:worker_threads";
 import pg from "pg";
 import { StoreError } from "../../../src/errors.ts";
-import { SqliteDriver } from "../../../src/sqlite/driver.ts";
-import { SqliteSession } from "../../../src/sqlite/handle.ts";
+import { SqliteDriver } from "../../../src/storage/sqlite/driver.ts";
+import { SqliteSession } from "../../../src/storage/sqlite/handle.ts";
 
 export type FaultKind = "lost" | "refused" | "sockets";
 

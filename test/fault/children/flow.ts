@@ -12,8 +12,8 @@ import { Emitter } from "../../../src/events.ts";
 import { Holdfast } from "../../../src/holdfast.ts";
 import { defineJob, fixed, silentLogger } from "../../../src/index.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
-import { openStore } from "../../../src/sql/open.ts";
-import type { Store } from "../../../src/store.ts";
+import { openStore } from "../../../src/storage/open.ts";
+import type { Store } from "../../../src/storage/store.ts";
 import { type DeathPoint, deadlyVerbs } from "./flow-points.ts";
 
 export interface FlowSpec {

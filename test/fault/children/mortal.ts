@@ -1,13 +1,13 @@
 // A worker process that kills itself with SIGKILL at one call to its store, before or after the database has acted.
 // The fault sits in a proxy around the store that is handed in; nothing in the library knows of it.
 import { systemClock } from "../../../src/clock.ts";
-import { defineJob } from "../../../src/definition.ts";
+import { defineJob } from "../../../src/jobs/define-job.ts";
 import { Emitter } from "../../../src/events.ts";
 import { Holdfast } from "../../../src/holdfast.ts";
 import { silentLogger } from "../../../src/logger.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
-import { openStore } from "../../../src/sql/open.ts";
-import type { Store } from "../../../src/store.ts";
+import { openStore } from "../../../src/storage/open.ts";
+import type { Store } from "../../../src/storage/store.ts";
 
 export interface MortalSpec {
   readonly url: string;

@@ -1,7 +1,7 @@
 // What was done on the dashboard, and by whom.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { AuditLine } from "../../../src/dashboard/contract.ts";
+import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../actions.tsx";
 import { get, send } from "../api.ts";
 import { Ago, confirm, Empty, Failure, Head, JobLink } from "../parts.tsx";

@@ -1,6 +1,6 @@
 // Batches: what was enqueued together, how far each is, and what comes after it.
 import { useSignal } from "@preact/signals";
-import type { BatchList } from "../../../src/dashboard/contract.ts";
+import type { BatchList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../api.ts";
 import { duration, number, shortId } from "../format.ts";
 import { Ago, Head, JobLink, now, State } from "../parts.tsx";

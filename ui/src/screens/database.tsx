@@ -1,6 +1,6 @@
 // How the database is: size, connections, the oldest transaction, tables; what the doctor says;
 // and how it was, as far as workers have measured.
-import type { DatabaseHealth } from "../../../src/dashboard/contract.ts";
+import type { DatabaseHealth } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../api.ts";
 import { Doctor } from "../doctor.tsx";
 import { bytes, duration, number } from "../format.ts";

@@ -1,6 +1,6 @@
 // One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
 import { useLayoutEffect } from "preact/hooks";
-import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/contract.ts";
+import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../actions.tsx";
 import { ApiFailure, get } from "../api.ts";
 import { Bars } from "../bars.tsx";

@@ -1,7 +1,7 @@
 // Failures by what they failed of: one line a cause, however many jobs; what is decided about each, and what wants attention.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/contract.ts";
+import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
 import type { Actions } from "../actions.tsx";
 import { get } from "../api.ts";
 import { Bars } from "../bars.tsx";

@@ -1,5 +1,5 @@
 // Failures from another side than their cause: which kind, queue, worker, version or hour has how many of them.
-import type { FailuresBy } from "../../../src/dashboard/contract.ts";
+import type { FailuresBy } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../api.ts";
 import { number, minuteOf, amount } from "../format.ts";
 import { Ago, now } from "../parts.tsx";

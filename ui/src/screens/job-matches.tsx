@@ -2,8 +2,8 @@
 // said. Of ends only the newest jobs are looked at, a stretch at a time.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import type { JobLine, JobMatches } from "../../../src/dashboard/contract.ts";
-import { idPart } from "../../../src/policy/id-part.ts";
+import type { JobLine, JobMatches } from "../../../src/dashboard/api/contract.ts";
+import { idPart } from "../../../src/values/id-part.ts";
 import { get } from "../api.ts";
 import { instant } from "../format.ts";
 import { Ago, Empty, Head, JobLink, JobStateOf, Loaded } from "../parts.tsx";

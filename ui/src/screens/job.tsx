@@ -1,8 +1,8 @@
 // One job: where it stands and why, and what can be done to it. What stands below (job-details.tsx) comes after it.
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import type { BulkAction, JobDetail, Permission } from "../../../src/dashboard/contract.ts";
-import { STATES_OF } from "../../../src/policy/bulk.ts";
+import type { BulkAction, JobDetail, Permission } from "../../../src/dashboard/api/contract.ts";
+import { STATES_OF } from "../../../src/operate/bulk-verbs.ts";
 import { ApiFailure, send } from "../api.ts";
 import { editJob } from "../bulk-edit.tsx";
 import { enqueueDialog } from "../enqueue.tsx";

@@ -9,9 +9,9 @@ import type {
   JobFacets,
   JobLine,
   JobState,
-} from "../../../src/dashboard/contract.ts";
-import { searchedAtOnce } from "../../../src/policy/bounds.ts";
-import { STATES_OF } from "../../../src/policy/bulk.ts";
+} from "../../../src/dashboard/api/contract.ts";
+import { searchedAtOnce } from "../../../src/operate/browse-bounds.ts";
+import { STATES_OF } from "../../../src/operate/bulk-verbs.ts";
 import { get, type Params } from "../api.ts";
 import { mayDo, startBulk } from "../bulk.tsx";
 import { enqueueDialog } from "../enqueue.tsx";

@@ -9,7 +9,7 @@ import type {
   LaneList,
   LimitUse,
   OverrideLine,
-} from "../../../src/dashboard/contract.ts";
+} from "../../../src/dashboard/api/contract.ts";
 import { Act, type Action, type Actions, Do, doing, Field, openForm } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { Bars } from "../bars.tsx";

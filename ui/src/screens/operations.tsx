@@ -1,5 +1,5 @@
 // Bulk actions on this database, whoever drives them: under way, paused, over; from a dashboard or from a terminal.
-import type { Operation } from "../../../src/dashboard/contract.ts";
+import type { Operation } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../api.ts";
 import { editInWords } from "../bulk-edit.tsx";
 import { inWords } from "../filter-words.ts";

@@ -5,7 +5,7 @@ import type {
   Overview as OverviewJson,
   QueueLine,
   StuckList,
-} from "../../../src/dashboard/contract.ts";
+} from "../../../src/dashboard/api/contract.ts";
 import { get } from "../api.ts";
 import { Chart, type Mark } from "../lazy-chart.tsx";
 import { ActivityPanel, DayTiles, FirstRun, SlowPanel } from "../lazy-overview.tsx";
@@ -20,7 +20,7 @@ import { t } from "../text.ts";
 import { Trends } from "../trends.tsx";
 import { useQuery } from "../use-query.ts";
 
-/** As in the verdict (src/dashboard/overview.ts). */
+/** As in the verdict (src/dashboard/api/overview.ts). */
 const lateMs = 60_000;
 
 const lamps: Readonly<Record<string, IconName>> = {

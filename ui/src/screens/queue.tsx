@@ -1,5 +1,5 @@
 // One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
-import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/contract.ts";
+import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { Act, Buttons, Do } from "../actions.tsx";
 import { ApiFailure, get, seg, send } from "../api.ts";
 import { useMemo } from "preact/hooks";

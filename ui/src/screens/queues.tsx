@@ -1,5 +1,5 @@
 // Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue.tsx.
-import type { QueueLine, QueueTrends } from "../../../src/dashboard/contract.ts";
+import type { QueueLine, QueueTrends } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../api.ts";
 import { Bars } from "../bars.tsx";
 import { clockTime, duration, number, rate } from "../format.ts";

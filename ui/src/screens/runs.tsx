@@ -1,6 +1,6 @@
 // Workflow runs: jobs that remember steps, what each is at, what it waits for and how far it is.
 import { useSignal } from "@preact/signals";
-import type { KindList, RunList } from "../../../src/dashboard/contract.ts";
+import type { KindList, RunList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../api.ts";
 import { duration, instant, number, shortId } from "../format.ts";
 import { Ago, Head, JobLink, JobStateOf, now } from "../parts.tsx";

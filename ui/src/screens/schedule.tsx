@@ -1,6 +1,6 @@
 // One schedule: how its runs went, when it fires next, and what it is.
 import type { ComponentChildren } from "preact";
-import type { ScheduleHistory, ScheduleLine } from "../../../src/dashboard/contract.ts";
+import type { ScheduleHistory, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { Buttons } from "../actions.tsx";
 import { get, seg } from "../api.ts";
 import { duration, instant, number } from "../format.ts";

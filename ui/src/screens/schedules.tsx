@@ -8,7 +8,7 @@ import type {
   ScheduleLine,
   ScheduleRuns,
   TimingPreview,
-} from "../../../src/dashboard/contract.ts";
+} from "../../../src/dashboard/api/contract.ts";
 import { type Action, type Actions, doing } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { duration, instant, number, clockTime } from "../format.ts";

@@ -1,6 +1,6 @@
 // Live workers, what they run; quieting, resuming and stopping one.
 import type { ComponentChildren } from "preact";
-import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/contract.ts";
+import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/api/contract.ts";
 import { type Actions, doing } from "../actions.tsx";
 import { get, seg, send } from "../api.ts";
 import { bytes, duration, instant, number, shortId } from "../format.ts";

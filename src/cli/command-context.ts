@@ -1,0 +1,319 @@
+/**
+ * What a running command has at hand: its arguments, the database when it first asks for it, and ways to print.
+ *
+ * Invariants: results go to standard output, everything else (progress, questions, warnings) to standard error; with --json
+ * standard output holds JSON and nothing else; the client is closed when the command ends; no file is made by looking
+ * at a database that is not there.
+ */
+import { existsSync } from "node:fs";
+import { StateError, StoreError, UsageError } from "../errors.ts";
+import type { Holdfast, Logger, OpenOptions } from "../index.ts";
+import { open } from "../index.ts";
+import type { Admin } from "../storage/admin.ts";
+import { openAdmin, sqliteFile } from "../storage/open.ts";
+import { loadConfig, type LoadedConfig } from "./config-file.ts";
+import { type Io, type Out, type Paint, painter } from "./io.ts";
+import { resolveTarget, secretsOf, type Target } from "./target.ts";
+import { bar, dateOf, grouped, harmless, json, oneLine } from "./text.ts";
+
+export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+
+/** The command that is run, as far as its own messages need it. */
+export interface Called {
+  readonly name: string;
+  readonly args?: string;
+}
+
+export class Context {
+  readonly io: Io;
+  readonly command: Called;
+  readonly args: readonly string[];
+  readonly json: boolean;
+  /** Colours for standard output. */
+  readonly paint: Paint;
+  readonly paintError: Paint;
+  readonly #values: Values;
+  /** The command above it, if any: "queues ". */
+  readonly #path: string;
+  readonly #secrets = new Set<string>();
+  #config: Promise<LoadedConfig> | undefined;
+  #client: Holdfast | undefined;
+  readonly #others: Holdfast[] = [];
+  readonly #admins: Admin[] = [];
+
+  constructor(io: Io, command: Called, args: readonly string[], values: Values, path = "") {
+    this.io = io;
+    this.#path = path;
+    this.command = command;
+    this.args = args;
+    this.#values = values;
+    this.json = values["json"] === true;
+    const wanted = values["color"] as boolean | undefined;
+    this.paint = painter(io.stdout, io.env, wanted);
+    this.paintError = painter(io.stderr, io.env, wanted);
+  }
+
+  // --- arguments ---------------------------------------------------------------------------------------
+
+  string(name: string): string | undefined {
+    const given = this.#values[name];
+    const value = Array.isArray(given) ? given.at(-1) : given;
+    return typeof value === "string" ? value : undefined;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** Undefined when neither --name nor --no-name was given. */
+  switch(name: string): boolean | undefined {
+    return this.#values[name] as boolean | undefined;
+  }
+
+  /** Values of an option that may come several times, or with commas. */
+  list(name: string): string[] | undefined {
+    const value = this.#values[name];
+    if (value === undefined) return undefined;
+    const given = Array.isArray(value) ? value : [value];
+    return given.flatMap((text) => String(text).split(",")).filter((text) => text !== "");
+  }
+
+  /** @throws UsageError BAD_OPTION */
+  integer(name: string): number | undefined {
+    const value = this.string(name);
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (value.trim() !== "" && Number.isInteger(number)) return number;
+    throw new UsageError("BAD_OPTION", `--${name} takes a whole number; got ${JSON.stringify(value)}.`);
+  }
+
+  /**
+   * An instant. Only as 2026-01-31 or 2026-01-31T12:00Z: JavaScript takes "1" and "mail 5" for dates, too.
+   *
+   * @throws UsageError BAD_INSTANT
+   */
+  date(name: string): Date | undefined {
+    const value = this.string(name);
+    if (value === undefined) return undefined;
+    const date = dateOf(value);
+    if (date !== null) return date;
+    throw new UsageError(
+      "BAD_INSTANT",
+      `--${name} takes a date, such as 2026-01-31 or 2026-01-31T12:00Z; got ${JSON.stringify(value)}.`,
+    );
+  }
+
+  /** A positional argument that must be there. */
+  argument(index: number, what: string): string {
+    const value = this.args[index];
+    if (value !== undefined && value !== "") return value;
+    throw new UsageError(
+      "BAD_OPTION",
+      `${this.#path}${this.command.name} needs ${what}. Usage: holdfast ${this.#path}${this.command.name} ${this.command.args ?? ""}`.trimEnd(),
+    );
+  }
+
+  // --- the database ------------------------------------------------------------------------------------
+
+  config(): Promise<LoadedConfig> {
+    this.#config ??= loadConfig(
+      this.io.cwd,
+      this.string("config"),
+      // With --url the database is known: no file of a folder above is run.
+      this.string("url") === undefined ? undefined : 0,
+    );
+    return this.#config;
+  }
+
+  async target(): Promise<Target> {
+    const { config, path } = await this.config();
+    const flags: { url?: string; schema?: string; "password-env"?: string } = {};
+    for (const name of ["url", "schema", "password-env"] as const) {
+      const value = this.string(name);
+      if (value !== undefined) flags[name] = value;
+    }
+    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
+    for (const secret of target.secrets) this.#secrets.add(secret);
+    return target;
+  }
+
+  /** Something that must never be printed. */
+  hide(url: string): void {
+    for (const secret of secretsOf(url)) this.#secrets.add(secret);
+  }
+
+  /** The client, opened once. The schema must be there and up to date, unless `migrate` says to make it so. */
+  async client(options: { migrate?: boolean; logger?: Logger } = {}): Promise<Holdfast> {
+    if (this.#client !== undefined) return this.#client;
+    const target = await this.target();
+    const { config } = await this.config();
+    if (options.migrate !== true) await this.#mustExist(target);
+    const given: OpenOptions = {
+      metrics: true,
+      ...config.open,
+      schema: target.schema,
+      migrate: options.migrate === true ? (config.open?.migrate ?? true) : "check",
+      logger: options.logger ?? this.#logger(),
+    };
+    this.#client = await open(target.url, given);
+    if (options.migrate !== true) await this.#noteMoved(this.#client);
+    await config.setup?.(this.#client);
+    return this.#client;
+  }
+
+  /** What is read from a database that was moved is a copy that nobody works on: writing fails, and reading must say it, too. */
+  async #noteMoved(hf: Holdfast): Promise<void> {
+    const { movedTo, movedAt } = await hf.internals.store.schemaState();
+    if (movedTo === null) return;
+    const at = movedAt === null ? "" : ` at ${new Date(movedAt).toISOString()}`;
+    this.note(
+      this.paintError(
+        "warn",
+        `this database was moved to ${harmless(movedTo)}${at}; what it shows is from then`,
+      ),
+    );
+  }
+
+  /** Values of an option that may come several times, as they are. */
+  strings(name: string): string[] {
+    const given = this.#values[name];
+    return (Array.isArray(given) ? given : [given]).filter((one) => typeof one === "string");
+  }
+
+  /** A client on another address, opened like `client`. */
+  async clientOn(url: string): Promise<Holdfast> {
+    const { config, path } = await this.config();
+    const flags: { url: string; schema?: string; "password-env"?: string } = { url };
+    for (const name of ["schema", "password-env"] as const) {
+      const value = this.string(name);
+      if (value !== undefined) flags[name] = value;
+    }
+    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
+    for (const secret of target.secrets) this.#secrets.add(secret);
+    await this.#mustExist(target);
+    const hf = await open(target.url, {
+      metrics: true,
+      ...config.open,
+      schema: target.schema,
+      migrate: "check",
+      logger: this.#logger(),
+    });
+    this.#others.push(hf);
+    return hf;
+  }
+
+  /** An operator's hands on the database; closed when the command ends. */
+  async admin(url?: string, schema?: string): Promise<Admin> {
+    const target = await this.target();
+    if (url !== undefined) this.hide(url);
+    const admin = await openAdmin(url ?? target.url, schema ?? target.schema);
+    this.#admins.push(admin);
+    return admin;
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+    for (const hf of this.#others) await hf.close();
+    for (const admin of this.#admins) await admin.close();
+  }
+
+  /** @throws StoreError SCHEMA_MISSING for a SQLite file that is not there, DATABASE_UNREACHABLE or DATABASE_MISSING for a server or its database. */
+  async mustExist(): Promise<void> {
+    await this.#mustExist(await this.target());
+  }
+
+  async #mustExist(target: Target): Promise<void> {
+    const file = await sqliteFile(target.url);
+    // `open` waits for a server that is away; whoever sits at a terminal is told at once.
+    if (target.url.startsWith("postgres")) await (await openAdmin(target.url, target.schema)).close();
+    if (file === null || existsSync(file)) return;
+    throw new StoreError(
+      "SCHEMA_MISSING",
+      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}; holdfast work makes it, too.`,
+    );
+  }
+
+  #logger(): Logger {
+    const line =
+      (tone: "warn" | "bad") =>
+      (_details: Record<string, unknown>, message: string): void =>
+        this.note(this.paintError(tone, message));
+    const nothing = (): void => {};
+    return { debug: nothing, info: nothing, warn: line("warn"), error: line("bad") };
+  }
+
+  /** Of a job that is not there: what may have become of it, and where it was looked for. */
+  async noJob(id: string): Promise<StateError> {
+    const { place } = await this.target();
+    return new StateError(
+      "JOB_NOT_FOUND",
+      `There is no job ${oneLine(id, 60)} in ${place}: it never was, it was deleted, or it has outlived its retention.`,
+      { details: { job: id } },
+    );
+  }
+
+  // --- printing ----------------------------------------------------------------------------------------
+
+  /** One result: JSON, or the text for people. */
+  result(value: unknown, text: () => string): void {
+    this.print(this.json ? json(value, this.io.stdout.isTTY ? 2 : undefined) : text());
+  }
+
+  /** One line of JSON. */
+  line(value: unknown): void {
+    this.print(json(value));
+  }
+
+  print(text: string): void {
+    this.#write(this.io.stdout, `${text}\n`);
+  }
+
+  /** To standard error: beside the result. */
+  note(text: string): void {
+    this.#write(this.io.stderr, `${text}\n`);
+  }
+
+  /** Without a newline, for whoever draws. */
+  draw(out: Out, text: string): void {
+    this.#write(out, text);
+  }
+
+  #write(out: Out, text: string): void {
+    let shown = text;
+    for (const secret of this.#secrets) shown = shown.replaceAll(secret, "***");
+    out.write(shown);
+  }
+
+  /** A bar on standard error, on a terminal only. */
+  progress(label: string): (done: number, total: number) => void {
+    const { stderr } = this.io;
+    if (!stderr.isTTY || this.json) return () => {};
+    let last = -1;
+    return (done, total) => {
+      const share = total === 0 ? 1 : Math.min(1, done / total);
+      const percent = Math.floor(share * 100);
+      const over = done >= total;
+      if (percent === last && !over) return;
+      last = percent;
+      const text = `${oneLine(label)} ${bar(share, 30)} ${String(percent).padStart(3)} %  ${grouped(done)} of ${grouped(total)}`;
+      this.#write(stderr, `\r\u001b[2K${text}${over ? "\n" : ""}`);
+    };
+  }
+
+  // --- asking ------------------------------------------------------------------------------------------
+
+  /**
+   * Whether to go on with something that cannot be undone: --force says yes, a terminal is asked, anything else is refused.
+   *
+   * @throws UsageError FORCE_REQUIRED
+   */
+  async confirm(what: string, undone = "This cannot be undone."): Promise<boolean> {
+    if (this.flag("force")) return true;
+    if (!this.io.interactive || this.json)
+      throw new UsageError("FORCE_REQUIRED", `${what} ${undone} Add --force to do it.`);
+    const answer = await this.io.ask(`${harmless(what)} ${undone} Go on? [y/N] `);
+    if (/^y(es)?$/i.test(answer.trim())) return true;
+    this.note("Nothing was done.");
+    return false;
+  }
+}

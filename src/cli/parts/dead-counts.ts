@@ -1,0 +1,31 @@
+/** How many dead jobs each queue has, for tables of queues: by the dashboard's looks, so that it costs no scan however many ended. */
+import type { Holdfast, QueueState } from "../../index.ts";
+import type { CappedCount } from "../../operate/browse.ts";
+
+/** A queue as commands show it. */
+export interface ShownQueue extends QueueState {
+  readonly dead: CappedCount;
+}
+
+/** More queues than this are not asked about one by one. */
+const mostAsked = 50;
+
+export async function withDead(hf: Holdfast, queues: readonly QueueState[]): Promise<ShownQueue[]> {
+  const { insight } = hf.internals.store;
+  const facets = await insight.facets({ states: ["dead"] });
+  const found = new Map<string, CappedCount>(facets.queues.map(({ value, ...count }) => [value, count]));
+  // Only the most frequent are given, and where the look ended early others may have some, too.
+  const all = facets.states.find(({ value }) => value === "dead") ?? { count: 0, more: false };
+  const seen = [...found.values()].reduce((sum, { count }) => sum + count, 0);
+  const certain = !all.more && seen >= all.count;
+  const missing = queues.filter(({ name }) => !found.has(name)).map(({ name }) => name);
+  if (!certain)
+    for (const [i, name] of missing.entries())
+      found.set(
+        name,
+        i < mostAsked
+          ? (await insight.tally({ states: ["dead"], queues: [name] })).total
+          : { count: 0, more: true },
+      );
+  return queues.map((queue) => ({ ...queue, dead: found.get(queue.name) ?? { count: 0, more: false } }));
+}

@@ -1,0 +1,151 @@
+/**
+ * One queue: kinds, workers, lanes, settings with where they come from, and why nothing runs.
+ *
+ * The reasons are those of `hf.jobs.why` (operate/obstacles.ts), all that hold and not the first alone. Pure except for `readQueue`,
+ * whose reads are bounded: it costs the same beside a million jobs.
+ */
+import type { InsightPage } from "../../operate/browse.ts";
+import {
+  broke,
+  broken,
+  cooling,
+  count,
+  held,
+  iso,
+  laneShut,
+  type Obstacle,
+  paused,
+  queueShut,
+  unserved,
+} from "../../operate/obstacles.ts";
+import { isQuiet } from "../../limits/serving.ts";
+import type { BudgetRow, KindInfo, LaneState, OverrideRow, Store } from "../../storage/store.ts";
+import { laneLine } from "./adapters.ts";
+import { NO_SETTINGS } from "../../limits/rules/no-settings.ts";
+import type { QueueDetail, QueueLine } from "./contract.ts";
+import { type Cluster, queueLines, readCluster, served, slotsIn } from "./overview.ts";
+
+/** Lanes that are shown of a queue. */
+const mostLanes = 10;
+
+/** What is known of the queue beside the cluster. */
+export interface QueueFacts {
+  readonly kinds: ReadonlyMap<string, KindInfo>;
+  readonly budgets: readonly BudgetRow[];
+  /** Those with most jobs. */
+  readonly lanes: readonly LaneState[];
+  readonly overrides: readonly OverrideRow[];
+  /** When the next job is due that is not; null: none is. */
+  readonly nextAt: number | null;
+}
+
+export async function readQueue(store: Store, name: string): Promise<QueueDetail | null> {
+  const cluster = await readCluster(store, name);
+  const line = queueLines(cluster).find((queue) => queue.name === name);
+  if (line === undefined) return null;
+  const [kinds, budgets, lanes, overrides, due] = await Promise.all([
+    store.kinds(),
+    store.budgets(),
+    store.topLanes(name, mostLanes),
+    store.overrides({ due: false }),
+    line.scheduled.count === 0
+      ? null
+      : store.insight.browse({ queues: [name] }, { limit: 1, cursor: null, order: "due" }),
+  ]);
+  return queueDetail(cluster, line, { kinds, budgets, lanes, overrides, nextAt: nextIn(due) });
+}
+
+function nextIn(page: InsightPage | null): number | null {
+  return page?.jobs[0]?.runAt ?? null;
+}
+
+export function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts): QueueDetail {
+  const { name } = line;
+  const own = cluster.lines.filter(({ queue }) => queue === name);
+  const here = cluster.workers.filter(
+    (worker) => worker.kind === "worker" && Object.hasOwn(worker.queues, name),
+  );
+  const settings = cluster.rows.find((row) => row.name === name)?.settings ?? NO_SETTINGS;
+  const standstill = obstacles(cluster, line, facts);
+  const override = facts.overrides.find((one) => one.kind === "queue" && one.name === name);
+  return {
+    ...line,
+    settings,
+    override: override === undefined ? null : { untilAt: override.untilAt, back: override.back },
+    kinds: own.map((kind) => ({
+      name: kind.name,
+      ready: kind.ready,
+      scheduled: kind.scheduled,
+      waiting: kind.waiting,
+      running: kind.running,
+      oldestMs: kind.oldestAt === null ? null : Math.max(0, cluster.now - kind.oldestAt),
+      served: served(here, kind.name),
+    })),
+    workersHere: here.map((worker) => ({
+      id: worker.id,
+      name: worker.name,
+      slots: slotsIn(name, worker, settings, here),
+      running: own.reduce((n, { heldBy }) => n + (heldBy.get(worker.session) ?? 0), 0),
+      quiet: isQuiet(worker),
+    })),
+    lanes: facts.lanes.map(laneLine),
+    nextAt: facts.nextAt,
+    obstacles: standstill.map(({ text }) => text),
+    standstill: standstill.map(({ reason, text, until }) => ({
+      reason,
+      text,
+      until: until?.getTime() ?? null,
+    })),
+  };
+}
+
+type Standstill = Pick<Obstacle, "text" | "until"> & {
+  readonly reason: QueueDetail["standstill"][number]["reason"];
+};
+
+/** Why nothing is claimed from it: everything that holds. */
+function obstacles(cluster: Cluster, line: QueueLine, facts: QueueFacts): Standstill[] {
+  const { name } = line;
+  const { now } = cluster;
+  const row = cluster.rows.find((one) => one.name === name);
+  const use = cluster.use.find((one) => one.name === name);
+  const ready = cluster.lines.filter((one) => one.queue === name && one.ready.count > 0);
+  const names = ready.map((one) => one.name);
+  const budgets = new Map(
+    names.flatMap((kind) => facts.kinds.get(kind)?.budget ?? []).map((one) => [one.name, one]),
+  );
+  const found: (Standstill | null)[] = [
+    paused(name, row),
+    held(name, cluster.holds),
+    cooling(name, row, now),
+    ...cluster.broken.filter(({ key }) => line.breakers.includes(key)).map(broken),
+    unserved(name, names, cluster.workers),
+    ...[...budgets.values()].map((budget) => broke(facts.budgets, budget, now)),
+    use === undefined ? null : queueShut(name, { ...use, readable: true }),
+    ready.length === 0 ? null : lanesShut(facts.lanes),
+    line.slots > 0 && line.running >= line.slots && ready.length > 0
+      ? { reason: "slots-taken", text: `All slots are taken: ${line.running} of ${line.slots} run.` }
+      : null,
+    ready.length === 0 && facts.nextAt !== null ? nothingDue(facts.nextAt) : null,
+  ];
+  return found.filter((one) => one !== null);
+}
+
+/** The lanes with most jobs, where none of them may start one. */
+function lanesShut(lanes: readonly LaneState[]): Standstill | null {
+  const shut = lanes.flatMap((lane) => laneShut(lane) ?? []);
+  const [first] = shut;
+  if (first === undefined || shut.length < lanes.length) return null;
+  if (shut.length === 1) return first;
+  const opens = shut.flatMap(({ until }) => until ?? []).sort((a, b) => a.getTime() - b.getTime());
+  return {
+    reason: first.reason,
+    text: `None of the ${count(shut.length, "lane")} with most jobs may start one: ${first.text.replace(/\.$/, "")}, and so on.`,
+    until: opens[0] ?? null,
+  };
+}
+
+function nothingDue(nextAt: number): Standstill {
+  const until = new Date(nextAt);
+  return { reason: "nothing-due", text: `Nothing in it is due: the next job is at ${iso(until)}.`, until };
+}

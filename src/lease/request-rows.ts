@@ -1,0 +1,120 @@
+/**
+ * What operators wish of jobs that somebody runs: to be cancelled, or paused. Only the holder's fenced settle may touch a
+ * running job, so a wish is written down (`cancel`, and a mark on the job's row), its holder is told, and whoever gives the job back
+ * grants it.
+ *
+ *   pause ─┬─ nobody runs it ─▶ it waits to be resumed, at once
+ *          └─ it runs ─▶ a wish ─▶ heard: the run stops before its next step ┐
+ *                              └─▶ not heard, or the job has no steps       ─┴▶ given back (again, wait), out of reach ─▶ granted
+ *   a process that died between giving back and granting ─▶ granted by the sweep (`strayWishes`)
+ *
+ * Invariants: a wish is of one claim of a job. A pause is granted, withdrawn (resume), or ends with its job; a cancel is granted
+ * when that claim sleeps, fails, never started or is cut short by a shutdown, but not when its holder gives the job back by choice
+ * (promise B6: the next claim is not cancelled by it). The mark decides, and goes with the claim: it is on the row that the asking
+ * and the giving back both lock, so neither can miss the other, and no later life of the job finds one. A pause does not take the
+ * place of a cancel; what is paused keeps its attempts, steps and unique key.
+ * Not here: cancelling (operate/job-rows.ts), stopping before the next step (workflows/run.ts).
+ */
+import { isId } from "../values/id.ts";
+import type { PauseOutcome, ResumeOutcome } from "../storage/store.ts";
+import type { Script } from "../storage/catalogue.ts";
+import { ringLanes } from "../enqueue/dependency-rows.ts";
+import { askHolders, cancelScript } from "../operate/job-rows.ts";
+import { flag, number, text } from "../jobs/rows.ts";
+
+/** `ready.wish`: what is wished of the claim that holds the job. */
+export const PAUSE = 1;
+export const CANCEL = 2;
+
+/** What has to be told once a script has committed. */
+export interface Granted {
+  /** They are over, and somebody may wait for that. */
+  readonly watched: readonly string[];
+  /** Something is back in the line. */
+  readonly woken: boolean;
+  /** Sessions that hold one again. */
+  readonly asked: ReadonlySet<number>;
+}
+
+/** A job that was just given back; a wish counts only if it is of this claim of it (null: the job is out of reach for its sake). */
+export interface GivenBack {
+  readonly id: string;
+  readonly token: number | null;
+}
+
+/** Grants what is wished of jobs that were just given back. */
+export function* grantScript(given: readonly GivenBack[], now: number | null, at: number): Script<Granted> {
+  const tokens = new Map(given.map(({ id, token }) => [id, token]));
+  const known =
+    given.length === 0 ? [] : yield { name: "wishesOf", params: { ids: [...tokens.keys()].sort() } };
+  const wishes = known.filter((row) => {
+    const token = tokens.get(text(row, "id")) ?? null;
+    return token === null || token === number(row, "token");
+  });
+  const watched: string[] = [];
+  const asked = new Set<number>();
+  let woken = false;
+  if (wishes.length > 0)
+    yield { name: "withdraw", params: { ids: wishes.map((row) => text(row, "id")), pauses: false } };
+  for (const row of wishes) {
+    const [wanted, reason] = [[text(row, "id")], text(row, "reason")];
+    if (flag(row, "pause")) {
+      const paused = yield* pauseScript(wanted, reason, now);
+      for (const session of paused.asked) asked.add(session);
+    } else {
+      const cancelled = yield* cancelScript(wanted, reason, now, at);
+      for (const session of cancelled.asked) asked.add(session);
+      watched.push(...cancelled.watched);
+      woken ||= cancelled.undoing;
+    }
+  }
+  return { watched, woken, asked };
+}
+
+/** Pauses: what nobody runs waits to be resumed from here on; a running job's holder is asked. */
+export function* pauseScript(
+  ids: readonly string[],
+  reason: string,
+  now: number | null,
+): Script<{ outcomes: Map<string, PauseOutcome>; asked: Set<number> }> {
+  const wanted = ids.filter(isId).sort();
+  const rows = yield { name: "lockQueued", params: { ids: wanted } };
+  const running = rows.filter((row) => row["token"] !== null);
+  const idle = rows.filter((row) => row["token"] === null).map((row) => text(row, "id"));
+  const note = JSON.stringify({ kind: "paused", reason });
+  if (idle.length > 0) {
+    yield { name: "pauseQueued", params: { ids: idle, note } };
+    // What was asked of an earlier claim and left behind is not to be found beside a pause.
+    yield { name: "withdraw", params: { ids: idle, pauses: false } };
+  }
+  yield* askHolders(running, { reason, pause: true }, now);
+  const outcomes = new Map<string, PauseOutcome>(ids.map((id) => [id, "not_found"]));
+  for (const id of idle) outcomes.set(id, "paused");
+  for (const row of running) outcomes.set(text(row, "id"), "pause_requested");
+  yield* markEnded(wanted, outcomes);
+  return { outcomes, asked: new Set(running.map((row) => number(row, "session"))) };
+}
+
+/** Resumes: what was paused goes on; of what runs, the wish is withdrawn. */
+export function* resumeScript(
+  ids: readonly string[],
+  now: number | null,
+): Script<Map<string, ResumeOutcome>> {
+  const wanted = ids.filter(isId).sort();
+  const rows = yield { name: "lockQueued", params: { ids: wanted } };
+  const withdrawn = yield { name: "withdraw", params: { ids: wanted, pauses: true } };
+  const resumed = yield { name: "resumeQueued", params: { now, ids: wanted } };
+  yield* ringLanes(resumed);
+  const outcomes = new Map<string, ResumeOutcome>(ids.map((id) => [id, "not_found"]));
+  for (const row of rows) outcomes.set(text(row, "id"), "not_paused");
+  for (const row of [...withdrawn, ...resumed]) outcomes.set(text(row, "id"), "resumed");
+  yield* markEnded(wanted, outcomes);
+  return outcomes;
+}
+
+function* markEnded(wanted: readonly string[], outcomes: Map<string, string>): Script<void> {
+  const rest = wanted.filter((id) => outcomes.get(id) === "not_found");
+  if (rest.length === 0) return;
+  for (const row of yield { name: "findEnded", params: { ids: rest } })
+    outcomes.set(text(row, "id"), "ended");
+}

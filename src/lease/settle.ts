@@ -1,0 +1,408 @@
+/**
+ * Settling: what jobs/transition.ts has decided about claimed jobs becomes rows, under the claim's token and its session's life.
+ *
+ *   settle ─┬─ all done, nothing to free ─▶ one statement (doneAlike, done)
+ *           └─ else ─▶ end · again · wait · undo in one transaction
+ *   either gives back what jobs with limits were counted in (limits/limited-claim.ts), and then lets go who waits for their ends
+ *   takeOver: the same for jobs of dead sessions; wrest: for one that is taken out of its holder's hands
+ *
+ * Invariants: a row moves only for whoever holds it; spent claims go with the last statement; batches go in id order.
+ * Not here: what becomes of a job (jobs/transition.ts), when batches are written (settler.ts).
+ */
+import type { Clock } from "../clock.ts";
+import { appendFailure } from "../jobs/failure.ts";
+import type { Transition, UserTx, Wake } from "../storage/store.ts";
+import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts";
+import type { Ended } from "../enqueue/dependency-rows.ts";
+import type { Driver } from "../storage/driver.ts";
+import { type Flows, suspendScript } from "../workflows/step-rows.ts";
+import { uncount } from "../limits/limited-claim.ts";
+import { flag, text } from "../jobs/rows.ts";
+import { type Granted, type GivenBack, grantScript } from "./request-rows.ts";
+
+type SettleName = "end" | "endOrphans" | "again" | "againOrphans";
+const RESOLVE_TRIES = 5;
+const RESOLVE_AGAIN_MS = 500;
+
+export interface SettlesDeps {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  readonly flows: Flows;
+  readonly wake: (wake: Wake) => void;
+}
+
+export class Settles {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+  readonly #flows: Flows;
+  readonly #wake: (wake: Wake) => void;
+
+  constructor({ driver, clock, flows, wake }: SettlesDeps) {
+    this.#driver = driver;
+    this.#clock = clock;
+    this.#flows = flows;
+    this.#wake = wake;
+  }
+
+  settle(
+    session: number,
+    transitions: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    return this.#apply({ end: "end", again: "again" }, { session }, transitions, spent);
+  }
+
+  /** A job's end in a transaction of its user's. */
+  commit(tx: UserTx, session: number, transition: Transition & { move: "end" }): Promise<boolean> {
+    const call = this.#endCall("end", { session }, [transition], []);
+    const script = function* (): Script<boolean> {
+      const moved = ids(yield call);
+      if (isCounted(transition)) yield* uncount([transition], moved);
+      return moved.size > 0;
+    };
+    return this.#driver.inUserTx(tx, script);
+  }
+
+  async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
+    const dead = transitions.filter(endsBadly).map(({ id }) => id);
+    const undoable = await this.#flows.undoable(dead);
+    const at = this.#clock.now();
+    const given = transitions.map((one) => {
+      const state = undoable.get(one.id);
+      if (state === undefined || one.move !== "end" || !endsBadly(one)) return one;
+      if (state === "undo") return { ...one, undo: true };
+      // What is being undone is not cancelled once more, and who gives it up says so.
+      return one.state === "cancelled" ? onceMore(one) : { ...one, errors: notUndone(one, at) };
+    });
+    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
+  }
+
+  /** As whoever holds them would end them; where that one has died, as whoever takes over. Nothing is undone. */
+  async wrest(
+    given: readonly { readonly session: number; readonly end: Transition }[],
+  ): Promise<Set<string>> {
+    const moved = new Set<string>();
+    for (const [session, held] of Map.groupBy(given, (one) => one.session)) {
+      const ends = held.map(({ end }) => end);
+      for (const id of await this.settle(session, ends, [])) moved.add(id);
+      const rest = ends.filter(({ id }) => !moved.has(id));
+      if (rest.length === 0) continue;
+      for (const id of await this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, rest, []))
+        moved.add(id);
+    }
+    return moved;
+  }
+
+  async #apply(
+    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    fence: Params,
+    transitions: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    // In id order, so that two batches with the same jobs cannot deadlock.
+    const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const ended = sorted.filter((transition) => transition.move === "end");
+    const plain = ended.length === transitions.length && ended.every(isDone);
+    if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
+    return this.#applyMixed(names, fence, sorted, spent);
+  }
+
+  /** A batch of plain successes. */
+  async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
+    const { call, endedOf } = doneCall(ended, params);
+    const counted = ended.filter(isCounted);
+    let rows: Row[];
+    if (counted.length === 0) rows = await this.#driver.write(call, "settle");
+    else {
+      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+        const rows = yield call;
+        return { rows, freed: yield* uncount(counted, endedOf(rows)) };
+      };
+      const settled = await this.#driver.transaction("settle", all, "settle");
+      this.#wakeFreed(settled.freed);
+      rows = settled.rows;
+    }
+    if (rows.length > 0) await this.#tellWatchers(ended, named(ended, rows));
+    return endedOf(rows);
+  }
+
+  /** A place is free where there was none, and whoever waits for it may be in another process. */
+  #wakeFreed(queues: readonly string[]): void {
+    for (const queue of queues) this.#wake({ kind: "work", queue, priority: 0 });
+  }
+
+  /** Anything but a batch of plain successes. */
+  async #applyMixed(
+    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    fence: Params,
+    sorted: readonly Transition[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    const undone = sorted.filter((transition) => transition.move === "end" && transition.undo === true);
+    const ended = sorted.filter(
+      (transition) => transition.move === "end" && transition.undo !== true,
+    ) as (Transition & {
+      move: "end";
+    })[];
+    const waits = sorted.filter((transition) => transition.move === "wait");
+    const theirs = sorted.filter((transition) => transition.move === "none");
+    const committed = theirs.map(({ id }) => id);
+    // Places that a user's own transaction has freed: whoever waits for one may be in another process.
+    if (theirs.some(isCounted)) this.#wake({ kind: "any" });
+    const again = [
+      ...sorted.filter((transition) => transition.move === "again"),
+      ...undone.map(onceMore),
+    ].sort(byId);
+    const now = this.#driver.now();
+    const calls: Call<SettleName>[] = [];
+    if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
+      calls.push(this.#endCall(names.end, fence, ended, spent));
+    }
+    // Spent claims go with the last statement: a claim must not be forgotten while a job of it is still held.
+    if (again.length > 0)
+      calls.push({ name: names.again, params: { ...fence, now, rows: again.map(againRow), spent } });
+    // Jobs that have limits give back what they were counted in, in the same transaction.
+    const counted = [...ended, ...waits, ...again].filter(isCounted);
+    // In the same transaction too, for the rows that moved: a repeat after a lost answer moves none, and cools nothing down again.
+    const throttled = again.filter((transition) => transition.throttled);
+    const more = waits.length + undone.length + counted.length + throttled.length;
+    const [only] = calls;
+    let rows: Row[];
+    if (calls.length === 1 && only !== undefined && more === 0) {
+      rows = await this.#driver.write(only, "settle");
+      // Rarely any; should this process die here, the sweep grants them.
+      await this.grant(asked(rows));
+    } else {
+      const session = Number(fence["session"] ?? 0);
+      const at = this.#clock.now();
+      const all = function* (): Script<{ rows: Row[]; freed: string[]; granted: Granted }> {
+        const rows: Row[] = [];
+        for (const call of calls) rows.push(...(yield call));
+        const slept = waits.length === 0 ? [] : yield* suspendScript(session, waits, now, spent);
+        rows.push(...slept);
+        const moved = ids(rows);
+        const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
+        if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
+        // Last, because what is wished of a run that is to be undone depends on that.
+        const own = new Map(waits.map(({ id, token }) => [id, token]));
+        const sleepers = [...ids(slept)].map((id) => ({ id, token: own.get(id) ?? null }));
+        const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
+        const cooled = throttled.filter(({ id }) => moved.has(id)).map(({ id }) => id);
+        const freed = counted.length === 0 ? [] : yield* uncount(counted, moved, cooled);
+        // Last, because whoever else is throttled in this queue waits for its row.
+        yield* coolDown(cooled, now);
+        return { rows, granted, freed };
+      };
+      const settled = await this.#driver.transaction("settle", all, "settle");
+      rows = settled.rows;
+      this.#wakeFreed(settled.freed);
+      await this.#tellGranted(settled.granted);
+    }
+    const moved = await this.#tellWatchers(ended, rows);
+    this.#wakeKept(again, moved);
+    for (const id of committed) moved.add(id);
+    return moved;
+  }
+
+  /** They stand before where claims have got to, here and in other processes. */
+  #wakeKept(again: readonly (Transition & { move: "again" })[], moved: ReadonlySet<string>): void {
+    const first = new Map<string, number>();
+    for (const { id, keeps } of again) {
+      if (keeps === undefined || !moved.has(id)) continue;
+      first.set(keeps.queue, Math.min(keeps.runAt, first.get(keeps.queue) ?? Infinity));
+    }
+    for (const [queue, from] of first) this.#wake({ kind: "work", queue, priority: 0, from });
+  }
+
+  /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
+  async #tellWatchers(
+    ended: readonly (Transition & { move: "end" })[],
+    rows: readonly Row[],
+  ): Promise<Set<string>> {
+    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
+    if (watched.length > 0) {
+      const states = new Map(ended.map(({ id, state }) => [id, state]));
+      await this.tellEnds(
+        watched.flatMap((row): Ended[] => {
+          const id = text(row, "id");
+          const state = states.get(id);
+          return state === undefined ? [] : [{ id, state }];
+        }),
+      );
+    }
+    return ids(rows);
+  }
+
+  /** Grants what is wished of jobs that are given back. */
+  async grant(given: readonly GivenBack[]): Promise<void> {
+    if (given.length === 0) return;
+    const now = this.#driver.now();
+    const at = this.#clock.now();
+    await this.#tellGranted(
+      await this.#driver.transaction("grantWishes", () => grantScript(given, now, at), "settle"),
+    );
+  }
+
+  async #tellGranted({ watched, woken, asked }: Granted): Promise<void> {
+    for (const session of asked) this.#wake({ kind: "cancel", session });
+    await this.tellEnds(watched.map((id) => ({ id, state: "cancelled" })));
+    if (woken) this.#wake({ kind: "any" });
+  }
+
+  /** Lets go what waits for these, wherever they ended. */
+  async tellEnds(ended: readonly Ended[]): Promise<void> {
+    if (ended.length === 0) return;
+    await this.#resolve(ended, 1);
+    this.#wake({ kind: "ended" });
+  }
+
+  /** Never rejects: the ends are written, and that is what the caller asked for. After the last try the sweep finds who waits. */
+  async #resolve(ended: readonly Ended[], tries: number): Promise<void> {
+    try {
+      await this.#flows.resolve(ended);
+    } catch {
+      if (tries < RESOLVE_TRIES)
+        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolve(ended, tries + 1), {
+          unref: true,
+        });
+    }
+  }
+
+  #endCall(
+    name: "end" | "endOrphans",
+    fence: Params,
+    ended: readonly (Transition & { move: "end" })[],
+    spent: readonly number[],
+  ): Call<"end" | "endOrphans"> {
+    const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
+    const dropped = ended.filter(({ keep }) => !keep).map(({ id }) => id);
+    const now = this.#driver.now();
+    return { name, params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent } };
+  }
+}
+
+/** How a batch of plain successes is written, and which of them the answer says have ended. */
+function doneCall(
+  ended: readonly (Transition & { move: "end" })[],
+  params: Params,
+): { call: Call<"done" | "doneAlike">; endedOf: (rows: readonly Row[]) => Set<string> } {
+  const token = ended[0]?.token ?? null;
+  if (!ended.every((transition) => transition.token === token && transition.output === null)) {
+    const rows = ended.map(({ place, token, output }) => ({ place, token, output }));
+    return {
+      call: { name: "done", params: { ...params, rows } },
+      endedOf: (moved) => ids(named(ended, moved)),
+    };
+  }
+  const places = ended.map(({ place }) => place) as string[] | number[];
+  // What it names was watched, or was not its to end.
+  const endedOf = (rows: readonly Row[]): Set<string> => {
+    const missed = new Set(rows.filter((row) => !flag(row, "watched")).map((row) => row["place"]));
+    const moved = new Set<string>();
+    for (const { id, place } of ended) if (missed.size === 0 || !missed.has(place)) moved.add(id);
+    return moved;
+  };
+  return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
+}
+
+/** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
+function* coolDown(ids: readonly string[], now: number | null): Script<void> {
+  if (ids.length > 0) yield { name: "coolDown", params: { now, ids } };
+}
+
+/** Of what was given back: what somebody wishes something of. */
+function asked(rows: readonly Row[]): GivenBack[] {
+  return rows
+    .filter((row) => row["asked"] === true || row["asked"] === 1)
+    .map((row) => ({ id: text(row, "id"), token: null }));
+}
+
+/** It stands in counts of limits. */
+function isCounted(transition: Transition): boolean {
+  return transition.counted !== undefined;
+}
+
+function notUndone({ errors, attempt }: Transition, at: number): string {
+  const message = "UNDO_FAILED: its workers died before its steps were undone";
+  return appendFailure(errors, { at, attempt, message, stack: null });
+}
+
+/** Nothing to free and nothing to drop: what becomes of most jobs. */
+function isDone(transition: Transition & { move: "end" }): boolean {
+  return transition.state === "done" && transition.keep && !transition.keyed;
+}
+
+function endsBadly(transition: Transition): boolean {
+  return transition.move === "end" && transition.state !== "done";
+}
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+/** A run whose steps are to be undone goes back to the line, with its attempt, for whoever has its code. */
+function onceMore(transition: Transition): Transition & { move: "again" } {
+  const { id, token, attempt, crashes, counted } = transition;
+  const errors = transition.move === "end" ? transition.errors : null;
+  return {
+    ...(counted === undefined ? null : { counted }),
+    move: "again",
+    id,
+    token,
+    delayMs: 0,
+    errors,
+    attempt: Math.max(0, attempt - 1),
+    crashes,
+    throttled: false,
+    begun: true,
+  };
+}
+
+/** How it ends once that is done. */
+function undoRow(transition: Transition): RowList[number] {
+  const ended = transition.move === "end" ? transition : null;
+  return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
+}
+
+/** Rows that say which jobs they mean by their places, with the ids that these have. */
+function named(ended: readonly (Transition & { move: "end" })[], rows: readonly Row[]): Row[] {
+  const byPlace = new Map<unknown, string>(ended.map(({ place, id }) => [place, id]));
+  return rows.map((row) => ({ ...row, id: byPlace.get(row["place"]) }));
+}
+
+function ids(rows: readonly Row[]): Set<string> {
+  return new Set(rows.map((row) => text(row, "id")));
+}
+
+function endRow(transition: Transition & { move: "end" }): RowList[number] {
+  const { id, token, state, output, errors, attempt, crashes, keep } = transition;
+  return {
+    id,
+    token,
+    state,
+    output,
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    keep,
+  };
+}
+
+function againRow(transition: Transition & { move: "again" }): RowList[number] {
+  const { id, token, delayMs, errors, attempt, crashes, throttled, begun } = transition;
+  return {
+    id,
+    token,
+    delay: Math.round(delayMs),
+    keeps: transition.keeps !== undefined,
+    errors,
+    errorGroup: transition.errorGroup ?? null,
+    attempt,
+    crashes,
+    throttled: throttled ? 1 : 0,
+    begun,
+    note: transition.note ?? null,
+    cancellable: transition.cancellable === true || transition.errorGroup !== undefined,
+  };
+}

@@ -1,0 +1,28 @@
+/** What `hf.queues.set` keeps of a queue, for all processes. Not here: checking them (queues.ts). */
+import type { Backoff } from "../jobs/backoff.ts";
+
+/** A queue's settings over the whole cluster. Null: the default. */
+export interface QueueSettings {
+  /** Limit over the cluster. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly weight: number | null;
+  readonly backoff: Backoff | null;
+  /** How long ended jobs are kept; 0 keeps them for ever. */
+  readonly retention: { readonly doneMs: number; readonly deadMs: number } | null;
+  /** `Throttled` cools the whole queue down: first step and longest. */
+  readonly cooldown: { readonly baseMs: number; readonly maxMs: number } | null;
+  /** Slots of each worker process for this queue, editable live (0 to 1,024). */
+  readonly slots: number | null;
+  /** Slots of all worker processes together, split over those that serve the queue. */
+  readonly total: number | null;
+  /** Stops the queue when its jobs fail one after the other. */
+  readonly breaker: BreakerRule | null;
+}
+
+/** When a breaker opens, and for how long. */
+export interface BreakerRule {
+  /** Consecutive failures. */
+  readonly after: number;
+  readonly cooldownMs: number;
+}

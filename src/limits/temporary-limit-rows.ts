@@ -1,0 +1,87 @@
+/**
+ * The rows of limits that hold for a while (src/limits/temporary-limits.ts says what they mean). There are few: one for each thing that
+ * somebody has changed for now.
+ */
+import type { OverrideRow, OverrideTarget } from "../storage/store.ts";
+import type { Row, Script } from "../storage/catalogue.ts";
+import type { Driver } from "../storage/driver.ts";
+import { maybeText, number, text } from "../jobs/rows.ts";
+
+export class SqlOverrides {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async list({ due }: { due: boolean }): Promise<OverrideRow[]> {
+    const rows = await this.#driver.read({ name: "overrides", params: { now: this.#driver.now(), due } });
+    return rows.map((row) => ({
+      kind: text(row, "kind") as OverrideRow["kind"],
+      name: text(row, "name"),
+      setAt: number(row, "set_at"),
+      untilAt: number(row, "until_at"),
+      back: backOf(row),
+    }));
+  }
+
+  /** What was written first is what it goes back to: a later change only adds what it changes besides. */
+  begin(
+    target: OverrideTarget,
+    back: OverrideRow["back"],
+    until: { at: number | null; delayMs: number | null },
+  ): Promise<void> {
+    const now = this.#driver.now();
+    return this.#driver.transaction("beginOverride", function* (): Script<void> {
+      const [row] = yield { name: "lockOverride", params: { ...target } };
+      const merged = row === undefined ? back : merge(back, backOf(row));
+      yield {
+        name: "putOverride",
+        params: {
+          now,
+          ...target,
+          at: until.at,
+          delay: until.delayMs,
+          back: merged === null ? null : JSON.stringify(merged),
+        },
+      };
+    });
+  }
+
+  /** Takes these out of it (null: all); with `untilAt` only if nobody has changed it since. */
+  forget(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void> {
+    const now = this.#driver.now();
+    return this.#driver.transaction("forgetOverride", function* (): Script<void> {
+      const [row] = yield { name: "lockOverride", params: { ...target } };
+      if (row === undefined || (untilAt !== undefined && number(row, "until_at") !== untilAt)) return;
+      const left = Object.entries(backOf(row) ?? {}).filter(
+        ([key]) => key !== "tuned" && keys !== null && !keys.includes(key),
+      );
+      if (left.length === 0) yield { name: "dropOverride", params: { ...target } };
+      else
+        yield {
+          name: "putOverride",
+          params: {
+            now,
+            ...target,
+            at: number(row, "until_at"),
+            delay: null,
+            back: JSON.stringify(Object.fromEntries(left)),
+          },
+        };
+    });
+  }
+
+  async untuneLane(queue: string, key: string): Promise<void> {
+    await this.#driver.write({ name: "untuneLane", params: { queue, key } });
+  }
+}
+
+function backOf(row: Row): OverrideRow["back"] {
+  const back = maybeText(row, "back");
+  return back === null ? null : (JSON.parse(back) as NonNullable<OverrideRow["back"]>);
+}
+
+function merge(later: OverrideRow["back"], first: OverrideRow["back"]): OverrideRow["back"] {
+  return first === null ? null : { ...later, ...first };
+}

@@ -1,0 +1,331 @@
+/**
+ * Counts what a worker does, minute by minute, and writes the minutes down.
+ *
+ *   settled ─▶ cell of (minute, queue, kind), in memory ──every 10 s, if it changed──▶ store (the whole minute again)
+ *                                                       └─ minute over, written ─▶ added to the process's totals
+ *
+ * Invariants: counting costs two histogram buckets and no statement; a minute is written whole under (minute, queue,
+ * kind, worker), so that writing it twice, or after a lost answer, gives the same rows; an idle worker writes one row of
+ * health a minute and nothing else; a database that is away costs the oldest minutes beyond ten, counted as `dropped`.
+ * Not here: reading them (metrics.ts), percentiles (values/histogram.ts).
+ */
+import { freemem, loadavg } from "node:os";
+import type { Clock, Timer } from "../clock.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
+import type { Logger } from "../logger.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import { Histogram } from "../values/histogram.ts";
+import type { GaugeRow, MetricRow, Store } from "../storage/store.ts";
+import { Failures } from "./failure-counts.ts";
+import type { Settlement } from "../lease/settler.ts";
+
+/** What can become of an attempt, as it is counted. */
+export const OUTCOMES = ["done", "failed", "dead", "cancelled", "throttled", "released", "lost"] as const;
+export type CountedOutcome = (typeof OUTCOMES)[number];
+
+/** Counts of one kind in one queue. */
+export class Cell {
+  readonly queue: string;
+  readonly name: string;
+  readonly counts: Record<CountedOutcome, number> = {
+    done: 0,
+    failed: 0,
+    dead: 0,
+    cancelled: 0,
+    throttled: 0,
+    released: 0,
+    lost: 0,
+  };
+  readonly ran: Histogram = new Histogram();
+  readonly waited: Histogram = new Histogram();
+  dirty = false;
+
+  constructor(queue: string, name: string) {
+    this.queue = queue;
+    this.name = name;
+  }
+
+  merge(other: Cell): void {
+    for (const outcome of OUTCOMES) this.counts[outcome] += other.counts[outcome];
+    this.ran.merge(other.ran);
+    this.waited.merge(other.waited);
+  }
+}
+
+/** Cells by queue and kind. */
+export class Cells {
+  readonly #cells = new Map<string, Map<string, Cell>>();
+
+  at(queue: string, name: string): Cell {
+    let names = this.#cells.get(queue);
+    if (names === undefined) this.#cells.set(queue, (names = new Map<string, Cell>()));
+    let cell = names.get(name);
+    if (cell === undefined) names.set(name, (cell = new Cell(queue, name)));
+    return cell;
+  }
+
+  *[Symbol.iterator](): Generator<Cell> {
+    for (const names of this.#cells.values()) yield* names.values();
+  }
+
+  merge(other: Cells): void {
+    for (const cell of other) this.at(cell.queue, cell.name).merge(cell);
+  }
+}
+
+export interface RecorderDeps {
+  readonly store: Pick<Store, "putMetrics" | "putGauges" | "putFailures" | "poolUse" | "now">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly workerId: string;
+  /** The 99th percentile of the event loop's delay since the last call. */
+  readonly loopDelay: () => number;
+  /** How long the latest read took; null: there was none. */
+  readonly lookMs: () => number | null;
+  readonly running: () => number;
+  readonly slots: () => number;
+  /** Which version of a kind's definition this worker runs. */
+  readonly versionOf: (name: string) => number;
+  /** What this process has counted so far in minutes that are over. */
+  readonly totals: Cells;
+}
+
+const minuteMs = 60_000;
+const flushEveryMs = 10_000;
+const mostMinutes = 10;
+// Older ones may have been added up by then (upkeep/series-pruner.ts).
+const oldestMs = 30 * minuteMs;
+// A worker that stops does not wait long for its last minute.
+const lastFlushMs = 1_000;
+
+/** Counts for one worker. */
+export class Recorder {
+  readonly #deps: RecorderDeps;
+  /** Oldest first. */
+  readonly #minutes = new Map<number, Cells>();
+  readonly #failures: Failures;
+  #timer: Timer | undefined;
+  #flushAt = -Infinity;
+  /** Something was counted since the last write. */
+  #counted = false;
+  #flushing: Promise<void> | undefined;
+  /** How long the last write took, since the last gauge: most writes do not fall together with one. */
+  #writeMs: number | null = null;
+  #gaugedMinute = -1;
+  #cpu: { readonly usage: NodeJS.CpuUsage; readonly at: number } | undefined;
+  #dropped = 0;
+  #stopped = false;
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps;
+    this.#failures = new Failures(deps.workerId, deps.versionOf);
+  }
+
+  /** Minutes that could not be written and are lost. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  start(): void {
+    this.#cpu = { usage: process.cpuUsage(), at: this.#deps.clock.monotonic() };
+    this.#gaugedMinute = this.#minute();
+    this.#arm();
+  }
+
+  /** These outcomes have been written. */
+  settled(settlements: readonly Settlement[]): void {
+    const cells = this.#now();
+    if (!this.#counted) this.#hurry();
+    for (const { job, outcome, transition, heldMs } of settlements) {
+      // Given back unstarted: no attempt was made.
+      if ((outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true)
+        continue;
+      const cell = cells.at(job.queue, job.name);
+      cell.dirty = true;
+      if (outcome.kind === "succeeded" || outcome.kind === "committed") cell.counts.done += 1;
+      // A run that undoes its steps first ends later, and is counted then.
+      else if (transition.move === "end" && transition.undo !== true) cell.counts[transition.state] += 1;
+      else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
+      // What sleeps, waits or goes on to its next step has not failed.
+      else if (outcome.kind === "failed" || outcome.kind === "dead") cell.counts.failed += 1;
+      if (outcome.kind === "failed" || outcome.kind === "dead")
+        this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
+      cell.ran.add(heldMs);
+      cell.waited.add(job.startedAt - job.runAt);
+    }
+  }
+
+  /** These attempts were lost to others. */
+  lost(jobs: readonly ClaimedJob[]): void {
+    const cells = this.#now();
+    for (const { queue, name } of jobs) {
+      const cell = cells.at(queue, name);
+      cell.dirty = true;
+      cell.counts.lost += 1;
+    }
+  }
+
+  /** What is counted and not yet part of the totals. */
+  *unmerged(): Generator<Cell> {
+    for (const cells of this.#minutes.values()) yield* cells;
+  }
+
+  /** Writes what has changed. Never rejects; one at a time. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#write().finally(() => (this.#flushing = undefined));
+    return this.#flushing;
+  }
+
+  /** Writes the last minute, as far as that goes quickly. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    this.#stopped = true;
+    const { clock, totals } = this.#deps;
+    if (this.#isDirty()) {
+      let timer: Timer | undefined;
+      const late = new Promise<void>(
+        (resolve) => (timer = clock.after(lastFlushMs, resolve, { unref: true })),
+      );
+      await Promise.race([this.flush(), late]);
+      timer?.cancel();
+    }
+    for (const cells of this.#minutes.values()) totals.merge(cells);
+    this.#minutes.clear();
+  }
+
+  #arm(ms = flushEveryMs, latestMs = Infinity): void {
+    const { clock } = this.#deps;
+    const flush = (): void => {
+      this.#counted = false;
+      void this.flush().then(() => {
+        if (!this.#stopped && !this.#counted) this.#arm();
+      });
+    };
+    this.#flushAt = clock.monotonic() + ms;
+    this.#timer?.cancel();
+    this.#timer = clock.after(ms, flush, { unref: true, latestMs });
+  }
+
+  /** Where the clock jumps, the write comes first: it would be refused as too old. */
+  #hurry(): void {
+    this.#counted = true;
+    const leftMs = this.#flushAt - this.#deps.clock.monotonic();
+    if (!this.#stopped) this.#arm(leftMs, leftMs);
+  }
+
+  #minute(): number {
+    return Math.floor(this.#deps.clock.now() / minuteMs) * minuteMs;
+  }
+
+  #now(): Cells {
+    const minute = this.#minute();
+    let cells = this.#minutes.get(minute);
+    if (cells === undefined) this.#minutes.set(minute, (cells = new Cells()));
+    return cells;
+  }
+
+  #isDirty(): boolean {
+    for (const cells of this.#minutes.values()) for (const cell of cells) if (cell.dirty) return true;
+    return false;
+  }
+
+  async #write(): Promise<void> {
+    const { store, log, workerId } = this.#deps;
+    this.#dropOldest();
+    const rows: MetricRow[] = [];
+    const written: Cell[] = [];
+    for (const [minute, cells] of this.#minutes) {
+      for (const cell of cells) {
+        if (!cell.dirty) continue;
+        cell.dirty = false;
+        written.push(cell);
+        rows.push({
+          minute,
+          queue: cell.queue,
+          name: cell.name,
+          worker: workerId,
+          ...cell.counts,
+          ran: cell.ran.encode(),
+          waited: cell.waited.encode(),
+        });
+      }
+    }
+    const failures = this.#failures.take();
+    try {
+      const startedAt = this.#deps.clock.monotonic();
+      await store.putMetrics(rows);
+      if (rows.length > 0) this.#writeMs = this.#deps.clock.monotonic() - startedAt;
+      this.#forgetWritten();
+      await store.putFailures(failures.groups, failures.rows);
+      this.#failures.forget(this.#minute(), this.#minute() - oldestMs);
+      await this.#gauge();
+    } catch (error) {
+      failures.again();
+      for (const cell of written) cell.dirty = true;
+      this.#dropOldest();
+      log.debug(
+        { worker: workerId, error: describeFailure(error).message },
+        "the minute could not be written",
+      );
+    }
+  }
+
+  /** Once a minute: how this process and its way to the database are. */
+  async #gauge(): Promise<void> {
+    const minute = this.#minute();
+    if (minute === this.#gaugedMinute || this.#stopped) return;
+    const { store, workerId, loopDelay, lookMs, running, slots } = this.#deps;
+    const readMs = lookMs();
+    const pool = store.poolUse;
+    const values: Record<string, number> = {
+      cpu: this.#cpuShare(),
+      rss: process.memoryUsage.rss(),
+      loopDelayMs: loopDelay(),
+      running: running(),
+      slots: slots(),
+      ...(readMs === null ? {} : { dbReadMs: readMs }),
+      hostLoad: loadavg()[0] ?? 0,
+      hostFreeBytes: freemem(),
+      ...(this.#writeMs === null ? {} : { dbWriteMs: this.#writeMs }),
+      ...(pool === null ? {} : { poolUsed: pool.used, poolIdle: pool.idle, poolWaiting: pool.waiting }),
+    };
+    this.#gaugedMinute = minute;
+    this.#writeMs = null;
+    await store.putGauges(
+      Object.entries(values).map(([name, value]): GaugeRow => ({ minute, source: workerId, name, value })),
+    );
+  }
+
+  /** Of one core, since the last look. */
+  #cpuShare(): number {
+    const at = this.#deps.clock.monotonic();
+    const usage = process.cpuUsage();
+    const before = this.#cpu;
+    this.#cpu = { usage, at };
+    if (before === undefined || at <= before.at) return 0;
+    const micros = usage.user + usage.system - before.usage.user - before.usage.system;
+    return micros / 1_000 / (at - before.at);
+  }
+
+  /** A minute that is over and written is part of the totals from then on. */
+  #forgetWritten(): void {
+    const current = this.#minute();
+    for (const [minute, cells] of this.#minutes) {
+      if (minute >= current || [...cells].some((cell) => cell.dirty)) continue;
+      this.#deps.totals.merge(cells);
+      this.#minutes.delete(minute);
+    }
+  }
+
+  #dropOldest(): void {
+    const before = this.#minute() - oldestMs;
+    for (;;) {
+      const [oldest] = this.#minutes.keys();
+      if (oldest === undefined || (this.#minutes.size <= mostMinutes && oldest >= before)) return;
+      const cells = this.#minutes.get(oldest);
+      if (cells !== undefined) this.#deps.totals.merge(cells);
+      this.#minutes.delete(oldest);
+      this.#dropped += 1;
+    }
+  }
+}

@@ -1,0 +1,934 @@
+/**
+ * Insight over the catalogue: which index a filter is walked by, and how several walks become one page.
+ *
+ *   states            walked by
+ *   running           claims (few)                 retrying          ready_troubled (few)
+ *   dead, cancelled   history_unhappy              other live ones   ready, newest first
+ *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
+ *   any, of one run   job_parent, newest first     of one batch      member, newest first
+ *
+ * A walk goes in pieces, and ends when it has what was asked for, at its bound, or when its time is up: a page costs
+ * milliseconds whatever the tables hold, and where it stopped is said.
+ *
+ * Invariant: a page is in the order of places over all its walks. A walk that reached its bound may have more behind its lowest
+ * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
+ */
+import { statSync } from "node:fs";
+import type {
+  AuditLine,
+  BatchFilter,
+  BatchPage,
+  CappedCount,
+  DatabaseHealth,
+  ErrorDecision,
+  ErrorGroup,
+  ErrorGroupDetail,
+  ErrorGroupFilter,
+  ErrorGroups,
+  FailuresBy,
+  IdMatches,
+  Insight,
+  InsightFilter,
+  InsightPage,
+  JobDetail,
+  JobFacets,
+  JobSummary,
+  LineTally,
+  RunFilter,
+  RunOutline,
+  RunPage,
+  RunningLine,
+  RunSummary,
+  StateTally,
+} from "./browse.ts";
+import {
+  JOB_STATES,
+  type JobState,
+  neededVersion,
+  type Place,
+  type StepKind,
+  WAITING_AT,
+} from "../jobs/job.ts";
+import { DEEP_PARTS, SEARCHED, SEARCHED_DEEP } from "./browse-bounds.ts";
+import { decodeFailures } from "../jobs/failure.ts";
+import type { IdPart } from "../values/id-part.ts";
+import { HIGHEST_ID, idTime, isId } from "../values/id.ts";
+import { traceIdIn, tracePattern } from "../values/trace-id.ts";
+import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
+import type { Params, Row, Script } from "../storage/catalogue.ts";
+import { cursorFor, newestFirst, placeIn } from "../jobs/page-cursor.ts";
+import { UsageError } from "../errors.ts";
+import type { Driver } from "../storage/driver.ts";
+import { Batches } from "../enqueue/batch-rows.ts";
+import { byAttention, errorGroup, jobsByCause } from "../observe/failure-group-rows.ts";
+import { type FacetCell, facetsOf } from "./facets.ts";
+import { needle } from "./job-rows.ts";
+import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "../observe/failure-rows.ts";
+import { type ErrorGroupChange, triageState } from "../observe/failure-decision.ts";
+import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "../limits/queue-counts.ts";
+import { extras, flag, maybeNumber, maybeText, number, queueSettings, text, unquoted } from "../jobs/rows.ts";
+
+/** A count goes no further than this. */
+export const COUNT_CAP = 10_000;
+/** Entries of a piece, and those that are looked at however long it takes; fewer, likewise. */
+const PIECE = 1_000;
+const LEAST = 4_000;
+const DEEP_LEAST = 1_000;
+/** Entries of the index of ids that are looked at however long it takes. */
+const ID_PIECE = 5_000;
+/** So long an answer walks on. It is asked between pieces, so that it takes a little longer. */
+const PATIENCE_MS = 12;
+/** Entries that failures are grouped over, and that all lines together are counted over (by state). */
+const GROUP_SCAN = 10_000;
+const TROUBLED_SCAN = 4_000;
+const LINES_BUDGET = 40_000;
+/** Runs of a kind that are looked at for one with steps, and steps of it. */
+const RUNS_BACK = 5;
+const OUTLINE = 500;
+/** Runs that one look asks for at a time, and in all. */
+const RUN_PIECE = 100;
+const MOST_RUNS = 1_000;
+/** The first and the last of all ids. */
+const LOWEST = "00000000-0000-0000-0000-000000000000";
+const HIGHEST = HIGHEST_ID;
+/** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
+export const CLOCK_SLACK_MS = 3_600_000;
+
+type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy" | "Children" | "Members";
+const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
+const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
+const ENDED: readonly JobState[] = ["done", "dead", "cancelled"];
+
+/** One walk and the states that it may give. */
+interface Walk {
+  readonly source: Source;
+  readonly states: readonly JobState[];
+}
+
+/** The walks that together see every job of the filter, each job once. */
+export function walksOf(filter: InsightFilter): readonly Walk[] {
+  const wanted = filter.states ?? JOB_STATES;
+  if (filter.retrying === true) {
+    const states = wanted.filter((state) => state === "scheduled" || state === "ready");
+    const source = relatedBy(filter) ?? "Troubled";
+    return states.length === 0 ? [] : [{ source, states }];
+  }
+  const live = wanted.filter((state) => LIVE.includes(state));
+  const ended = wanted.filter((state) => !LIVE.includes(state));
+  if (filter.ended !== undefined) live.length = 0;
+  const related = relatedBy(filter);
+  if (related !== null) {
+    const states = [...live, ...ended];
+    return states.length === 0 ? [] : [{ source: related, states }];
+  }
+  const walks: Walk[] = [];
+  if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
+  else if (live.length > 0)
+    walks.push({ source: filter.errorGroup === undefined ? "Live" : "Troubled", states: live });
+  if (ended.length > 0) {
+    const unhappy = filter.errorGroup !== undefined || ended.every((state) => UNHAPPY.includes(state));
+    walks.push({ source: unhappy ? "Unhappy" : "Ended", states: ended });
+  }
+  return walks;
+}
+
+/** A batch first: whose child its jobs are can be asked of each. */
+function relatedBy(filter: InsightFilter): "Members" | "Children" | null {
+  if (filter.batch !== undefined) return "Members";
+  return filter.workflow === undefined ? null : "Children";
+}
+
+/** Index entries that a walk takes at most. Each may cost a row of its own; errors are long, and lie beside theirs. */
+export function boundOf(source: Source, filter: InsightFilter): number {
+  const lookedUp = source === "Troubled" || source === "Children" || source === "Members";
+  const deep = isDeep(filter) || filter.error !== undefined || lookedUp;
+  return deep ? SEARCHED_DEEP : SEARCHED;
+}
+
+export class SqlInsight implements Insight {
+  readonly #driver: Driver;
+  readonly #causes: Causes;
+  readonly #batches: Batches;
+  readonly #cursor = new TallyCursor();
+
+  constructor(driver: Driver, causes: Causes) {
+    this.#driver = driver;
+    this.#causes = causes;
+    this.#batches = new Batches(
+      driver,
+      async (ids) => new Map((await this.#summaries(ids)).map(({ id, state }) => [id, state])),
+    );
+  }
+
+  batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage> {
+    return this.#batches.list(filter, page);
+  }
+
+  async browse(
+    filter: InsightFilter,
+    page: { limit: number; cursor: string | null; order?: "newest" | "due" },
+  ): Promise<InsightPage> {
+    if (filter.ids !== undefined) return this.#byIds(filter, filter.ids, page.limit);
+    if (page.order === "due") return this.#due(filter, page);
+    const deadline = performance.now() + PATIENCE_MS;
+    const cursor = cursorFor(this.#driver, page.cursor);
+    const walked = await Promise.all(
+      walksOf(filter).map(async (walk) => {
+        const { rows, bottom } = await this.#walk("browse", walk, filter, {
+          cursor,
+          deadline,
+          limit: page.limit + 1,
+          enough: (found) => found.length > page.limit,
+        });
+        return { jobs: rows.map((row) => ({ id: text(row, "id"), place: placeIn(row) })), bottom };
+      }),
+    );
+    // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
+    const floor = walked
+      .filter(({ jobs }) => jobs.length <= page.limit)
+      .reduce<Place | null>(
+        (most, { bottom }) => (bottom !== null && (most === null || bottom > most) ? bottom : most),
+        null,
+      );
+    const found = walked
+      .flatMap(({ jobs }) => jobs)
+      .filter(({ place }) => floor === null || place >= floor)
+      .sort(newestFirst);
+    const given = found.slice(0, page.limit);
+    const full = found.length > page.limit;
+    const next = full ? (given.at(-1)?.place ?? null) : floor;
+    return {
+      jobs: await this.#summaries(given.map(({ id }) => id)),
+      cursor: next === null ? null : String(next),
+      cut: !full && floor !== null,
+    };
+  }
+
+  /** One walk, piece by piece. `bottom`: where it stopped before the end; null: it saw everything. */
+  async #walk(
+    verb: "browse" | "tally",
+    { source, states }: Walk,
+    filter: InsightFilter,
+    until: {
+      readonly cursor: Place | null;
+      readonly deadline: number;
+      readonly limit?: number;
+      readonly enough: (rows: readonly Row[]) => boolean;
+    },
+  ): Promise<{ rows: Row[]; bottom: Place | null }> {
+    const most = boundOf(source, filter);
+    const deep = most === SEARCHED_DEEP;
+    const least = deep ? DEEP_LEAST : LEAST;
+    const found: Row[] = [];
+    let { cursor } = until;
+    for (let walked = 0; ;) {
+      const scan = Math.min(walked === 0 || deep ? PIECE : 3 * PIECE, most - walked);
+      const limit = until.limit === undefined ? {} : { limit: until.limit };
+      const rows = await this.#driver.read({
+        name: `${verb}${source}`,
+        params: { ...this.#params(filter, states, cursor), ...limit, scan },
+      });
+      const isLast = (row: Row): boolean => row[verb === "browse" ? "id" : "state"] === null;
+      const last = rows.find(isLast) as Row;
+      found.push(...rows.filter((row) => !isLast(row)));
+      const taken = number(last, verb === "browse" ? "walked" : "n");
+      walked += taken;
+      const bottom = wasCut(last, taken, scan);
+      if (bottom === null || walked >= most || until.enough(found)) return { rows: found, bottom };
+      if (walked >= least && performance.now() > until.deadline) return { rows: found, bottom };
+      cursor = bottom;
+    }
+  }
+
+  async matching(part: IdPart, page: { limit: number; cursor: string | null }): Promise<IdMatches> {
+    const deadline = performance.now() + PATIENCE_MS;
+    const { first, last, end } = part;
+    const limit = page.limit + 1;
+    const begun =
+      page.cursor === null
+        ? await this.#driver.read({ name: "idsFrom", params: { first, last, limit } })
+        : [];
+    const ids = new Set(begun.map((row) => text(row, "id")));
+    let before = page.cursor ?? HIGHEST;
+    let since: number | null = null;
+    const given = (cursor: string | null): IdMatches => {
+      const all = [...ids].sort().reverse();
+      return { ids: all.slice(0, page.limit), more: all.length > page.limit, cursor, since };
+    };
+    for (let walked = 0; ;) {
+      const rows = await this.#driver.read({ name: "walkIds", params: { end, before, scan: ID_PIECE } });
+      const bottom = rows.find((row) => row["walked"] !== null) as Row;
+      for (const row of rows) if (row !== bottom) ids.add(text(row, "id"));
+      const taken = number(bottom, "walked");
+      if (taken > 0) {
+        before = text(bottom, "id");
+        since = idTime(before);
+      }
+      walked += taken;
+      if (taken < ID_PIECE) return given(null);
+      if (ids.size > page.limit || walked >= SEARCHED || performance.now() > deadline) return given(before);
+    }
+  }
+
+  /** In one look: there are as many as were named. The rest of the filter holds for them as for any. */
+  async #byIds(filter: InsightFilter, named: readonly string[], limit: number): Promise<InsightPage> {
+    const ids = named.filter(isId);
+    const { ids: _ids, ...others } = filter;
+    if (ids.length === 0) return { jobs: [], cursor: null, cut: false };
+    const wanted =
+      Object.keys(others).length === 0 ? ids.slice(0, limit) : await this.#idsAmong(ids, others, limit);
+    return { jobs: await this.#summaries([...wanted].sort().reverse()), cursor: null, cut: false };
+  }
+
+  async #idsAmong(ids: readonly string[], filter: InsightFilter, limit: number): Promise<string[]> {
+    const states = walksOf(filter).flatMap((walk) => walk.states);
+    if (states.length === 0) return [];
+    const params = { ...this.#params(filter, states, null), ids, limit, scan: ids.length };
+    const rows = await this.#driver.read({ name: "browseNamed", params });
+    return rows.filter((row) => row["id"] !== null).map((row) => text(row, "id"));
+  }
+
+  /** What waits for something else until a time stands in the line as well, and is passed over: piece by piece, so that it may be much. */
+  async #due(filter: InsightFilter, page: { limit: number; cursor: string | null }): Promise<InsightPage> {
+    const deadline = performance.now() + PATIENCE_MS;
+    const limit = page.limit + 1;
+    const ids: string[] = [];
+    let { cursor } = page;
+    for (;;) {
+      const [at, place] = cursor?.split(" ") ?? [];
+      const rows = await this.#driver.read({
+        name: "lineUp",
+        params: {
+          now: this.#driver.now(),
+          queues: filter.queues ?? null,
+          names: filter.names ?? null,
+          fromAt: Number(at ?? -1),
+          fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
+          limit,
+        },
+      });
+      for (const row of rows) {
+        const waits = row["waits"] === "signal" || row["waits"] === "jobs";
+        if (!waits && ids.length === page.limit)
+          return { jobs: await this.#summaries(ids), cursor, cut: false };
+        if (!waits) ids.push(text(row, "id"));
+        cursor = `${number(row, "run_at")} ${placeIn(row)}`;
+      }
+      const end = rows.length < limit;
+      if (end || performance.now() > deadline)
+        return { jobs: await this.#summaries(ids), cursor: end ? null : cursor, cut: !end };
+    }
+  }
+
+  async #summaries(ids: readonly string[]): Promise<JobSummary[]> {
+    if (ids.length === 0) return [];
+    const rows = await this.#driver.read({ name: "summaries", params: { now: this.#driver.now(), ids } });
+    const byId = new Map(rows.map((row) => [text(row, "id"), summary(row)]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  async tally(filter: InsightFilter): Promise<StateTally> {
+    if (filter.ids !== undefined) {
+      const count = (await this.#byIds(filter, filter.ids, COUNT_CAP)).jobs.length;
+      return { states: {}, total: { count, more: false } };
+    }
+    const deadline = performance.now() + PATIENCE_MS;
+    const states: Partial<Record<JobState, CappedCount>> = {};
+    const wanted = new Set(filter.states ?? JOB_STATES);
+    // Live jobs by queue and kind are counted on the claim's index, which knows due from not due.
+    const live = isSimple(filter) && [...wanted].some((state) => LIVE.includes(state));
+    const rest = [...wanted].filter((state) => !live || !LIVE.includes(state));
+    const none: Partial<Record<JobState, CappedCount>> = {};
+    const [counted, walks] = await Promise.all([
+      live ? this.#tallySimple(filter) : none,
+      this.#tallyWalks(filter, rest, deadline),
+    ]);
+    for (const state of LIVE)
+      if (wanted.has(state) && counted[state] !== undefined) states[state] = counted[state];
+    for (const { walk, rows, cut } of walks) {
+      for (const state of walk.states) {
+        const ofState = rows.filter((row) => row["state"] === state);
+        states[state] = capped(
+          ofState.reduce((n, row) => n + number(row, "n"), 0),
+          cut,
+        );
+      }
+    }
+    const all = Object.values(states);
+    const sum = all.reduce((n, { count }) => n + count, 0);
+    return {
+      states,
+      total: capped(
+        sum,
+        all.some(({ more }) => more),
+      ),
+    };
+  }
+
+  /** Counts by state and line, walk by walk. */
+  #tallyWalks(
+    filter: InsightFilter,
+    states: readonly JobState[],
+    deadline: number,
+  ): Promise<{ walk: Walk; rows: Row[]; cut: boolean }[]> {
+    return Promise.all(
+      tallyWalks({ ...filter, states }).map(async (walk) => {
+        // No count goes beyond its cap: when each state is there, nothing more is to be learnt.
+        const enough = (rows: readonly Row[]): boolean =>
+          walk.states.every(
+            (state) =>
+              rows.reduce((n, row) => (row["state"] === state ? n + number(row, "n") : n), 0) > COUNT_CAP,
+          );
+        const { rows, bottom } = await this.#walk("tally", walk, filter, {
+          cursor: null,
+          deadline,
+          enough,
+        });
+        return { walk, rows, cut: bottom !== null };
+      }),
+    );
+  }
+
+  async facets(filter: InsightFilter): Promise<JobFacets> {
+    const deadline = performance.now() + PATIENCE_MS;
+    const { states: _states, queues: _queues, names: _names, ...others } = filter;
+    if (filter.ids !== undefined) {
+      const { jobs } = await this.#byIds(others, filter.ids, COUNT_CAP);
+      const cells = jobs.map(({ state, queue, name }) => ({ state, queue, name, count: 1, more: false }));
+      return facetsOf(cells, filter, capped, new Set());
+    }
+    const cells: FacetCell[] = [];
+    // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
+    const simple = isSimple(others);
+    const [live, walks] = await Promise.all([
+      simple ? this.lines() : { lines: [] },
+      this.#tallyWalks(others, simple ? ENDED : JOB_STATES, deadline),
+    ]);
+    for (const { queue, name, running, ...counts } of live.lines) {
+      cells.push({ state: "running", queue, name, count: running, more: false });
+      for (const state of ["scheduled", "ready", "waiting"] as const)
+        cells.push({ state, queue, name, ...counts[state] });
+    }
+    const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
+    for (const { walk, rows, cut } of walks) {
+      for (const row of rows) {
+        const line = lines.get(number(row, "line"));
+        const state = text(row, "state") as JobState;
+        if (line !== undefined && walk.states.includes(state))
+          cells.push({ state, ...line, count: number(row, "n"), more: cut });
+      }
+    }
+    return facetsOf(
+      cells,
+      filter,
+      capped,
+      new Set(walks.flatMap(({ walk, cut }) => (cut ? walk.states : []))),
+    );
+  }
+
+  async #lineNames(ids: readonly number[]): Promise<Map<number, { queue: string; name: string }>> {
+    const wanted = [...new Set(ids)];
+    if (wanted.length === 0) return new Map();
+    const rows = await this.#driver.read({ name: "namesOfLines", params: { ids: wanted } });
+    return new Map(
+      rows.map((row) => [number(row, "id"), { queue: text(row, "queue"), name: text(row, "name") }]),
+    );
+  }
+
+  async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {
+    const { lines } = await this.lines(filter);
+    const sums = { scheduled: zero, ready: zero, running: zero, waiting: zero };
+    for (const line of lines) {
+      sums.scheduled = plus(sums.scheduled, line.scheduled);
+      sums.ready = plus(sums.ready, line.ready);
+      sums.waiting = plus(sums.waiting, line.waiting);
+      sums.running = plus(sums.running, { count: line.running, more: false });
+    }
+    return sums;
+  }
+
+  async inspect(id: string): Promise<JobDetail | null> {
+    if (!isId(id)) return null;
+    const [row] = await this.#driver.read({ name: "inspect", params: { now: this.#driver.now(), id } });
+    if (row === undefined) return null;
+    const input = text(row, "input");
+    const asked =
+      text(row, "state") === "running"
+        ? await this.#driver.read({ name: "wishesOf", params: { ids: [id] } })
+        : [];
+    return {
+      ...summary(row),
+      input,
+      inputBytes: Buffer.byteLength(input),
+      output: maybeText(row, "output"),
+      progress: maybeText(row, "progress"),
+      errors: decodeFailures(maybeText(row, "errors")),
+      throttles: number(row, "throttles"),
+      leaseUntil: maybeNumber(row, "lease_until"),
+      timeoutMs: maybeNumber(row, "timeout_ms"),
+      deadlineAt: maybeNumber(row, "deadline_at"),
+      traceId: traceIdIn(maybeText(row, "extras")),
+      wish: asked[0] === undefined ? null : flag(asked[0], "pause") ? "pause" : "cancel",
+      version: neededVersion(extras(row)),
+      schedule: await this.#scheduleOf(row),
+      batches: await this.#batches.of(id),
+    };
+  }
+
+  /** What was asked for by hand is in no slot; its neighbours are those of its instant. */
+  async #scheduleOf(row: Row): Promise<JobDetail["schedule"]> {
+    const made = extras(row)?.schedule;
+    if (made === undefined) return null;
+    const { name, at, by = "slot" } = made;
+    const rows = await this.#driver.read({ name: "slotsAround", params: { name, at } });
+    const slots = rows.map((slot) => ({ at: number(slot, "at"), jobId: text(slot, "job") }));
+    return {
+      name,
+      at,
+      by,
+      previous: slots.find((slot) => slot.at < at) ?? null,
+      next: slots.find((slot) => slot.at > at) ?? null,
+    };
+  }
+
+  async runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage> {
+    if (page.cursor !== null && !isId(page.cursor))
+      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+    const deadline = performance.now() + PATIENCE_MS;
+    const runs: RunSummary[] = [];
+    let before = page.cursor ?? HIGHEST;
+    for (let walked = 0; ;) {
+      const rows = await this.#driver.read({ name: "walkRuns", params: { before, scan: RUN_PIECE } });
+      const ids = rows.map((row) => text(row, "id"));
+      runs.push(...(await this.#runsOf(ids, filter)));
+      walked += ids.length;
+      const given = runs.slice(0, page.limit);
+      if (runs.length > page.limit) return { runs: given, cursor: given.at(-1)?.job.id ?? null, cut: false };
+      if (ids.length < RUN_PIECE) return { runs, cursor: null, cut: false };
+      before = ids.at(-1) as string;
+      if (walked >= MOST_RUNS || performance.now() > deadline) return { runs, cursor: before, cut: true };
+    }
+  }
+
+  async #runsOf(ids: readonly string[], filter: RunFilter): Promise<RunSummary[]> {
+    const jobs = (await this.#summaries(ids)).filter(
+      ({ state, queue, name }) =>
+        (filter.states?.includes(state) ?? true) &&
+        (filter.queues?.includes(queue) ?? true) &&
+        (filter.names?.includes(name) ?? true),
+    );
+    if (jobs.length === 0) return [];
+    const params = {
+      // From before the first start nothing is over.
+      jobs: jobs.map(({ id, startedAt, endedAt }) => ({
+        id,
+        begun: startedAt ?? -1,
+        ended: endedAt !== null,
+      })),
+    };
+    const steps = new Map(
+      (await this.#driver.read({ name: "runSteps", params })).map((row) => [text(row, "id"), row]),
+    );
+    const now = this.#driver.clock.now();
+    return jobs
+      .map((job) => runSummary(job, steps.get(job.id)))
+      .filter(
+        ({ retrying, at }) =>
+          (filter.retrying !== true || retrying) &&
+          (filter.atLeastMs === undefined || (at !== null && now - heldSince(at) >= filter.atLeastMs)),
+      );
+  }
+
+  async outline({ queue, name }: Parameters<Insight["outline"]>[0]): Promise<RunOutline | null> {
+    const filter: InsightFilter = { states: ["done"], queues: [queue], names: [name] };
+    const { jobs } = await this.browse(filter, { limit: RUNS_BACK, cursor: null });
+    for (const { id } of jobs) {
+      const rows = await this.#driver.read({ name: "stepOutline", params: { id, limit: OUTLINE } });
+      if (rows.length > 0) return { id, steps: rows.map(outlined) };
+    }
+    return null;
+  }
+
+  lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }> {
+    return tallyLines(this.#driver, this.#cursor, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
+  }
+
+  running(): Promise<{ now: number; lines: readonly RunningLine[] }> {
+    return tallyRunning(this.#driver);
+  }
+
+  async lineNames(): Promise<readonly { readonly queue: string; readonly name: string }[]> {
+    const rows = await this.#driver.read({ name: "lineNames", params: {} });
+    return rows.map((row) => ({ queue: text(row, "queue"), name: text(row, "name") }));
+  }
+
+  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
+    const { groups, searched } = await this.#errorGroups(filter, null);
+    const wanted = groups
+      .filter(({ state }) => filter.states === undefined || filter.states.includes(state))
+      .sort(byAttention)
+      .slice(0, MOST_GROUPS);
+    const samples = await this.#samples(wanted);
+    return {
+      groups: wanted.map(({ week: _week, weekFrom: _from, places: _places, ...group }) =>
+        withSample(group, samples.get(group.sample ?? "")),
+      ),
+      searched,
+      cut: searched >= GROUP_SCAN,
+    };
+  }
+
+  async errorGroup(id: string): Promise<ErrorGroupDetail | null> {
+    const { groups } = await this.#errorGroups({}, id);
+    const [group] = groups;
+    if (group === undefined) return null;
+    return withSample(group, (await this.#samples([group])).get(group.sample ?? ""));
+  }
+
+  /** Those samples that still fail so; a job that was retried may have come good, or to other grief. */
+  async #samples(groups: readonly ErrorGroup[]): Promise<ReadonlyMap<string, JobSummary>> {
+    const of = new Set(groups.map(({ group }) => group));
+    const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
+    return new Map(
+      samples.flatMap((job) =>
+        job.errorGroup !== null && of.has(job.errorGroup) ? [[job.id, job] as const] : [],
+      ),
+    );
+  }
+
+  async #errorGroups(
+    filter: ErrorGroupFilter,
+    only: string | null,
+  ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
+    const queues = filter.queues ?? null;
+    const names = filter.names ?? null;
+    const params = {
+      now: this.#driver.now(),
+      queues,
+      names,
+      group: only,
+      cursor: null,
+      before: HIGHEST,
+      scan: GROUP_SCAN,
+    };
+    const detail = only === null ? "day" : "week";
+    const [dead, troubled, known] = await Promise.all([
+      this.#driver.read({ name: "groupDead", params }),
+      this.#driver.read({ name: "groupTroubled", params: { ...params, scan: TROUBLED_SCAN } }),
+      this.#causesCounted({ ids: only === null ? null : [only], names }, queues, detail),
+    ]);
+    const last = dead.find((row) => row["queue"] === null) as Row;
+    const now = number(last, "day"); // in the last row: the database's clock
+    const jobs = jobsByCause(dead, troubled);
+    const causes = new Map(known.causes.map((cause) => [cause.group, cause]));
+    // A kind whose every error is new has as many causes as jobs: the largest are enough.
+    const largest = [...jobs]
+      .sort(([, one], [, other]) => other.dead + other.retrying - (one.dead + one.retrying))
+      .slice(0, MOST_GROUPS)
+      .map(([id]) => id);
+    const unknown = only === null ? largest.filter((id) => !causes.has(id)) : [];
+    if (known.causes.length >= MOST_GROUPS && unknown.length > 0)
+      for (const cause of (await this.#causes.rows({ ids: unknown, names })).causes)
+        causes.set(cause.group, cause);
+    const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
+    const counted = new Set(known.causes.map(({ group }) => group));
+    const uncounted = ids.filter((id) => !counted.has(id));
+    const counts = new Map([...known.counts, ...(await this.#causes.counts(uncounted, queues, now, detail))]);
+    const groups = ids
+      .filter((id) => jobs.has(id) || causes.has(id))
+      .map((id) =>
+        errorGroup(id, {
+          jobs: jobs.get(id),
+          cause: causes.get(id),
+          counts: counts.get(id),
+          message: null,
+          now,
+          within: filter.within === true ? queues : null,
+        }),
+      )
+      .filter((group) => queues === null || group.queues.some((queue) => queues.includes(queue)));
+    return { groups, searched: number(last, "n") };
+  }
+
+  /** What is kept of causes, with how often they were met: while others look which jobs there are of them. */
+  async #causesCounted(
+    asked: Parameters<Causes["rows"]>[0],
+    queues: readonly string[] | null,
+    detail: "day" | "week",
+  ): Promise<{ causes: readonly Cause[]; counts: ReadonlyMap<string, CauseCounts> }> {
+    const { now, causes } = await this.#causes.rows(asked);
+    const ids = causes.map(({ group }) => group);
+    const counts =
+      now === null ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now, detail);
+    return { causes, counts };
+  }
+
+  failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy> {
+    return this.#causes.by(by, since);
+  }
+
+  async triage(group: string, change: ErrorGroupChange): Promise<boolean> {
+    const known = await this.#causes.rows({ ids: [group], names: null });
+    const named = known.causes[0]?.name ?? (await this.#nameOf(group));
+    if (known.causes.length === 0 && named === null) return false;
+    await this.#causes.set(group, named, change);
+    return true;
+  }
+
+  /** Whose failures they are, where no worker has told: of the newest job that failed so. */
+  async #nameOf(errorGroup: string): Promise<string | null> {
+    const page = await this.browse({ errorGroup }, { limit: 1, cursor: null });
+    return page.jobs[0]?.name ?? null;
+  }
+
+  async queueRows(names?: readonly string[]): ReturnType<Insight["queueRows"]> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: names ?? null } });
+    return rows.map((row) => ({
+      name: text(row, "name"),
+      pausedAt: maybeNumber(row, "paused_at"),
+      drainingAt: maybeNumber(row, "drain_at"),
+      coolUntil: maybeNumber(row, "cool_until"),
+      settings: queueSettings(row),
+    }));
+  }
+
+  async decision(group: string): Promise<ErrorDecision | null> {
+    const { causes, now } = await this.#causes.rows({ ids: [group], names: null });
+    const [cause] = causes;
+    if (cause === undefined || now === null) return null;
+    const { at, untilAt, untilCount, note, link } = cause;
+    return { state: triageState(cause, { ...cause, now }), at, untilAt, untilCount, note, link };
+  }
+
+  async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<number | null> {
+    const now = this.#driver.now();
+    return this.#driver.transaction("addAudit", function* (): Script<number | null> {
+      const [added] = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
+      yield { name: "dropAudit", params: { now } };
+      return added === undefined ? null : number(added, "id");
+    });
+  }
+
+  async audit(page: Parameters<Insight["audit"]>[0]): Promise<readonly AuditLine[]> {
+    const params = { before: page.before ?? Number.MAX_SAFE_INTEGER, limit: page.limit };
+    const rows = await this.#driver.read(
+      page.target === undefined
+        ? { name: "listAudit", params }
+        : { name: "auditOf", params: { ...params, target: page.target } },
+    );
+    return rows.map((row) => ({
+      id: number(row, "id"),
+      at: number(row, "at"),
+      actor: text(row, "actor"),
+      action: text(row, "action"),
+      target: maybeText(row, "target"),
+      outcome: text(row, "outcome"),
+      details: maybeText(row, "details"),
+      undoes: maybeNumber(row, "undoes"),
+      undoneBy: maybeNumber(row, "undone_by"),
+    }));
+  }
+
+  async health(): Promise<DatabaseHealth> {
+    const started = performance.now();
+    await this.#driver.read({ name: "now", params: { now: this.#driver.now() } });
+    const roundTripMs = performance.now() - started;
+    const [[row], tables] = await Promise.all([
+      this.#driver.read({ name: "health", params: {} }),
+      this.#driver.read({ name: "tables", params: {} }),
+    ]);
+    const health = row as Row;
+    return {
+      dialect: this.#driver.dialect,
+      version: text(health, "version"),
+      sizeBytes: number(health, "size"),
+      freeBytes: maybeNumber(health, "free"),
+      walBytes: this.#walBytes(),
+      connections: maybeNumber(health, "connections"),
+      maxConnections: maybeNumber(health, "max_connections"),
+      oldestTransactionMs: maybeNumber(health, "oldest_ms"),
+      roundTripMs,
+      listening: this.#driver.listening,
+      tables: tables.map((table) => ({
+        name: text(table, "name"),
+        bytes: maybeNumber(table, "bytes"),
+        rows: maybeNumber(table, "rows"),
+        deadRows: maybeNumber(table, "dead_rows"),
+        vacuumedAt: maybeNumber(table, "vacuumed_at"),
+      })),
+    };
+  }
+
+  #walBytes(): number | null {
+    const target = this.#driver.renewalTarget;
+    if (target?.dialect !== "sqlite") return null;
+    return statSync(`${target.path}-wal`, { throwIfNoEntry: false })?.size ?? null;
+  }
+
+  #params(filter: InsightFilter, states: readonly JobState[], cursor: Place | null): Params {
+    // What had ended by then was created before.
+    const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
+    const payload = filter.payload ?? null;
+    return {
+      now: this.#driver.now(),
+      states,
+      queues: filter.queues ?? null,
+      names: filter.names ?? null,
+      group: filter.errorGroup ?? null,
+      retrying: filter.retrying === true,
+      workflow: filter.workflow ?? null,
+      batch: filter.batch ?? null,
+      deep: isDeep(filter),
+      lane: filter.lane ?? null,
+      key: filter.key ?? null,
+      since: filter.since ?? null,
+      until: filter.until ?? null,
+      trace: filter.trace === undefined ? null : tracePattern(filter.trace),
+      search: filter.search === undefined ? null : needle(filter.search),
+      cursor,
+      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
+      before: before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS),
+      attemptMin: filter.attempt?.min ?? null,
+      attemptMax: filter.attempt?.max ?? null,
+      ranMin: filter.ran?.min ?? null,
+      ranMax: filter.ran?.max ?? null,
+      endedMin: filter.ended?.min ?? null,
+      endedMax: filter.ended?.max ?? null,
+      worker: filter.worker ?? null,
+      error: filter.error === undefined ? null : needle(filter.error),
+      paths: payload?.map(({ path }) => JSON.stringify(path)) ?? null,
+      wants: payload?.map(({ value }) => value) ?? null,
+    };
+  }
+}
+
+/** What the sample says: the message, and when it was tried (of a job that will be tried again nobody else may know). */
+function withSample<G extends ErrorGroup>(group: G, sample: JobSummary | undefined): G {
+  if (sample === undefined) return group;
+  return {
+    ...group,
+    message: sample.error ?? group.message,
+    lastAt: group.lastAt ?? sample.startedAt,
+  };
+}
+
+/** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
+function wasCut(row: Row, walked: number, scan: number): Place | null {
+  return walked >= scan ? (row["bottom"] as Place | null) : null;
+}
+
+/** The lowest UUIDv7 of an instant. */
+function idAt(ms: number): string {
+  const hex = Math.min(Math.max(0, Math.trunc(ms)), 0xffffffffffff)
+    .toString(16)
+    .padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
+function isDeep(filter: InsightFilter): boolean {
+  const both = filter.batch !== undefined && filter.workflow !== undefined;
+  return both || DEEP_PARTS.some((part) => filter[part] !== undefined);
+}
+
+function isSimple(filter: InsightFilter): boolean {
+  const { errorGroup: group, retrying, attempt, ran, ended, worker, error, workflow, batch } = filter;
+  const asked = [group, attempt, ran, ended, worker, error, workflow, batch].some(
+    (part) => part !== undefined,
+  );
+  return !isDeep(filter) && !asked && retrying !== true;
+}
+
+/** Dead and cancelled jobs are counted by their own index: beside a million done ones they would not be seen. */
+function tallyWalks(filter: InsightFilter): readonly Walk[] {
+  if (relatedBy(filter) !== null) return walksOf(filter);
+  const states = filter.states ?? [];
+  const running = states.filter((state) => state === "running");
+  const unhappy = states.filter((state) => UNHAPPY.includes(state));
+  const rest = states.filter((state) => state !== "running" && !UNHAPPY.includes(state));
+  return [running, unhappy, rest].flatMap((part) =>
+    part.length === 0 ? [] : walksOf({ ...filter, states: part }),
+  );
+}
+
+const zero: CappedCount = { count: 0, more: false };
+
+function plus(a: CappedCount, b: CappedCount): CappedCount {
+  return capped(a.count + b.count, a.more || b.more);
+}
+
+function capped(count: number, cut: boolean): CappedCount {
+  return cappedAt(COUNT_CAP, count, cut);
+}
+
+/**
+ * Whether a step is not over, as `hf.jobs.history` has it (workflows/job-history.ts): a sleep that the job has been started after, and the
+ * step that a machine ended in, are over without a write of their own.
+ */
+export function stillOpen(step: string, begun: string, ended: string): string {
+  return `(${step}.state = 'open' and not (${step}.kind = 'sleep' and coalesce(${step}.wake_at <= ${begun}, false))
+            and not (${step}.kind = 'machine' and ${ended}))`;
+}
+
+/** A sleep, and the pause before a step's next try, are meant: what is due since then has stood still since then. */
+function heldSince({ kind, since, until }: NonNullable<RunSummary["at"]>): number {
+  return until !== null && (kind === "sleep" || kind === "step") ? Math.max(since, until) : since;
+}
+
+function outlined(row: Row): RunOutline["steps"][number] {
+  return { ...named(row), place: maybeNumber(row, "place"), given: number(row, "given") };
+}
+
+function named(row: Row): { readonly name: string; readonly kind: StepKind } {
+  const kind = text(row, "kind") as StepKind;
+  return { name: (kind === "machine" ? maybeText(row, "label") : null) ?? text(row, "name"), kind };
+}
+
+function runSummary(job: JobSummary, row: Row | undefined): RunSummary {
+  const live = job.endedAt === null;
+  const at = row === undefined || row["name"] === null || !live ? null : row;
+  const failed = row !== undefined && (row["retrying"] === true || row["retrying"] === 1);
+  return {
+    job,
+    known: row === undefined ? 0 : number(row, "known"),
+    done: row === undefined ? 0 : number(row, "done"),
+    retrying: live && (failed || (job.errorGroup !== null && job.state !== "running")),
+    at:
+      at === null
+        ? null
+        : {
+            ...named(at),
+            since: number(at, "started_at"),
+            until: maybeNumber(at, "wake_at"),
+            child: maybeText(at, "child"),
+          },
+  };
+}
+
+function summary(row: Row): JobSummary {
+  const runAt = number(row, "run_at");
+  const context = maybeText(row, "context");
+  return {
+    id: text(row, "id"),
+    name: text(row, "name"),
+    queue: text(row, "queue"),
+    state: text(row, "state") as JobState,
+    paused: row["waits"] === "resume",
+    priority: -number(row, "rank") || 0,
+    attempt: number(row, "attempt"),
+    maxAttempts: maybeNumber(row, "max_attempts") ?? DEFAULT_ATTEMPTS,
+    crashes: number(row, "crashes"),
+    input: maybeText(row, "input"),
+    inputBytes: maybeNumber(row, "input_bytes") ?? 0,
+    error: decodeFailures(maybeText(row, "errors")).at(-1)?.message ?? null,
+    errorGroup: maybeText(row, "error_group"),
+    key: maybeText(row, "key"),
+    lane: maybeText(row, "lane"),
+    context: context === null ? null : unquoted(context),
+    parentId: maybeText(row, "parent_id"),
+    workerId: maybeText(row, "worker_id"),
+    createdAt: number(row, "created_at"),
+    runAt: runAt >= WAITING_AT ? null : runAt,
+    startedAt: maybeNumber(row, "started_at"),
+    endedAt: maybeNumber(row, "ended_at"),
+  };
+}

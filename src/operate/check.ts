@@ -1,0 +1,269 @@
+/**
+ * Replays the histories of live runs against the present code, without doing or writing anything, and says which
+ * would break: to be asked before a deploy.
+ *
+ * A handler is led through its history as a worker would lead it; at the first thing that the history does not have, it
+ * is left where it is. By then it must have asked for all that the history has. Steps, sleeps, waits and calls are never
+ * done, and nothing is undone. What a handler does outside of them it does here too, as it would at every resume: that is
+ * why side effects belong into steps.
+ * Not here: what a divergence is (workflows/run.ts).
+ */
+import { Attempt } from "../worker/attempt.ts";
+import type { Clock, Timer } from "../clock.ts";
+import type { AnyJob } from "../jobs/define-job.ts";
+import { StateError } from "../errors.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
+import { silentLogger } from "../logger.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import { decodeJson } from "../values/json.ts";
+import { validate } from "../values/input-schema.ts";
+import type { LiveFlow, StepRecord, Store } from "../storage/store.ts";
+import { outdatedBy } from "../workflows/advance.ts";
+import { shownKind } from "../workflows/request.ts";
+import type { MachineDefinition } from "../workflows/machine.ts";
+import type { RunFile } from "../workflows/run-file.ts";
+import { StepWriter } from "../workflows/step-writer.ts";
+
+/** A run that would not survive the deploy. */
+export interface BrokenFlow {
+  readonly id: string;
+  readonly name: string;
+  /** The step at which it breaks, where one can be named. */
+  readonly step: string | null;
+  readonly message: string;
+}
+
+/** What `hf.check` gives. */
+export interface FlowReport {
+  /** How many runs were replayed. */
+  readonly checked: number;
+  readonly broken: readonly BrokenFlow[];
+}
+
+export interface CheckDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly maxPayloadBytes: number;
+}
+
+const pageSize = 100;
+const patienceMs = 5_000;
+/** How long a handler may do something else before it asks for the rest of what its history has. */
+const graceMs = 1_000;
+
+/** Replays every live run of these kinds, oldest first, up to `limit`. */
+export async function checkFlows(
+  deps: CheckDeps,
+  definitions: readonly AnyJob[],
+  limit: number,
+): Promise<FlowReport> {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  const broken: BrokenFlow[] = [];
+  let checked = 0;
+  let after: string | null = null;
+  while (checked < limit) {
+    const page: LiveFlow[] = await deps.store.liveFlows([...byName.keys()], {
+      limit: Math.min(pageSize, limit - checked),
+      after,
+    });
+    if (page.length === 0) break;
+    for (const flow of page) {
+      checked += 1;
+      after = flow.cursor;
+      const definition = byName.get(flow.name);
+      const fault = definition === undefined ? null : await replay(deps, definition, flow);
+      if (fault !== null) broken.push({ id: flow.id, name: flow.name, ...fault });
+    }
+  }
+  return { checked, broken };
+}
+
+/** Replays runs that were written to files (workflows/run-file.ts) against these definitions. Needs no database. */
+export async function checkFiles(
+  deps: Omit<CheckDeps, "store">,
+  definitions: readonly AnyJob[],
+  files: readonly RunFile[],
+): Promise<FlowReport> {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  const broken: BrokenFlow[] = [];
+  for (const { run, steps } of files) {
+    const definition = byName.get(run.name);
+    const store = historyOf(steps);
+    const fault =
+      definition === undefined
+        ? { step: null, message: `none of your jobs is named "${run.name}"` }
+        : await replay({ ...deps, store }, definition, run);
+    if (fault !== null) broken.push({ id: run.id, name: run.name, ...fault });
+  }
+  return { checked: files.length, broken };
+}
+
+/** A history is all that a replay reads; what it would write is refused before it is sent. */
+function historyOf(steps: readonly StepRecord[]): Store {
+  const store: Pick<Store, "steps" | "step"> = {
+    steps: async () => [...steps],
+    step: async (_id, name) => steps.find((step) => step.name === name) ?? null,
+  };
+  return store as Store;
+}
+
+type Fault = { readonly step: string | null; readonly message: string };
+
+async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+  if (definition.machine !== undefined && definition.machine !== null)
+    return machineFault(deps, definition, flow);
+  const steps = await deps.store.steps(flow.id);
+  const place = steps.find(({ name }) => name === "$machine");
+  if (place !== undefined)
+    return {
+      step: place.label,
+      message: `the machine stands at step "${place.label}", and your job "${flow.name}" is no machine`,
+    };
+  // Without what was undone: a run that undoes would go on with it.
+  const records = steps.filter(({ kind }) => kind !== "undo");
+  return new Promise((resolve) => {
+    let grace: Timer | null = null;
+    const timer = deps.clock.after(patienceMs, () =>
+      over(
+        attempt.flow?.replayed === false
+          ? { step: null, message: `it did not come through its history within ${patienceMs} ms` }
+          : lacking(),
+      ),
+    );
+    const over = (fault: Fault | null): void => {
+      timer.cancel();
+      grace?.cancel();
+      attempt.flow?.stop();
+      resolve(fault);
+    };
+    const undoGone = (): Fault | null => {
+      const lack = attempt.flow?.lacking;
+      if (lack?.asked !== true) return null;
+      const { name } = lack.record;
+      return { step: name, message: `step "${name}" could be undone, and the code has no undo for it` };
+    };
+    const lacking = (): Fault | null =>
+      undoGone() ?? notAsked(attempt.flow?.loaded === true ? attempt.flow.lacking?.record : records[0]);
+    const attempt = new Attempt(claimed(flow, deps.clock.now()), definition, {
+      middleware: { runs: [], run: () => Promise.reject(new Error("no middleware")) },
+      maxOutputBytes: deps.maxPayloadBytes,
+      now: () => deps.clock.now(),
+      monotonic: () => deps.clock.monotonic(),
+      context: {
+        store: { progress: async () => true },
+        log: silentLogger,
+        workerId: "check",
+        hostId: "check",
+        maxPayloadBytes: deps.maxPayloadBytes,
+        enqueueFor: () => ({ enqueue: refused, enqueueMany: refused }),
+        budget: async () => ({ granted: true, retryAfter: 0 }),
+        flow: {
+          store: historyOf(records),
+          clock: deps.clock,
+          random: deps.random,
+          writer: new StepWriter({ recordSteps: refused }, deps.clock),
+          // It tells again with everything that the handler asks for from here on.
+          dry: () => {
+            if (lacking() === null) over(null);
+            else grace ??= deps.clock.after(graceMs, () => over(lacking()));
+          },
+        },
+      },
+      onEnd: (_attempt, outcome) => {
+        switch (outcome.kind) {
+          case "dead": {
+            const { message } = outcome.failure;
+            return over({ step: /^DIVERGED: Step "([^]*?)":/.exec(message)?.[1] ?? null, message });
+          }
+          case "failed":
+            // What it did not ask for may be what the failure kept it from.
+            return over(
+              attempt.flow?.replayed === true ? undoGone() : { step: null, message: outcome.failure.message },
+            );
+          case "released":
+            // It would not break, and not go on either, until workers with its version are there again.
+            return over(outcome.outdated === true ? { step: null, message: outcome.reason ?? "" } : null);
+          default:
+            return over(lacking());
+        }
+      },
+      onRunawayEnd: () => {},
+    });
+    attempt.start();
+  });
+}
+
+function notAsked(record: StepRecord | undefined): Fault | null {
+  if (record === undefined) return null;
+  const { name, kind } = record;
+  return {
+    step: name,
+    message: `the history has ${shownKind(kind)} "${name}", and the code does not ask for it`,
+  };
+}
+
+async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+  const { steps, data } = definition.machine as MachineDefinition<string, unknown, unknown>["machine"];
+  const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
+  if (outdated !== null) return { step: null, message: outdated };
+  const saved = await deps.store.step(flow.id, "$machine");
+  if (saved === null) {
+    const [first] = await deps.store.steps(flow.id);
+    if (first === undefined) return null;
+    return {
+      step: first.name,
+      message: `the history has ${shownKind(first.kind)} "${first.name}", and your job "${flow.name}" is a machine`,
+    };
+  }
+  const at = saved.label;
+  if (at === null) return null;
+  if (!steps.includes(at))
+    return { step: at, message: `the machine stands at step "${at}", which it does not have any more` };
+  const schema = Object.hasOwn(data, at) ? data[at] : undefined;
+  if (schema === undefined) return null;
+  try {
+    // As the step's next attempt would: what was saved by older code is checked by the schema of today's.
+    const what = `data of step "${at}"`;
+    await validate(schema, decodeJson(saved.output ?? "null", what), what, "INPUT_INVALID");
+    return null;
+  } catch (error) {
+    return { step: at, message: describeFailure(error).message };
+  }
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(
+    new StateError("NOT_IN_A_RUN", "Nothing is enqueued or written while histories are replayed."),
+  );
+}
+
+function claimed(flow: LiveFlow, now: number): ClaimedJob {
+  return {
+    id: flow.id,
+    place: flow.id,
+    token: 0,
+    session: 0,
+    name: flow.name,
+    queue: "check",
+    priority: 0,
+    input: flow.input,
+    // As it would be claimed: what failed in the attempt that is under way counts as recorded.
+    attempt: flow.attempt + (flow.running ? 0 : 1),
+    crashes: flow.crashes,
+    begun: true,
+    undoing: false,
+    maxAttempts: null,
+    timeoutMs: null,
+    errors: null,
+    keyed: false,
+    lane: null,
+    context: null,
+    parentId: null,
+    runAt: now,
+    startedAt: now,
+    deadlineAt: null,
+    extras: flow.extras,
+    cancelReason: null,
+  };
+}

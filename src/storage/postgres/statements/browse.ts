@@ -1,0 +1,356 @@
+/**
+ * The dashboard's statements for Postgres. Read it beside storage/sqlite/statements/browse.ts: same names, same order, same parameters.
+ *
+ * A walk takes at most :scan entries of an index, newest first, between :from and :cursor or :before, whichever comes first
+ * (one bound, which is always there: `id < $1 or $1 is null` could not be an index condition), and filters what it took. Columns of `job` are looked at only for a
+ * filter that needs them (:deep).
+ */
+import { WAITING_AT } from "../../../jobs/job.ts";
+import type { Statements, Tables } from "../../catalogue.ts";
+import { stillOpen } from "../../../operate/browse-rows.ts";
+
+interface Shared {
+  readonly NOW: string;
+  readonly BEFORE_ALL: string;
+  readonly state: string;
+  readonly live: string;
+  readonly ended: string;
+  readonly levels: string;
+}
+
+export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, ended, levels }: Shared) {
+  const lineAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
+  const linesIn = `select l.id from ${t.line} l
+          where ${lineAsked}`;
+  const among = (row: string) =>
+    `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (${linesIn}))`;
+  // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
+  const noText = `\\\\u(0000|[dD][89a-fA-F])`;
+  // Each `offset 0` keeps its look one for each row: without it, a table that was never analyzed is read whole into a hash
+  // (121,000 rows of history for the 1,000 that a piece takes).
+  const walk = (taken: string, table: string) => `
+      with walked as materialized (${taken}),
+      wanted as materialized (
+        select p.want, array(select json_array_elements_text(p.path::json)) as path from unnest(:paths::text[], :wants::text[]) as p (path, want)
+      ),
+      found as (
+        select w.id, w.state, w.line from walked w
+        where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
+          and ${among("w")}
+          and (:group::text is null or w.error_group = :group::text)
+          and (not :retrying::bool or w.error_group is not null)
+          and (:attemptMin::bigint is null or w.attempt >= :attemptMin::bigint) and (:attemptMax::bigint is null or w.attempt <= :attemptMax::bigint)
+          and (:endedMin::bigint is null or w.ended_at >= :endedMin::bigint) and (:endedMax::bigint is null or w.ended_at <= :endedMax::bigint)
+          and ((:ranMin::bigint is null and :ranMax::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
+            and coalesce(w.ended_at, ${NOW}) - w.started_at between coalesce(:ranMin::bigint, 0) and coalesce(:ranMax::bigint, 9007199254740991)))
+          and (:worker::text is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker::text or s.name = :worker::text))
+          and (:error::text is null or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0 offset 0))
+          and (not :deep::bool or exists (
+            select 1 from ${t.job} j where j.id = w.id
+              and (:lane::text is null or j.lane = :lane::text) and (:key::text is null or j.key = :key::text)
+              and (:since::bigint is null or j.created_at >= :since::bigint) and (:until::bigint is null or j.created_at < :until::bigint)
+              and (:workflow::uuid is null or j.parent_id = :workflow::uuid)
+              and (:trace::text is null or j.extras like :trace::text)
+              and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
+                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0 offset 0))
+              and case when :paths::text[] is null then true when j.input ~ '${noText}' then false else not exists (
+                select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
+                  is distinct from x.want) end offset 0))
+      )`;
+  /** Null where the walk went beyond what is asked for: there is nothing behind it. */
+  const bottom = `(select id from (select id from walked order by id limit 1) lowest where id > :from::uuid)`;
+  const browse = (taken: string, table: string) => `${walk(taken, table)}
+      (select f.id, null::uuid as bottom, null::bigint as walked from found f order by f.id desc limit :limit::int)
+      union all
+      select null, ${bottom}, (select count(*) from walked)`;
+  const tally = (taken: string, table: string) => `${walk(taken, table)}
+      select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), ${bottom}`;
+  // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
+  // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
+  const range = (row: string) => `${row}.id < least(:cursor::uuid, :before::uuid)`;
+  const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
+  const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
+  const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
+  const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
+  // Behind a fence, so that it stays a lookup for each claimed job: as a join it may become a scan of ready.
+  const held = `${t.claim} c cross join lateral unnest(c.ids) as o (id)
+        cross join lateral (select * from ${t.ready} k where k.id = o.id and k.token = c.token offset 0) r`;
+  const takenHeld = `
+        select ${columns} from ${held} where ${range("r")} ${newest("r")}`;
+  const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
+  const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
+  const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
+  // What a run called or enqueued, by the index of parents, and the jobs of a batch; each is looked up where it is, behind a fence as above.
+  const takenFrom = (some: string) => `
+        select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else ${state} end as state,
+          coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt, coalesce(r.session, h.session) as session,
+          coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+        from (select p.id from ${some} and ${range("p")} ${newest("p")}) c
+        left join lateral (select * from ${t.ready} k where k.id = c.id offset 0) r on true
+        left join lateral (select * from ${t.history} k where k.id = c.id offset 0) h on true`;
+  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow::uuid`);
+  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch::uuid`);
+  // By their ids, of which there are as many as were given.
+  const takenNamed = takenFrom(`
+          ${t.job} p where p.id = any(:ids::uuid[]) and (:workflow::uuid is null or p.parent_id = :workflow::uuid)
+          and (:batch::uuid is null or exists (select 1 from ${t.member} m where m.batch = :batch::uuid and m.id = p.id))`);
+  const either = `(select id, errors from ${t.ready} union all select id, errors from ${t.history})`;
+  // Once for all levels: each of them asks several times.
+  const now = "(select now from clock)";
+  const due = `r.run_at >= lv.from_at and r.run_at <= ${now}`;
+  const later = `r.run_at > ${now} and r.run_at < ${WAITING_AT}`;
+  const waits = `r.run_at >= ${WAITING_AT}`;
+  // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
+  const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
+  const count = (where: string, most = "lv.most") =>
+    `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
+  /** The hundredth entry behind the first few; none: there are fewer. */
+  const hundredth = (where: string, first = "0") =>
+    `(select r.run_at, r.id from ${ofLevel} and ${where} order by r.run_at, r.id offset 99 + ${first} limit 1)`;
+  /** What there is behind that entry. */
+  const rest = (where: string, name: string, most: string) =>
+    `case when lv.${name}_id is null or ${most} <= 0 then 0 else ${count(`${where} and (r.run_at, r.id) > (lv.${name}_at, lv.${name}_id)`, most)} end`;
+  const caused = (row: string) =>
+    `${row}.error_group is not null and (:group::text is null or ${row}.error_group = :group::text) and ${among(row)}`;
+  /** As text: Postgres 14 has no greatest uuid. By bytes: by the rules of a language it took twice as long. */
+  const highest = (id: string) => `max(${id}::text collate "C")`;
+  const short = (query: string) => `
+      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
+        queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
+      from (${query}) one`;
+  const more = (row: string) =>
+    `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras,`;
+  const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
+
+  return {
+    browseLive: browse(takenLive, t.ready),
+    browseHeld: browse(takenHeld, t.ready),
+    browseTroubled: browse(takenTroubled, t.ready),
+    browseEnded: browse(takenEnded, t.history),
+    browseUnhappy: browse(takenUnhappy, t.history),
+    browseChildren: browse(takenChildren, either),
+    browseNamed: browse(takenNamed, either),
+    browseMembers: browse(takenMembers, either),
+    tallyLive: tally(takenLive, t.ready),
+    tallyHeld: tally(takenHeld, t.ready),
+    tallyTroubled: tally(takenTroubled, t.ready),
+    tallyEnded: tally(takenEnded, t.history),
+    tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyChildren: tally(takenChildren, either),
+    tallyMembers: tally(takenMembers, either),
+    // The comparison takes line and rank along: with `line = … and rank = …` Postgres expects a row or two on a table that was
+    // never analyzed, and fetches and sorts the whole level (20,304 rows read; this way 50). Other levels are left out afterwards.
+    lineUp: `
+      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
+      select h.id, h.run_at, h.waits from level_of lv cross join lateral (
+        select r.id, r.run_at, r.rank, r.line, r.waits from ${t.ready} r
+        where case when r.token is null then true end
+          and (r.line, r.rank, r.run_at, r.id) > (lv.line, lv.rank, greatest(:fromAt::bigint, ${NOW}),
+            case when :fromAt::bigint > ${NOW} then :fromPlace::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
+        order by r.line, r.rank, r.run_at, r.id limit :limit::int
+      ) h where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.run_at < ${WAITING_AT}
+      order by h.run_at, h.id limit :limit::int`,
+    // Through the index of ids, which is all that they read. Each has one bound, as the walks do (see `range`).
+    idsFrom: `
+      with taken as materialized (select id from ${t.job} where id <= :last::uuid order by id desc limit :limit::int)
+      select id from taken where id >= :first::uuid`,
+    walkIds: `
+      with walked as materialized (select id from ${t.job} where id < :before::uuid order by id desc limit :scan::int)
+      select id, null::int as walked from walked where right(id::text, length(:end::text)) = :end::text
+      union all select (select id from walked order by id limit 1), (select count(*)::int from walked)`,
+    summaries: short(`
+        ${detailed.live} where r.id = any(:ids::uuid[]) union all ${detailed.ended} where h.id = any(:ids::uuid[])`),
+    inspect: `
+      select * from (${detailed.live} where r.id = :id::uuid union all ${detailed.ended} where h.id = :id::uuid) one limit 1`,
+    // From run to run through the key of their steps: jobs without steps cost nothing.
+    walkRuns: `
+      with recursive run (id, n) as (
+        (select job, 1 from ${t.step} where job < :before::uuid order by job desc limit 1)
+        union all
+        select (select s.job from ${t.step} s where s.job < r.id order by s.job desc limit 1), r.n + 1 from run r where r.id is not null and r.n < :scan::int
+      )
+      select id from run where id is not null`,
+    // Run by run: with one look for all of them, a table that was never analyzed was read from end to end.
+    runSteps: `
+      select n.id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
+      from unnest(:jobs.id::uuid[], :jobs.begun::bigint[], :jobs.ended::bool[]) as n (id, begun, ended) cross join lateral (
+        select count(*) as known, count(*) filter (where not ${stillOpen("w", "n.begun", "n.ended")}) as done,
+          bool_or(w.state = 'open' and w.fails > 0) as retrying, max(case when ${stillOpen("w", "n.begun", "n.ended")} then w.seq end) as at
+        from ${t.step} w where w.job = n.id and w.kind <> 'undo'
+      ) r left join lateral (
+        select * from ${t.step} where job = n.id and seq = r.at and state = 'open' and kind <> 'undo' offset 0
+      ) s on true
+      where r.known > 0`,
+    stepOutline: `
+      select name, kind, label, place, given from ${t.step}
+      where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,
+    // The token is in no index (a claim would write an entry each time), so running jobs, which were due, are counted with the
+    // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
+    // Every level is counted to a hundred of each state; what has more shares the budget, and is counted on from the hundredth
+    // entry. A level's last entry says what there is none of. What waits until a time is among what is due later, and
+    // is taken off; where there is more of it than is counted, how much is left is not known.
+    // A line is counted from its :begins on (limits/queue-counts.ts): a condition on the index, so that entries before it cost no look at a row.
+    // Lines and levels pass through arrays, of which Postgres expects ten: of a recursion it expects a hundred times as many as
+    // there are, and a server that compiles costly plans would take longer to compile this one than to run it.
+    tallyLines: `
+      with recursive clock (now) as materialized (select ${NOW}),
+      line_of (line, from_at) as materialized (
+        select l.id, coalesce(b.at, ${BEFORE_ALL}) from ${t.line} l
+        left join unnest(:begins.queue::text[], :begins.name::text[], :begins.at::bigint[]) as b (queue, name, at) on b.queue = l.queue and b.name = l.name
+        where ${lineAsked}
+      ),
+      level_of (line, from_at, rank, last) as (
+        select s.*, e.* from unnest(array(select line from line_of), array(select from_at from line_of)) as s (line, from_at) cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = s.line and r.run_at >= s.from_at order by r.rank desc, r.run_at desc limit 1) e
+        union all
+        select l.line, l.from_at, e.* from level_of l cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.line = l.line and r.rank < l.rank and r.run_at >= l.from_at order by r.rank desc, r.run_at desc limit 1) e
+      ),
+      busy as materialized (
+        select r.line, count(*) as n from ${held} join line_of s on s.line = r.line where r.run_at >= s.from_at group by r.line
+      ),
+      waiters (found) as materialized (select exists (select 1 from ${t.ready} r where r.waits in ('signal', 'jobs') and r.run_at < ${WAITING_AT})),
+      level as materialized (
+        select lv.*, coalesce(b.n, 0) as busy,
+          case when lv.last > ${now} and (select found from waiters) then ${count(until, "100")} else 0 end as timed
+        from unnest(array(select line from level_of), array(select from_at from level_of), array(select rank from level_of), array(select last from level_of))
+          as lv (line, from_at, rank, last)
+        left join busy b on b.line = lv.line
+      ),
+      probed as materialized (
+        select lv.*, d.run_at as due_at, d.id as due_id, e.run_at as later_at, e.id as later_id, w.run_at as waits_at, w.id as waits_id
+        from level lv left join lateral ${hundredth(due, "lv.busy")} d on true
+        left join lateral ${hundredth(`lv.last > ${now} and ${later}`, "lv.timed")} e on true
+        left join lateral ${hundredth(`lv.last >= ${WAITING_AT} and ${waits}`)} w on true
+      ),
+      small as materialized (
+        select lv.*, case when lv.due_id is null then ${count(due, "99 + lv.busy")} else 100 + lv.busy end as ready,
+          case when lv.last <= ${now} then 0 when lv.later_id is null then ${count(later, "99 + lv.timed")} else 100 + lv.timed end as later,
+          case when lv.last < ${WAITING_AT} then 0 when lv.waits_id is null then ${count(waits, "99")} else 100 end as waiting
+        from probed lv
+      ),
+      cap (n) as materialized (
+        select greatest(100, least(:cap::int, :budget::int / greatest(1, sum(
+          (ready >= 100 + busy)::int + (later >= 100 + timed)::int + (waiting >= 100)::int + (timed >= 100)::int))))
+        from small
+      ),
+      large as materialized (
+        select lv.*, case when lv.timed < 100 then lv.timed else ${count(until)} end as until
+        from (select s.*, (select n from cap) as most from small s) lv
+      ),
+      counted as materialized (
+        select lv.line, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
+          lv.ready + ${rest(due, "due", "lv.most - 100")} as ready,
+          lv.later + ${rest(later, "later", "lv.most + lv.until - 100 - lv.timed")} as later,
+          lv.waiting + ${rest(waits, "waits", "lv.most - 100")} as waiting,
+          case when lv.ready > 0 then (
+            select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and ${due}
+            order by r.run_at, r.id limit 1) end as oldest
+        from large lv
+      ),
+      -- The first entry that is due later. Where some wait until a time, rows are read until one does not, at most as many as wait.
+      nexts as materialized (
+        select lv.*, case when lv.later = 0 then null
+          when lv.until = 0 then (select r.run_at from ${ofLevel} and ${later} order by r.run_at, r.id limit 1)
+          when lv.until < lv.most and lv.later > lv.until then (
+            select r.run_at from ${ofLevel} and ${later} and coalesce(r.waits, 'sleep') = 'sleep' order by r.run_at, r.id limit 1) end as next
+        from counted lv
+      ),
+      summed as (
+        select line, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting + until) as waiting,
+          min(oldest) as oldest, min(next) as next, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until >= most) as more_waiting,
+          bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
+        from nexts group by line
+      )
+      select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0)::numeric)), 0) as ready,
+        coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next,
+        coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
+        coalesce(bool_or(c.more_waiting), false)::int as more_waiting
+      from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id
+      where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
+    tallyRunning: `
+      select l.queue, l.name, c.session, ${NOW} as now, count(*) as running, min(r.started_at) as longest
+      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
+    // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
+    // however many lanes there are. Those found are counted on the index of lanes, with what runs, which is taken off.
+    // The comparisons take line and rank along, as in lineUp.
+    topLanes: `
+      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      piece (n) as materialized (select greatest(10, :scan::int / 2 / greatest(1, count(*))) from level_of lv where lv.rank is not null),
+      top as materialized (
+        select h.lane from level_of lv cross join lateral (
+          select * from (
+            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.line, r.rank, r.run_at, r.id) >= (lv.line, lv.rank, 0::bigint, '00000000-0000-0000-0000-000000000000'::uuid)
+            order by r.line, r.rank, r.run_at, r.id limit (select n from piece)) longest
+          union all
+          select * from (
+            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.line, r.rank, r.run_at, r.id) <= (lv.line, lv.rank, ${NOW}, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+            order by r.line desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
+        ) h
+        where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.token is null and h.run_at <= ${NOW}
+        group by h.lane order by count(*) desc, h.lane limit :limit::int
+      )
+      select a.*, ${NOW} as now, b.back,
+        greatest(0, (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id limit 10000 + greatest(0, a.running - b.back)) capped)
+          - greatest(0, a.running - b.back))::int as waiting
+      from top cross join lateral (select * from ${t.lane} k where k.id = top.lane offset 0) a
+      cross join lateral (
+        select coalesce(sum(u.back), 0)::int as back from ${t.line} o join ${t.bell} g on g.line = o.id and g.backs is not null
+        cross join lateral unnest(g.lanes, g.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id
+      ) b`,
+    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long. The cases hide from
+    // the planner what they ask: it expected 59 rows of the 7,000, and sorted them by text instead of hashing them (1.5 times as long).
+    groupDead: `
+      with clock (now) as materialized (select ${NOW}),
+      walked as materialized (
+        select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
+      ),
+      counted as (
+        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, ${highest("w.id")} as sample,
+          count(*) filter (where w.ended_at > ${now} - 3600000) as hour, count(*) filter (where w.ended_at > ${now} - 86400000) as day,
+          count(*) filter (where w.ended_at > ${now} - 604800000) as week
+        from walked w where case when w.state = 'dead' and ${caused("w")} then true end group by w.line, w.error_group
+      )
+      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
+      from counted c join ${t.line} l on l.id = c.line
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, ${now}, null`,
+    groupTroubled: `
+      with counted as (
+        select w.line, w.error_group, count(*) as n, ${highest("w.id")} as sample
+        from (select r.id, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w
+        where case when ${caused("w")} then true end group by w.line, w.error_group
+      )
+      select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
+    addAudit: `
+      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
+      values (${NOW}, :actor, :action, :target, :outcome, :details, :undoes::bigint) on conflict do nothing returning id`,
+    dropAudit: `delete from ${t.audit} where at < ${NOW} - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
+    listAudit: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.id < :before::bigint order by a.id desc limit :limit::int`,
+    // Beside each other in the index of targets, as `newestSlots`.
+    auditOf: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from (
+        select * from ${t.audit} where (target, id) < (:target, :before::bigint) order by target desc, id desc limit :limit::int
+      ) a where a.target = :target`,
+    health: `
+      select current_setting('server_version') as version, pg_database_size(current_database()) as size, null::bigint as free,
+        (select count(*) from pg_stat_activity where datname = current_database()) as connections,
+        current_setting('max_connections')::int as max_connections,
+        (select (extract(epoch from max(statement_timestamp() - xact_start)) * 1000.0)::bigint from pg_stat_activity
+          where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as oldest_ms`,
+    tables: `
+      select regexp_replace(c.relname, '^(job|history)_.*$', '\\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
+        sum(coalesce(s.n_live_tup, 0)) as rows, sum(coalesce(s.n_dead_tup, 0)) as dead_rows,
+        max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000.0)::bigint) as vacuumed_at
+      from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
+      where c.relkind = 'r' and c.relnamespace = (select k.relnamespace from pg_class k where k.oid = '${t.ready}'::regclass)
+      group by 1 order by 2 desc, 1`,
+  } satisfies Partial<Statements>;
+}

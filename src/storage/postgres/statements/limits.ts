@@ -1,0 +1,492 @@
+/**
+ * The statements of lanes, limits and breakers for Postgres. Read them beside storage/sqlite/statements/limits.ts: same names, same order.
+ *
+ * Who locks what, so that nobody waits in a circle: a claim waits for the rows of limited queues (in the order of their
+ * names) before it has anything else, and from then on passes over every lane that somebody has locked. A lane's turns are
+ * written only under the lane's lock. Enqueues and settles lock none of this: they leave bells and refunds, which the next
+ * claim takes in. So a user's open transaction never stands in a claim's way, nor a claim in a settle's (with locks in
+ * both, settles waited for claims for 60 % of a drain).
+ */
+import type { LimitStatementName, Statements, Tables } from "../../catalogue.ts";
+import { WAITING_AT } from "../../../jobs/job.ts";
+import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../../../limits/lane-rows.ts";
+import { noMachineUnlessNamed, plainUnlessNamed } from "../../../lease/plain-jobs.ts";
+
+/** What jobs.ts lends: the pieces that both files are made of. */
+export interface Pieces {
+  readonly now: string;
+  /** The count of attempts of a row `r` that is claimed. */
+  readonly nextAttempt: string;
+  /** :names, hidden from the planner. */
+  readonly names: string;
+  /** Levels that the caller has claimed from. */
+  readonly known: string;
+  /** When the first jobs of the lines in `scope` are due. */
+  readonly heads: string;
+  /** A claim of the lines in `scope`. */
+  readonly walk: (lines: string, marked: (rows: string) => string) => string;
+  readonly alive: string;
+  /** That a queue is neither paused, cooled down nor held. */
+  readonly unstopped: (queue: string) => string;
+  /** What few jobs have, as one column. */
+  readonly rest: (row: string) => string;
+}
+
+export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
+  const NOW = piece.now;
+  const BEFORE_ALL = "'-9223372036854775808'::bigint";
+  /** The laned lines in scope. */
+  const laned = (where: string, name = "scope") => `
+    ${name} as materialized (
+      select l.id as line, l.queue, q.grp
+      from unnest(:queues.queue::text[], :queues.group::text[]) as q (queue, grp)
+      join ${t.line} l on q.queue is null or l.queue = q.queue
+      where l.laned and (:names::text[] is null or l.name = any(:names::text[]))
+        and ${noMachineUnlessNamed(t, "l", ":names::text[]")}${where}
+    )`;
+  /** Where the turns of a line begin: index entries of turns as they were stay before it while somebody holds an old snapshot. */
+  const floorOf = (line: string) =>
+    `coalesce((select f.vtime from unnest(:floors.line::int[], :floors.vtime::float8[]) as f (line, vtime) where f.line = ${line}), '-Infinity')`;
+  const inScope = (queue: string) =>
+    `exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = ${queue})`;
+  /**
+   * Where the row of a lane or a turn is, the newest version first: the range has one key, and read backwards its index begins with the version
+   * that was written last. The older ones stay in it while somebody holds an old snapshot. A sum is compared with the key, so that an update does
+   * not find its rows by that index after all.
+   */
+  const laneAt = (lane: string) =>
+    `(select x.ctid from ${t.lane} x where x.id >= ${lane} and x.id <= ${lane} order by x.id desc limit 1)`;
+  const turnOf = (lane: string, line: string, columns = "x.ctid as tid, x.from_at") =>
+    `(select ${columns} from ${t.turn} x where (x.lane, x.line) >= (${lane}, ${line}) and (x.lane, x.line) <= (${lane}, ${line}) order by x.lane desc, x.line desc limit 1)`;
+  /**
+   * Every (lane, line, rank) that has rows, for the lanes in :turns, each from where its turn begins (`from_at`): index entries of ended jobs stay
+   * before it while somebody holds an old snapshot. It is read in the statement after the one that locked the lane.
+   */
+  const levels = `
+    wanted as materialized (
+      select w.lane, w.line, w.n, o.tid, coalesce(o.from_at, ${BEFORE_ALL}) as from_at
+      from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n) left join lateral ${turnOf("w.lane", "w.line")} o on true
+    ),
+    level_of (lane, line, n, from_at, rank) as (
+      select w.lane, w.line, w.n, w.from_at,
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at order by r.rank limit 1) from wanted w
+      union all
+      select l.lane, l.line, l.n, l.from_at,
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at order by r.rank limit 1)
+      from level_of l where l.rank is not null
+    )`;
+  const plain = plainUnlessNamed(t, "r", "id", ":names::text[]");
+  const dueIn = (level: string) =>
+    `r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW} and r.run_at >= ${level}.from_at`;
+  const due = (level: string) => `
+        ${dueIn(level)} and ${plain}
+        order by r.run_at, r.id`;
+  /** A lane whose due jobs are all left alone by a claim without names must not keep others from it. */
+  const dueOf = (turn: string) =>
+    `select 1 from ${t.ready} r where r.lane = ${turn}.lane and r.line = ${turn}.line and r.token is null and r.run_at <= ${NOW}`;
+  const gives = (turn: string) =>
+    `(:names::text[] is not null or not exists (${dueOf(turn)}) or exists (${dueOf(turn)} and ${plain}))`;
+  const columns = `r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors, r.lane as lane_id, r.counted`;
+  // All that was taken: a row without a job (its day was dropped under a retry) has no input, and is dropped (`dropStrays`). A full join, although
+  // a left one would give the same: see storage/postgres/claim-answer.ts.
+  const handOver = (more = "") => `
+    filed as (
+      insert into ${t.claim} (token, session, ids, rates)
+      select token, :session::bigint, array_agg(id), :rates::text from taken group by token
+    )
+    select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts, ${piece.rest("c")}${more}
+    from (select * from taken order by id offset 0) c
+    full join (
+      select * from ${t.job} where id = any(array(select id from taken))
+        and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
+      order by id offset 0
+    ) j on j.id = c.id`;
+  const plainLine = `not l.laned and (${piece.names} is null or l.name = any(${piece.names}::text[])) and ${noMachineUnlessNamed(t, "l", piece.names)}`;
+  const ringTurns = (which: string) => `
+      insert into ${t.bell} (line, lanes, ats)
+      select w.line, array_agg(w.lane), array_agg(0::bigint) from ${t.turn} w where ${which} group by w.line`;
+  /** What has been given back to lane \`a\` and no claim has heard of yet. */
+  const givenBack = `coalesce((
+        select sum(u.back) from ${t.line} o join ${t.bell} b on b.line = o.id and b.backs is not null
+        cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id), 0)::int`;
+  const take = (counted: string) => `
+      update ${t.ready} r
+      set token = (select token from ticket), session = :session::bigint, attempt = ${piece.nextAttempt}, started_at = ${NOW}, counted = ${counted}`;
+
+  return {
+    gates: `
+      select distinct l.queue, true as laned from ${t.line} l where l.laned
+      union all select q.name, false from ${t.queue} q where q.limited`,
+    addLanes: `
+      insert into ${t.lane} (queue, key, concurrency, rate_limit, rate_per, weight, used_at)
+      select w.queue, w.key, w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1), ${NOW}
+      from unnest(:rows.queue::text[], :rows.key::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
+        as w (queue, key, concurrency, rate_limit, rate_per, weight)
+      order by w.queue, w.key
+      on conflict (queue, key) do update set used_at = excluded.used_at`,
+    findLanes: `
+      select a.id, a.queue, a.key, a.used_at < ${NOW} - ${MARK_AFTER_MS} as stale from unnest(:rows.queue::text[], :rows.key::text[]) as w (queue, key)
+      join ${t.lane} a on a.queue = w.queue and a.key = w.key`,
+    ringJobs: `
+      insert into ${t.bell} (line, lanes, ats)
+      select r.line, array_agg(r.lane), array_agg(r.run_at) from ${t.ready} r
+      where r.id = any(:ids::uuid[]) and r.lane is not null and r.run_at < ${WAITING_AT} group by r.line`,
+
+    // Claim, in this order.
+    lockGates: `
+      select q.name, q.settings, q.running, q.starts, q.adopt_until, ${NOW} as now from ${t.queue} q
+      where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+        and (coalesce(q.gate_at, 0) <= ${NOW} or exists (select 1 from ${t.refund} f where f.queue = q.name))
+      order by q.name for update of q`,
+    // Of a claim of \`takeGated\` all are counted: one of them speaks for the others.
+    adopt: `
+      insert into ${t.ghost} (queue, id, token)
+      select l.queue, r.id, r.token from (
+        select c.token, c.ids from ${t.claim} c
+        where (select r.counted from ${t.ready} r where r.id = any(c.ids) and r.token = c.token limit 1) is distinct from 2 offset 0
+      ) c
+      cross join lateral unnest(c.ids) as o (id)
+      join ${t.ready} r on r.id = o.id and r.token = c.token
+      join ${t.line} l on l.id = r.line
+      where l.queue = any(:names::text[]) and coalesce(r.counted, 0) & 2 = 0
+      on conflict (queue, id, token) do nothing`,
+    ghosts: `
+      with gone as (
+        delete from ${t.ghost} g where g.queue = any(:names::text[])
+          and not exists (select 1 from ${t.ready} r where r.id = g.id and r.token = g.token)
+        returning g.queue, g.id, g.token
+      )
+      select g.queue, count(*)::int as n from ${t.ghost} g
+      where g.queue = any(:names::text[]) and not exists (select 1 from gone x where x.queue = g.queue and x.id = g.id and x.token = g.token)
+      group by g.queue`,
+    // Lanes that another claim has locked are left to the next one: what rang for them rings again. Whether a turn sleeps is
+    // asked in a statement of its own, which sees what the last holder of the lock did: here it might not yet.
+    hearBells: `
+      with ${laned("")},
+      other as materialized (
+        select l.id as line from ${t.line} l where l.laned and ${inScope("l.queue")} and l.id not in (select line from scope)
+      ),
+      rung as materialized (
+        select s.line, b.* from scope s cross join lateral (
+          select b.ctid as tid, b.lanes, b.ats, b.backs from ${t.bell} b where b.line = s.line limit 500 for update skip locked
+        ) b
+        union all
+        select o.line, b.* from other o cross join lateral (
+          select b.ctid as tid, b.lanes, b.ats, b.backs from ${t.bell} b where b.line = o.line and b.backs is not null limit 500 for update skip locked
+        ) b
+      ),
+      stilled as (delete from ${t.bell} b where b.ctid = any(array(select tid from rung))),
+      heard as materialized (
+        select b.lane, r.line, min(b.at) as at, coalesce(sum(b.back), 0)::int as back
+        from rung r cross join lateral unnest(r.lanes, r.ats, r.backs) as b (lane, at, back) group by b.lane, r.line
+      ),
+      woken as materialized (
+        select w.lane, w.line from scope s cross join lateral (
+          select w.lane, w.line from ${t.turn} w where w.line = s.line and w.wake_at <= ${NOW} order by w.wake_at limit 1000
+        ) w
+      ),
+      mine as materialized (
+        select a.id, c.back, coalesce(a.running >= a.concurrency, false) as was_full
+        from (
+          select lane, sum(back)::int as back from (select lane, back from heard union all select lane, 0 from woken) c group by lane
+        ) c join ${t.lane} a on a.ctid = ${laneAt("c.lane")} for update of a skip locked
+      ),
+      folded as (
+        update ${t.lane} a set running = greatest(0, a.running - m.back) from mine m where a.id = m.id and m.back > 0
+      ),
+      deaf as (
+        insert into ${t.bell} (line, lanes, ats, backs)
+        select h.line, array_agg(h.lane), array_agg(h.at), array_agg(h.back) from heard h join ${t.lane} a on a.id = h.lane
+        where (select count(*) from mine) < (select count(distinct lane) from (select lane from heard union all select lane from woken) c)
+          and not exists (select 1 from mine m where m.id = h.lane)
+        group by h.line
+      )
+      select h.lane, h.line, h.at from heard h join mine m on m.id = h.lane where h.at < ${WAITING_AT}
+      union all select w.lane, w.line, ${NOW} from woken w join mine m on m.id = w.lane
+      union all select m.id, null, null from mine m where m.was_full and m.back > 0`,
+    wakeTurns: `
+      with due as materialized (
+        select d.lane, d.line, min(d.at) as at from (
+          select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+          union all select w.lane, w.line, 0 from ${t.turn} w where w.lane = any(:full::int[])
+        ) d group by d.lane, d.line
+      ),
+      lowered as (
+        update ${t.turn} w set from_at = d.at
+        from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+        where w.lane + 0 = d.lane and w.line + 0 = d.line and w.active and w.from_at > d.at
+          and w.ctid = any(array(select ${turnOf("o.lane", "o.line", "x.ctid")} from unnest(:rows.lane::int[], :rows.line::int[]) as o (lane, line)))
+      ),
+      -- Of each line once: where its furthest-behind turn is that is active.
+      base as materialized (
+        select l.line, coalesce(
+          (select f.vtime from ${t.turn} f where f.line = l.line and f.active and f.vtime >= ${floorOf("l.line")} order by f.vtime limit 1),
+          (select f.vtime from ${t.turn} f where f.line = l.line and not f.active order by f.vtime desc limit 1), 0) as vtime
+        from (select distinct line from due) l
+      )
+      insert into ${t.turn} as w (lane, line, vtime, active, wake_at)
+      select d.lane, d.line, (select b.vtime from base b where b.line = d.line), d.at <= ${NOW}, case when d.at > ${NOW} then d.at end
+      from due d left join lateral ${turnOf("d.lane", "d.line", "x.active")} x on true
+      where x.active is distinct from true
+      on conflict (lane, line) do update set
+        active = excluded.active,
+        vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
+        wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end,
+        -- Null is before everything; \`least\` would pass over it.
+        from_at = case when w.from_at is not null then
+          least(w.from_at, (select min(d.at) from unnest(:rows.lane::int[], :rows.line::int[], :rows.at::bigint[]) as d (lane, line, at)
+            where d.lane = w.lane and d.line = w.line)) end
+      where not w.active`,
+    // The lock is inside the limit: lanes that another claim has locked are passed over, and others take their places.
+    pickTurns: `
+      with ${laned(` and ${piece.unstopped("l.queue")}
+        and (l.queue = any(:gates::text[]) or not exists (select 1 from ${t.queue} g where g.name = l.queue and g.limited))`)}
+      select s.queue, s.grp, p.*, ${NOW} as now from scope s cross join lateral (
+        select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts
+        from ${t.turn} w join ${t.lane} a on a.ctid = ${laneAt("w.lane")}
+        where w.line = s.line and w.active and w.vtime >= ${floorOf("s.line")} and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
+      ) p`,
+    takeLaned: `
+      with recursive ${levels},
+      level as materialized (
+        select l.lane, l.line, l.n, l.from_at, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+        from level_of l where l.rank is not null and ${piece.alive}
+      ),
+      -- A lane with one priority has nothing to share.
+      share as materialized (
+        select lane, line, rank, from_at, n from level where ranks = 1
+        union all
+        select lane, line, rank, from_at, count(*)::int as n from (
+          select l.lane, l.line, l.rank, l.from_at, l.n,
+            row_number() over (partition by l.lane, l.line order by l.rank * :direction::bigint, h.run_at, h.id) as place
+          from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
+        ) placed where place <= n group by lane, line, rank, from_at
+      ),
+      ticket as materialized (select nextval('${t.token}'::regclass) as token),
+      taken as (${take("1 + 2 * (r.line = any(:counted::int[]))::int")}
+        where r.ctid = any(array(
+          select c.tid from share s cross join lateral (
+            select r.ctid as tid from ${t.ready} r where ${due("s")} limit s.n for update skip locked
+          ) c))
+        returning ${columns}
+      ),
+      -- All that was asked for: mostly it is what was got, and \`turned\` puts the rest right.
+      counted as (
+        update ${t.lane} a set running = a.running + w.n, used_at = ${NOW} from (select lane, sum(n)::int as n from wanted group by lane) w
+        where a.id = w.lane
+          and a.ctid = any(array(select ${laneAt("m.lane")} from wanted m))
+      ),
+      -- Of a lane with one priority: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
+      -- found to be due before that rings (\`wakeTurns\`).
+      reached as materialized (
+        select l.lane, l.line, coalesce(
+          (select r.run_at from ${t.ready} r where ${dueIn("l")} and not r.id = any(array(select id from taken)) order by r.run_at, r.id limit 1),
+          (select max(k.run_at) from taken k where k.lane_id = l.lane and k.line = l.line)) as from_at
+        from level l where l.ranks = 1
+      ),
+      moved as (
+        update ${t.turn} o set vtime = o.vtime + m.by,
+          from_at = coalesce((select e.from_at from reached e where e.lane = o.lane and e.line = o.line), o.from_at)
+        from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[]) as m (lane, line, by)
+        where o.lane = m.lane and o.line = m.line and o.ctid = any(array(select tid from wanted))
+      ),${handOver()}`,
+    // Jobs without a lane, of queues that have limits: as \`claim\`, and counted.
+    takeGated: piece.walk(
+      `
+    scope as materialized (
+      select l.id as line, q.grp, q.n, q.edge
+      from unnest((select :queues.queue::text[]), (select :queues.group::text[]), (select :queues.limit::int[]), (select :queues.edge::bigint[])) as q (queue, grp, n, edge)
+      join ${t.line} l on l.queue = q.queue where ${plainLine}
+    )`,
+      (rows) => `
+      ticket as materialized (select nextval('${t.token}'::regclass) as token),
+      taken as (${take("2")}
+        where r.ctid = any(array(${rows}))
+        returning ${columns}
+      ),${handOver(`, (select l.queue from ${t.line} l where l.id = c.line) as queue`)}`,
+    ),
+    // Rows that this claim has taken and that have no job. A claim that has nothing else is forgotten with them.
+    dropStrays: `
+      with gone as (
+        delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.session = :session::bigint
+          and not exists (select 1 from ${t.job} j where j.id = r.id offset 0)
+        returning r.id, r.token
+      ),
+      spent as (
+        delete from ${t.claim} c where c.session = :session::bigint and c.token = any(array(select token from gone)) and c.ids operator(pg_catalog.<@) array(select id from gone)
+      )
+      select id from gone`,
+    laneHeads: `
+      with recursive ${levels}
+      select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (
+        select r.run_at from ${t.ready} r
+        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.run_at >= l.from_at and case when r.token is null then true end
+        order by r.run_at, r.id limit 1
+      ) h where l.rank is not null group by l.lane, l.line`,
+    turned: `
+      with counted as (
+        update ${t.lane} a set running = a.running + c.n, starts = c.starts
+        from unnest(:lanes.lane::int[], :lanes.n::int[], :lanes.starts::text[]) as c (lane, n, starts)
+        where a.id + 0 = c.lane and a.ctid = any(array(select ${laneAt("c.lane")} from unnest(:lanes.lane::int[]) as c (lane)))
+      )
+      update ${t.turn} w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at
+      from unnest(:turns.lane::int[], :turns.line::int[], :turns.by::float8[], :turns.active::bool[], :turns.wakeAt::bigint[])
+        as m (lane, line, by, active, wake_at)
+      where w.lane + 0 = m.lane and w.line + 0 = m.line
+        and w.ctid = any(array(select ${turnOf("m.lane", "m.line", "x.ctid")} from unnest(:turns.lane::int[], :turns.line::int[]) as m (lane, line)))`,
+    gated: `
+      update ${t.queue} q set running = q.running + g.n, starts = g.starts, gate_at = g.gate_at, adopt_until = g.adopt_until
+      from unnest(:rows.queue::text[], :rows.n::int[], :rows.starts::text[], :rows.gateAt::bigint[], :rows.adoptUntil::bigint[])
+        as g (queue, n, starts, gate_at, adopt_until) where q.name = g.queue`,
+    peekGated: `
+      with recursive ${laned(` and ${piece.unstopped("l.queue")}`, "stand")},
+      gate as materialized (
+        select q.name, case when exists (select 1 from ${t.refund} f where f.queue = q.name) then 0 else coalesce(q.gate_at, 0) end as gate_at
+        from ${t.queue} q
+        where q.limited and ${inScope("q.name")} and ${piece.unstopped("q.name")}
+      ),
+      scope as materialized (select l.id as line, g.gate_at from gate g join ${t.line} l on l.queue = g.name where ${plainLine}),${piece.known},${piece.heads},
+      opening (at) as (select greatest(h.run_at, (select s.gate_at from scope s where s.line = h.line)) from head h)
+      select ${NOW} as now, least(
+        coalesce((select at from opening where at <= ${NOW} limit 1), (select min(at) from opening)),
+        (select min(greatest(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
+            (select 0 from ${t.bell} b where b.line = s.line limit 1),
+            (select 0 from (select 1 from ${t.turn} w where w.line = s.line and w.active order by w.vtime limit 1) awake),
+            (select w.wake_at from ${t.turn} w where w.line = s.line and w.wake_at is not null order by w.wake_at limit 1), ${WAITING_AT})))
+          from stand s)
+      ) as due_at`,
+
+    // Settle.
+    refundLanes: `
+      with c as materialized (select * from unnest(:rows.lane::int[], :rows.line::int[], :rows.n::int[]) as c (lane, line, n)),
+      rung as (insert into ${t.bell} (line, lanes, backs) select c.line, array_agg(c.lane), array_agg(c.n) from c group by c.line)
+      select distinct a.queue from ${t.lane} a where a.ctid = any(array(select ${laneAt("c.lane")} from c)) and a.running >= a.concurrency`,
+    refundQueues: `
+      with r as (insert into ${t.refund} (queue, n) select * from unnest(:rows.queue::text[], :rows.n::int[]))
+      select q.name as queue from ${t.queue} q where q.name = any(:rows.queue::text[]) and q.gate_at >= ${WAITING_AT}`,
+    foldRefunds: `
+      with gone as (delete from ${t.refund} where queue = any(:names::text[]) returning queue, n)
+      select queue, sum(n)::int as n from gone group by queue`,
+    // Only where a claim is given back before its job has started: its rate gets the start back.
+    lockLanes: `select a.id, a.starts from ${t.lane} a where a.id = any(:ids::int[]) order by a.id for update`,
+    laneStarts: `
+      with changed as (
+        update ${t.lane} a set starts = c.starts
+        from unnest(:rows.lane::int[], :rows.starts::text[]) as c (lane, starts) where a.id = c.lane returning a.id
+      )
+      ${ringTurns("w.lane = any(array(select id from changed))")}`,
+    lockQueues: `
+      select q.name, q.starts from ${t.queue} q
+      where q.name = any(:names::text[]) or q.cool_base_ms is not null
+        and q.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:throttled::uuid[]))
+      order by q.name for update`,
+    queueStarts: `
+      update ${t.queue} q set starts = c.starts, gate_at = null
+      from unnest(:rows.queue::text[], :rows.starts::text[]) as c (queue, starts) where q.name = c.queue`,
+
+    // Lanes by hand.
+    setLane: `
+      insert into ${t.lane} as a (queue, key, concurrency, rate_limit, rate_per, weight, paused_at, tuned, used_at)
+      values (:queue, :key, :concurrency::int, :rateLimit::int, :ratePer::bigint, coalesce(:weight::int, 1),
+        case when :paused::bool then ${NOW} end, :tuned::bool, ${NOW})
+      on conflict (queue, key) do update set
+        concurrency = case when :tuned::bool then excluded.concurrency else a.concurrency end,
+        rate_limit = case when :tuned::bool then excluded.rate_limit else a.rate_limit end,
+        rate_per = case when :tuned::bool then excluded.rate_per else a.rate_per end,
+        weight = case when :tuned::bool then excluded.weight else a.weight end,
+        paused_at = case when :paused::bool is null then a.paused_at when :paused::bool then coalesce(a.paused_at, ${NOW}) end,
+        standard = case when :tuned::bool and not a.tuned then :standard::text else a.standard end,
+        tuned = a.tuned or excluded.tuned
+      returning id`,
+    ringLane: ringTurns("w.lane = :lane::int"),
+    tuneLanes: `
+      update ${t.lane} a set concurrency = w.concurrency, rate_limit = w.rate_limit, rate_per = w.rate_per, weight = coalesce(w.weight, 1)
+      from unnest(:rows.name::text[], :rows.concurrency::int[], :rows.rateLimit::int[], :rows.ratePer::bigint[], :rows.weight::int[])
+        as w (name, concurrency, rate_limit, rate_per, weight)
+      where not a.tuned and a.queue in (select l.queue from ${t.line} l where l.name = w.name and l.laned)
+        and (a.concurrency, a.rate_limit, a.rate_per, a.weight) is distinct from (w.concurrency, w.rate_limit, w.rate_per, coalesce(w.weight, 1))
+      returning a.id`,
+    laneRows: `
+      select a.*, ${NOW} as now, ${givenBack} as back,
+        (select count(*)::int from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a
+      where (:queue::text is null or a.queue = :queue::text) and (:key::text is null or a.key = :key::text) and a.id > :after::int
+      order by a.id limit :limit::int`,
+    overrides: `
+      select kind, name, set_at, until_at, back from ${t.override} where not :due::bool or until_at <= ${NOW} order by until_at, kind, name`,
+    lockOverride: `select until_at, back from ${t.override} where kind = :kind and name = :name for update`,
+    putOverride: `
+      insert into ${t.override} (kind, name, set_at, until_at, back) values (:kind, :name, ${NOW}, coalesce(:at::bigint, ${NOW} + :delay::bigint), :back)
+      on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back`,
+    dropOverride: `delete from ${t.override} where kind = :kind and name = :name`,
+    untuneLane: `update ${t.lane} set tuned = false where queue = :queue and key = :key`,
+    // Of several kinds that share the lane the one whose worker started last.
+    laneDefaults: `
+      select k.lanes from ${t.kind} k where k.has_lane and k.name in (select l.name from ${t.line} l where l.queue = :queue and l.laned)
+      order by k.seen_at desc, k.name desc limit 1`,
+    // The count stays as it is: what runs is counted, whatever the limits are.
+    resetLane: `
+      update ${t.lane} a set concurrency = :concurrency::int, rate_limit = :rateLimit::int, rate_per = :ratePer::bigint, weight = coalesce(:weight::int, 1),
+        starts = null, tuned = false, paused_at = case when not :drop::bool then a.paused_at end,
+        used_at = case when :drop::bool then least(a.used_at, ${NOW} - ${FORGET_AFTER_MS - MARK_AFTER_MS}) else a.used_at end
+      where a.queue = :queue and a.key = :key returning a.id, exists (select 1 from ${t.ready} r where r.lane = a.id and r.token is null) as occupied`,
+    queueUse: `
+      select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, ${NOW} as now,
+        coalesce((select sum(r.n) from ${t.refund} r where r.queue = q.name), 0) as back
+      from ${t.queue} q where q.limited order by q.name`,
+    // Those at their limit are looked for, at most 500, and of them those with most jobs are counted again to the full.
+    throttledLanes: `
+      select a.*, ${NOW} as now, ${givenBack} as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from ${t.lane} a where a.id in (
+        select f.id from (
+          select c.id, (select count(*) from (select 1 from ${t.ready} r where r.lane = c.id and r.token is null limit 100) few) as n
+          from (
+            select l.id from ${t.lane} l
+            where l.paused_at is not null or (l.concurrency is not null and l.running >= l.concurrency) or (l.rate_limit is not null and l.starts is not null)
+            order by l.id limit 500
+          ) c
+        ) f where f.n > 0 order by f.n desc, f.id limit :limit::int
+      )`,
+    forgetLanes: `
+      with gone as (
+        delete from ${t.lane} a where a.id = any(array(
+          select a.id from ${t.lane} a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < ${NOW} - ${FORGET_AFTER_MS}
+            and not exists (select 1 from ${t.ready} r where r.lane = a.id) limit 1000 for update skip locked))
+        returning a.id
+      ),
+      unrung as (delete from ${t.bell} b where b.lanes operator(pg_catalog.<@) array(select id from gone))
+      delete from ${t.turn} w where w.lane in (select id from gone)`,
+    whyJob: `
+      select r.note, r.throttles, r.counted, ${NOW} as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
+        a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
+        ${givenBack} as back,
+        (select count(*)::int from ${t.ghost} g where g.queue = l.queue)
+          - coalesce((select sum(f.n) from ${t.refund} f where f.queue = l.queue), 0)::int as ghosts
+      from ${t.ready} r join ${t.line} l on l.id = r.line left join ${t.queue} q on q.name = l.queue left join ${t.lane} a on a.id = r.lane
+      where r.id = :id::uuid`,
+
+    // Breakers.
+    breakerRows: `
+      select b.*, ${NOW} as now, exists (select 1 from ${t.session} s where s.id = b.probe_session and s.lease_until > ${NOW}) as probing
+      from ${t.breaker} b where :keys::text[] is null or b.key = any(:keys::text[]) order by b.key`,
+    addBreakers: `
+      insert into ${t.breaker} (key) select k from unnest(:keys::text[]) as k order by k on conflict (key) do nothing`,
+    lockBreakers: `
+      select b.*, ${NOW} as now from ${t.breaker} b where b.key = any(:keys::text[]) order by b.key for update`,
+    writeBreakers: `
+      update ${t.breaker} b set failures = w.failures, opened_at = w.opened_at, open_until = w.open_until, probe_session = w.probe, error = w.error,
+        counted = w.counted
+      from unnest(:rows.key::text[], :rows.failures::int[], :rows.openedAt::bigint[], :rows.openUntil::bigint[], :rows.probe::bigint[], :rows.error::text[],
+        :rows.counted::text[]) as w (key, failures, opened_at, open_until, probe, error, counted) where b.key = w.key`,
+    // A scalar subquery, and not \`not exists\`: that is made into a join, and is then not asked again for a row that
+    // somebody else has changed while this waited for its lock. Two would win the probe.
+    probeBreaker: `
+      update ${t.breaker} b set probe_session = :session::bigint
+      where b.key = :key and b.open_until <= ${NOW}
+        and (b.probe_session = :session::bigint or coalesce((select s.lease_until from ${t.session} s where s.id = b.probe_session), 0) <= ${NOW})
+      returning b.key`,
+    unprobeBreaker: `update ${t.breaker} set probe_session = null where key = :key and probe_session = :session::bigint returning key`,
+    resetBreaker: `delete from ${t.breaker} where key = :key returning key`,
+  };
+}

@@ -1,0 +1,703 @@
+/**
+ * The store: keeps the contract of src/storage/store.ts over a driver and its catalogue, the same way for both databases.
+ *
+ * What is here is how a job comes in (its line, its lane, its rows) and the sessions under which jobs are held. Claiming is in
+ * lease/claim.ts beside it, settling in lease/settle.ts, looking at jobs and acting on them in operate/job-rows.ts, queues, holds and workers in
+ * limits/queue-rows.ts, retention in upkeep/retention-rows.ts.
+ * No rule of a job's life is here or in SQL: `jobs/transition.ts` decides, these statements apply.
+ */
+import type { Clock } from "../clock.ts";
+import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
+import { isId, newSessionId } from "../values/id.ts";
+import type {
+  EditOutcome,
+  JobChange,
+  Renewal,
+  RenewalTarget,
+  SessionInfo,
+  Store,
+  StoreCounters,
+  PauseOutcome,
+  StoreEvents,
+  UserTx,
+  Wake,
+} from "./store.ts";
+import type { Call, Row, Script } from "./catalogue.ts";
+import { Budgets } from "../limits/budget-rows.ts";
+import { Breakers } from "../limits/breaker-rows.ts";
+import { Claims } from "../lease/claim.ts";
+import { Cluster } from "../limits/queue-rows.ts";
+import type { Driver, Rider } from "./driver.ts";
+import { eachIdOnce, enqueueScript, insertNew, isPlain, type PlacedJob } from "../enqueue/insert.ts";
+import { Gates } from "../limits/limited-claim.ts";
+import { enqueueGroup } from "../enqueue/batch-rows.ts";
+import type { Ended } from "../enqueue/dependency-rows.ts";
+import { editScript, judgeScript, placesOf } from "../operate/edit-rows.ts";
+import { Flows } from "../workflows/step-rows.ts";
+import { SqlInsight } from "../operate/browse-rows.ts";
+import { Jobs } from "../operate/job-rows.ts";
+import { Passes } from "../state/pass-rows.ts";
+import { Series } from "../observe/series-rows.ts";
+import { Causes } from "../observe/failure-rows.ts";
+import { Forks } from "../workflows/fork-rows.ts";
+import { type Placing, Schedules } from "../schedules/schedule-rows.ts";
+import {
+  LaneNumbers,
+  type LaneOf,
+  LaneSettings,
+  resolveLanes,
+  queueUse,
+  throttledLanes,
+  topLanes,
+} from "../limits/lane-rows.ts";
+import { SqlOverrides } from "../limits/temporary-limit-rows.ts";
+import { type LineName, lineRows, Lines, resolveLines } from "../jobs/job-types.ts";
+import { readRenewal, renewCall } from "../lease/renew.ts";
+import { Retention } from "../upkeep/retention-rows.ts";
+import { Settles } from "../lease/settle.ts";
+import { pauseScript, resumeScript } from "../lease/request-rows.ts";
+import { placeOf } from "../operate/why-rows.ts";
+import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
+
+export class SqlStore implements Store {
+  readonly dialect: Driver["dialect"];
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+  readonly #lines = new Lines();
+  readonly #listeners = new Set<(wake: Wake) => void>();
+  readonly #jobs: Jobs;
+  readonly #cluster: Cluster;
+  readonly #retention: Retention;
+  readonly #schedules: Schedules;
+  readonly #budgets: Budgets;
+  readonly #passes: Passes;
+  readonly #series: Series;
+  readonly #causes: Causes;
+  readonly #gates = new Gates();
+  readonly #laneNumbers = new LaneNumbers();
+  readonly #lanes: LaneSettings;
+  readonly #forks: Forks;
+  readonly #overrides: SqlOverrides;
+  readonly #breakers: Breakers;
+  readonly #flows: Flows;
+  readonly #claims: Claims;
+  readonly #settles: Settles;
+  readonly insight: SqlInsight;
+
+  constructor(driver: Driver, warn: StoreEvents["onWarning"] = () => {}) {
+    const { clock } = driver;
+    this.dialect = driver.dialect;
+    this.#driver = driver;
+    driver.onStaleType = () => {
+      this.#lines.forget();
+      this.#laneNumbers.forget();
+    };
+    this.#clock = clock;
+    this.#jobs = new Jobs(driver, clock);
+    this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
+    this.#cluster = new Cluster(driver);
+    this.#retention = new Retention(driver);
+    const placing: Placing = {
+      known: (of) =>
+        this.#lines.id(of) !== undefined &&
+        (of.lane === null || this.#laneNumbers.id(of.queue, of.lane) !== undefined),
+      learn: (of) => this.#learnPlace(of),
+      place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
+    };
+    this.#schedules = new Schedules(driver, placing);
+    this.#forks = new Forks(driver, placing);
+    this.#budgets = new Budgets(driver);
+    this.#passes = new Passes(driver);
+    this.#series = new Series(driver);
+    this.#lanes = new LaneSettings(driver);
+    this.#overrides = new SqlOverrides(driver);
+    this.#breakers = new Breakers(driver);
+    this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
+    this.#settles = new Settles({
+      driver,
+      clock,
+      flows: this.#flows,
+      wake: (wake) => this.wake(wake),
+    });
+    this.#causes = new Causes(driver);
+    this.insight = new SqlInsight(driver, this.#causes);
+  }
+
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  get counters(): StoreCounters {
+    return this.#driver.counters;
+  }
+
+  get renewalTarget(): RenewalTarget | null {
+    return this.#clock.system ? this.#driver.renewalTarget : null;
+  }
+
+  // Enqueue
+
+  enqueue(
+    jobs: readonly NewJob[],
+    tx?: UserTx,
+    onTold?: () => void,
+    resent: boolean = false,
+  ): Promise<Enqueued[]> {
+    if (tx !== undefined) return this.#enqueueInTx(jobs, tx);
+    const unknown = this.#lines.unknown(jobs);
+    if (unknown.length > 0)
+      return this.#learnLines(unknown).then(() => this.enqueue(jobs, undefined, onTold, resent));
+    const now = this.#driver.now();
+    if (!jobs.every(isPlain)) return this.#enqueueRest(jobs, now);
+    const placed = jobs.map((job) => ({ job, line: this.#lines.id(job) as number }));
+    return resent ? this.#enqueueAgain(placed, now) : this.#enqueueNew(placed, now, onTold);
+  }
+
+  async #enqueueRest(jobs: readonly NewJob[], now: number | null): Promise<Enqueued[]> {
+    await this.#learnLanes(jobs);
+    const placed = jobs.map((job) => this.#placed(job, this.#lines, this.#laneNumbers));
+    const at = this.#clock.now();
+    return this.#driver.transaction("enqueue", () => enqueueGroup(placed, now, at, true));
+  }
+
+  #placed(job: NewJob, lines: Lines, lanes: LaneNumbers): PlacedJob {
+    const line = (this.#lines.id(job) ?? lines.id(job)) as number;
+    if (job.lane === null) return { job, line };
+    this.#gates.add(job.queue);
+    const laneId = this.#laneNumbers.id(job.queue, job.lane) ?? lanes.id(job.queue, job.lane);
+    return { job, line, laneId: laneId as number };
+  }
+
+  /** Lanes, as lines, are made in a transaction of their own. */
+  async #learnLanes(jobs: readonly LaneOf[]): Promise<void> {
+    const rows = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
+    if (rows.length === 0) return;
+    const now = this.#driver.now();
+    this.#laneNumbers.learn(await this.#driver.transaction("addLanes", () => resolveLanes(rows, now)));
+  }
+
+  /** For a job that no definition comes with: its lane begins with the limits of whoever serves the kind. */
+  async #learnPlace({ queue, name, lane }: Pick<NewJob, "queue" | "name" | "lane">): Promise<void> {
+    if (this.#lines.id({ queue, name, lane }) === undefined) await this.#learnLines([{ queue, name, lane }]);
+    if (this.#laneNumbers.unknown([{ queue, lane }], this.#clock.monotonic()).length === 0) return;
+    const laneLimits = (await this.#cluster.kinds()).get(name)?.lanes ?? null;
+    await this.#learnLanes([{ queue, lane, laneLimits }]);
+  }
+
+  /**
+   * Ids are new unless a batch is sent again because its answer was lost. Then the database says that they are there,
+   * and the statement that passes over those that are writes the rest.
+   */
+  async #enqueueNew(
+    placed: readonly PlacedJob[],
+    now: number | null,
+    onTold?: () => void,
+  ): Promise<Enqueued[]> {
+    const rider = onTold === undefined ? null : this.#riderFor(placed);
+    try {
+      await this.#driver.write(insertNew(placed, now, rider));
+    } catch (error) {
+      if (!this.#driver.isDuplicate(error)) throw error;
+      return this.#enqueueAgain(placed, now);
+    }
+    if (rider !== null) onTold?.();
+    return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
+  }
+
+  /** Some may be there, and some may have been there, have run and be gone (`keep: false`). */
+  #enqueueAgain(placed: readonly PlacedJob[], now: number | null): Promise<Enqueued[]> {
+    return this.#driver.transaction("enqueue", () => eachIdOnce(placed, (once) => enqueueScript(once, now)));
+  }
+
+  /** The wake-up of a job that comes alone and is due. */
+  #riderFor(placed: readonly PlacedJob[]): Rider | null {
+    const [first] = placed;
+    if (placed.length !== 1 || first === undefined) return null;
+    const { delayMs, runAt, queue, priority } = first.job;
+    return delayMs === null && runAt === null ? this.#driver.rider({ kind: "work", queue, priority }) : null;
+  }
+
+  userTx(handle: unknown): Promise<UserTx> | UserTx {
+    return this.#driver.userTx(handle);
+  }
+
+  /**
+   * Lines are made on a connection of our own: one made in the user's transaction would keep everybody else from that
+   * kind until it ends. On SQLite they are made in it, because no other connection can write while it is open.
+   */
+  #enqueueInTx(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
+    if (!tx.sync && this.#isNew(jobs)) return this.#learnBeside(jobs, tx).then(() => this.#follow(jobs, tx));
+    return this.#follow(jobs, tx);
+  }
+
+  #isNew(jobs: readonly NewJob[]): boolean {
+    return (
+      this.#lines.unknown(jobs).length > 0 ||
+      this.#laneNumbers.unknown(jobs, this.#clock.monotonic()).length > 0
+    );
+  }
+
+  /**
+   * Makes the lines and lanes that nobody has. A raw insert makes its own in the user's transaction: to make those here, too,
+   * would be to wait for the end of that transaction.
+   */
+  async #learnBeside(jobs: readonly NewJob[], tx: UserTx): Promise<void> {
+    const lines = this.#lines.unknown(jobs);
+    if (lines.length > 0) {
+      const held = new Lines();
+      held.learn(await this.#onlyIn(tx, { name: "findLines", params: { rows: lineRows(lines) } }));
+      const free = held.unknown(lines);
+      if (free.length > 0) await this.#learnLines(free);
+    }
+    const lanes = this.#laneNumbers.unknown(jobs, this.#clock.monotonic());
+    if (lanes.length > 0) {
+      const held = new LaneNumbers();
+      const params = { now: this.#driver.now(), rows: lanes };
+      held.learn(await this.#onlyIn(tx, { name: "findLanes", params }));
+      const isFree = ({ queue, lane }: NewJob): boolean =>
+        lane !== null && held.id(queue, lane) === undefined;
+      await this.#learnLanes(jobs.filter(isFree));
+    }
+  }
+
+  /** What a transaction sees and nobody else does. */
+  async #onlyIn(tx: UserTx, call: Call): Promise<Row[]> {
+    const ours = new Set((await this.#driver.read(call)).map((row) => number(row, "id")));
+    const theirs = await this.#driver.inUserTx(tx, function* (): Script<Row[]> {
+      return yield call;
+    });
+    return theirs.filter((row) => !ours.has(number(row, "id")));
+  }
+
+  #follow(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
+    const upstream = tx.sync ? [] : jobs.flatMap((job) => job.after?.ids ?? []);
+    // Marked on a connection of our own, for the same reason; what ends before the commit, or unmarked, is found by the sweep.
+    if (upstream.length > 0) return this.#flows.watchBeside(upstream).then(() => this.#writeInTx(jobs, tx));
+    return this.#writeInTx(jobs, tx);
+  }
+
+  #writeInTx(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
+    const lines = this.#lines;
+    const at = this.#clock.now();
+    const monotonic = this.#clock.monotonic();
+    const now = this.#driver.now();
+    const numbers = this.#laneNumbers;
+    const placedJob = (job: NewJob, own: Lines, lanes: LaneNumbers) => this.#placed(job, own, lanes);
+    const script = function* (): Script<Enqueued[]> {
+      const unknown = lines.unknown(jobs);
+      const own = new Lines();
+      if (unknown.length > 0) own.learn(yield* resolveLines(unknown));
+      const lanes = new LaneNumbers();
+      const unknownLanes = numbers.unknown(jobs, monotonic);
+      if (unknownLanes.length > 0) lanes.learn(yield* resolveLanes(unknownLanes, now));
+      const placed = jobs.map((job) => placedJob(job, own, lanes));
+      return yield* enqueueGroup(placed, now, at, tx.sync);
+    };
+    const wakes = new Map(
+      jobs.map((job) => [
+        `${job.queue}\n${job.priority}`,
+        { kind: "work", queue: job.queue, priority: job.priority } as const,
+      ]),
+    );
+    return this.#driver.inUserTx(tx, script).then(async (outcomes) => {
+      await this.#driver.notifyInTx(tx, [...wakes.values()]);
+      return outcomes;
+    });
+  }
+
+  async #learnLines(unknown: readonly LineName[]): Promise<void> {
+    // One by one, each its own small transaction: a lock on a line's row must not be held while a batch is written.
+    const rows = lineRows(unknown);
+    await this.#driver.write({ name: "addLines", params: { rows } });
+    this.#lines.learn(await this.#driver.read({ name: "findLines", params: { rows } }));
+  }
+
+  // Claim (lease/claim.ts)
+
+  claim: Store["claim"] = (session, scope, cursor) => this.#claims.claim(session, scope, cursor);
+  claimBudgeted: Store["claimBudgeted"] = (session, scope, budget, cursor) =>
+    this.#claims.claimBudgeted(session, scope, budget, cursor);
+  peek: Store["peek"] = (scope, cursor) => this.#claims.peek(scope, cursor);
+
+  // Sessions
+
+  async openSession(info: SessionInfo): Promise<number> {
+    const { kind, workerId, name, host, pid, version, leaseMs } = info;
+    const params = {
+      now: this.#driver.now(),
+      kind,
+      workerId,
+      name,
+      host,
+      pid,
+      version,
+      leaseMs,
+      queues: JSON.stringify(info.queues),
+      names: JSON.stringify(info.names),
+      runtime: info.runtime ?? null,
+      release: info.release ?? null,
+      versions: info.versions === undefined ? null : JSON.stringify(info.versions),
+      quietAt: info.quietAt ?? null,
+    };
+    // A repeat after a lost answer makes another session. The first one holds nothing and expires.
+    for (;;) {
+      const id = newSessionId();
+      const rows = await this.#driver.write({ name: "openSession", params: { ...params, id } }, "settle");
+      if (rows.length > 0) return id;
+    }
+  }
+
+  async renew(session: number, aheadMs = 0): Promise<Renewal> {
+    return readRenewal(await this.#driver.write(renewCall(session, this.#driver.now(), aheadMs), "settle"));
+  }
+
+  async closeSession(session: number): Promise<void> {
+    await this.#driver.write(
+      { name: "closeSession", params: { now: this.#driver.now(), session } },
+      "settle",
+    );
+  }
+
+  async orphans(limit: number): Promise<ClaimedJob[]> {
+    const rows = await this.#driver.read({ name: "orphans", params: { now: this.#driver.now(), limit } });
+    return rows.map((row) => ({
+      ...claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
+      leaseUntil: maybeNumber(row, "lease_until"),
+      ...(flag(row, "unheard") ? { unheard: true as const } : null),
+    }));
+  }
+
+  async held(wanted: readonly string[]): Promise<ClaimedJob[]> {
+    const rows = await this.#driver.read({ name: "heldJobs", params: { ids: wanted.filter(isId) } });
+    return rows.map((row) =>
+      claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
+    );
+  }
+
+  async heldUnder(session: number, tokens: readonly number[]): Promise<ClaimedJob[]> {
+    const rows = await this.#driver.read({ name: "heldUnder", params: { session, tokens } }, "settle");
+    return rows.map((row) =>
+      claimedJob(row, session, { queue: text(row, "queue"), name: text(row, "name") }),
+    );
+  }
+
+  async burySessions(): Promise<number> {
+    const strays = await this.#driver.read({ name: "strayWishes", params: { limit: 500 } });
+    await this.#settles.grant(strays.map((row) => ({ id: text(row, "id"), token: null })));
+    return (await this.#driver.write({ name: "bury", params: { now: this.#driver.now() } })).length;
+  }
+
+  // Settle (lease/settle.ts)
+
+  settle: Store["settle"] = (session, transitions, spent) =>
+    this.#settles.settle(session, transitions, spent);
+  takeOver: Store["takeOver"] = (transitions) => this.#settles.takeOver(transitions);
+  async wrest(given: Parameters<Store["wrest"]>[0]): Promise<Set<string>> {
+    const moved = await this.#settles.wrest(given);
+    const ended = given.filter(({ end }) => moved.has(end.id));
+    for (const session of new Set(ended.map((one) => one.session))) this.wake({ kind: "cancel", session });
+    return moved;
+  }
+
+  async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
+    return (
+      (
+        await this.#driver.write({
+          name: "progress",
+          params: { now: this.#driver.now(), session, id, token, value },
+        })
+      ).length > 0
+    );
+  }
+
+  // Jobs: looking and acting (operate/job-rows.ts)
+
+  get: Store["get"] = (id) => this.#jobs.get(id);
+  list: Store["list"] = (filter, page) => this.#jobs.list(filter, page);
+  ids: Store["ids"] = (filter, page) => this.#jobs.ids(filter, page);
+  count: Store["count"] = (filter) => this.#jobs.count(filter);
+  cancel: Store["cancel"] = async (wanted, reason, { undo } = { undo: true }) => {
+    const ended: Ended[] = [];
+    const outcomes = await this.#jobs.cancel(wanted, reason, undo, {
+      ask: (session) => this.wake({ kind: "cancel", session }),
+      ended: (id) => ended.push({ id, state: "cancelled" }),
+      again: () => this.wake({ kind: "any" }),
+    });
+    await this.#settles.tellEnds(ended);
+    return outcomes;
+  };
+  async pause(wanted: readonly string[], reason: string): Promise<Map<string, PauseOutcome>> {
+    const now = this.#driver.now();
+    const { outcomes, asked } = await this.#driver.transaction("pause", () =>
+      pauseScript(wanted, reason, now),
+    );
+    for (const session of asked) this.wake({ kind: "cancel", session });
+    return outcomes;
+  }
+  resume: Store["resume"] = (wanted) => {
+    const now = this.#driver.now();
+    return this.#driver.transaction("resume", () => resumeScript(wanted, now));
+  };
+  delete: Store["delete"] = (wanted, running = "stop") =>
+    this.#jobs.delete(wanted, running, (session) => this.wake({ kind: "cancel", session }));
+  retry: Store["retry"] = (wanted, patch) => this.#jobs.retry(wanted, patch ?? null);
+  runNow: Store["runNow"] = (wanted) => this.#jobs.runNow(wanted);
+  async edit(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const now = this.#driver.now();
+    const limits = new Map<string, LaneLimits | null>();
+    if (change.queue !== null) {
+      const rows = await this.#driver.read({ name: "editable", params: { now, ids: wanted.filter(isId) } });
+      for (const place of placesOf(rows, change.queue)) {
+        await this.#learnPlace(place);
+        if (place.lane === null) continue;
+        this.#gates.add(place.queue);
+        limits.set(place.name, (await this.#cluster.kinds()).get(place.name)?.lanes ?? null);
+      }
+    }
+    return this.#driver.transaction("edit", () => editScript(wanted, change, limits, now));
+  }
+  async judgeEdits(wanted: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const script = judgeScript(wanted, change, this.#driver.now());
+    // It only reads, so it need not wait for whoever writes.
+    let step = script.next();
+    while (step.done !== true) step = script.next(await this.#driver.read(step.value));
+    return step.value;
+  }
+
+  // Flows (workflows/step-rows.ts)
+
+  recordSteps: Store["recordSteps"] = (session, steps, tx) => this.#flows.recordSteps(session, steps, tx);
+  steps: Store["steps"] = (job) => this.#flows.steps(job);
+  stepsBefore: Store["stepsBefore"] = (job, page) => this.#flows.stepsBefore(job, page);
+  openSteps: Store["openSteps"] = (job) => this.#flows.openSteps(job);
+  countSteps: Store["countSteps"] = (job) => this.#flows.countSteps(job);
+  step: Store["step"] = (job, name) => this.#flows.step(job, name);
+  machineSteps: Store["machineSteps"] = (ids) => this.#flows.machineSteps(ids);
+  takeSignal: Store["takeSignal"] = (session, wait) => this.#flows.takeSignal(session, wait);
+  startCall: Store["startCall"] = async (session, call) => {
+    if (this.#lines.id(call.child) === undefined) await this.#learnLines([call.child]);
+    await this.#learnLanes([call.child]);
+    return this.#flows.startCall(session, call, this.#placed(call.child, this.#lines, this.#laneNumbers));
+  };
+  signal: Store["signal"] = (signal) => this.#flows.signal(signal);
+  commit: Store["commit"] = (tx, session, transition) => this.#settles.commit(tx, session, transition);
+  waitersFor: Store["waitersFor"] = (topic, limit) => this.#flows.waitersFor(topic, limit);
+  stillHeld: Store["stillHeld"] = (session, id, token) => this.#flows.stillHeld(session, id, token);
+  saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
+  undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
+  advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
+  resolve: Store["resolve"] = (ended) => this.#settles.tellEnds(ended);
+  watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
+  over: Store["over"] = async () => {
+    const params = { now: this.#driver.now(), limit: 1 };
+    const row = (await this.#driver.read({ name: "over", params }))[0] as Row;
+    return {
+      sessions: flag(row, "sessions"),
+      flows: flag(row, "flows"),
+      overrides: flag(row, "overrides"),
+      limits: flag(row, "limits"),
+      drains: flag(row, "drains"),
+    };
+  };
+  sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
+  dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
+  children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
+  liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
+  flow: Store["flow"] = (id) => this.#flows.flow(id);
+
+  // Queues, holds, workers, kinds, state (limits/queue-rows.ts)
+
+  queues: Store["queues"] = (upTo) => this.#cluster.queues(upTo);
+  backlog: Store["backlog"] = () => this.#cluster.backlog();
+  setQueue: Store["setQueue"] = (name, change) =>
+    this.#cluster.setQueue(name, change).then(() => {
+      this.#gates.forget();
+      this.wake({ kind: "settings" });
+    });
+  endDrains: Store["endDrains"] = async () => {
+    const ended = await this.#cluster.endDrains();
+    if (ended.length > 0) this.wake({ kind: "settings" });
+    return ended;
+  };
+  setLane: Store["setLane"] = (queue, key, change) =>
+    this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
+  lanes: Store["lanes"] = (query) => this.#lanes.list(query);
+  topLanes: Store["topLanes"] = (queue, limit) => topLanes(this.#driver, queue, limit);
+  queueUse: Store["queueUse"] = () => queueUse(this.#driver);
+  throttledLanes: Store["throttledLanes"] = (limit) => throttledLanes(this.#driver, limit);
+  overrides: Store["overrides"] = (which) => this.#overrides.list(which);
+  beginOverride: Store["beginOverride"] = (target, back, until) => this.#overrides.begin(target, back, until);
+  forgetOverride: Store["forgetOverride"] = (target, keys, untilAt) =>
+    this.#overrides.forget(target, keys, untilAt);
+  resetLane: Store["resetLane"] = (queue, key, drop) => this.#lanes.reset(queue, key, drop);
+  untuneLane: Store["untuneLane"] = (queue, key) => this.#overrides.untuneLane(queue, key);
+  place: Store["place"] = async (id) => {
+    const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
+    return row === undefined ? null : placeOf(row);
+  };
+  breakers: Store["breakers"] = (keys) => this.#breakers.list(keys);
+  countBreakers: Store["countBreakers"] = (session, batch, counts) =>
+    this.#breakers.count(session, batch, counts);
+  probeBreaker: Store["probeBreaker"] = (session, key) => this.#breakers.probe(session, key);
+  unprobeBreaker: Store["unprobeBreaker"] = (session, key) => this.#breakers.unprobe(session, key);
+  resetBreaker: Store["resetBreaker"] = (key) =>
+    this.#breakers.reset(key).then((closed) => {
+      this.wake({ kind: "settings" });
+      return closed;
+    });
+  queueSettings: Store["queueSettings"] = (names) => this.#cluster.queueSettings(names);
+  holds: Store["holds"] = () => this.#cluster.holds();
+  setHold: Store["setHold"] = (hold) =>
+    this.#cluster.setHold(hold).then(() => this.wake({ kind: "settings" }));
+  clearHold: Store["clearHold"] = (name) =>
+    this.#cluster.clearHold(name).then((cleared) => {
+      this.wake({ kind: "any" });
+      return cleared;
+    });
+  workers: Store["workers"] = () => this.#cluster.workers();
+  lostWorkers: Store["lostWorkers"] = () => this.#cluster.lostWorkers();
+  overdueJobs: Store["overdueJobs"] = (graceMs, most) => this.#cluster.overdueJobs(graceMs, most);
+  stopWorkers: Store["stopWorkers"] = async (sessions) => {
+    const stopped = await this.#cluster.stopWorkers(sessions);
+    for (const session of stopped) this.wake({ kind: "stop", session });
+    return stopped.length;
+  };
+  quietWorkers: Store["quietWorkers"] = (sessions) => this.#hush("quietWorkers", sessions);
+  resumeWorkers: Store["resumeWorkers"] = (sessions) => this.#hush("resumeWorkers", sessions);
+  kinds: Store["kinds"] = () => this.#cluster.kinds();
+  registerKinds: Store["registerKinds"] = (kinds) => this.#cluster.registerKinds(kinds);
+  getState: Store["getState"] = (key) => this.#cluster.getState(key);
+  setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
+  deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
+  stateRow: Store["stateRow"] = (key) => this.#cluster.stateRow(key);
+  stateRows: Store["stateRows"] = (prefix, limit) => this.#cluster.stateRows(prefix, limit);
+  swapState: Store["swapState"] = (key, was, value) => this.#cluster.swapState(key, was, value);
+
+  // Schedules, budgets, passes (a file each)
+
+  schedules: Store["schedules"] = (name) => this.#schedules.list(name);
+  putSchedule: Store["putSchedule"] = (name, spec, firstRun) =>
+    this.#told(this.#schedules.put(name, spec, firstRun));
+  editSchedule: Store["editSchedule"] = (name, edits) => this.#told(this.#schedules.edit(name, edits));
+  resetSchedule: Store["resetSchedule"] = (name) => this.#told(this.#schedules.reset(name));
+  pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
+  removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
+  triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
+  fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
+  backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
+    this.#schedules.backfill(name, range, newId);
+  scheduleRuns: Store["scheduleRuns"] = (name, limit) => this.#schedules.runs(name, limit);
+  dueSchedules: Store["dueSchedules"] = (after = null) => this.#schedules.due(after);
+  fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
+  budgets: Store["budgets"] = () => this.#budgets.list();
+  setBudget: Store["setBudget"] = (name, rate, standard) =>
+    this.#told(this.#budgets.set(name, rate, standard));
+  resetBudget: Store["resetBudget"] = (name) => this.#told(this.#budgets.reset(name));
+  removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
+  drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
+  takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
+  passes: Store["passes"] = () => this.#passes.list();
+  beginPass: Store["beginPass"] = (name, holder, leaseMs) => this.#passes.begin(name, holder, leaseMs);
+  renewPass: Store["renewPass"] = (name, holder, leaseMs) => this.#passes.renew(name, holder, leaseMs);
+  endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
+
+  /** Workers time the next slot, and a budget's next token: they must know of a change. */
+  async #hush(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number> {
+    const asked = await this.#cluster.hushWorkers(name, sessions);
+    for (const session of asked) this.wake({ kind: "quiet", session });
+    return asked.length;
+  }
+
+  #told<T>(changed: Promise<T>): Promise<T> {
+    return changed.then((result) => {
+      this.wake({ kind: "settings" });
+      return result;
+    });
+  }
+  // Series and the event log (observe/series-rows.ts)
+
+  putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
+  metrics: Store["metrics"] = (query) => this.#series.metrics(query);
+  queueMinutes: Store["queueMinutes"] = (since, until) => this.#series.queueMinutes(since, until);
+  compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
+  putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
+  gauges: Store["gauges"] = (query) => this.#series.gauges(query);
+  load: Store["load"] = (query) => this.#series.load(query);
+  gaugeSteps: Store["gaugeSteps"] = (query) => this.#series.gaugeSteps(query);
+  putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
+  events: Store["events"] = (query) => this.#series.events(query);
+  forgetSeries: Store["forgetSeries"] = async (before) => {
+    await this.#series.forget(before);
+    await this.#causes.forget(Math.max(0, before.metrics));
+  };
+  putFailures: Store["putFailures"] = (groups, rows) => this.#causes.put(groups, rows);
+  compactFailures: Store["compactFailures"] = (since, until) => this.#causes.compact(since, until);
+  putLogLines: Store["putLogLines"] = (rows, most) => this.#series.putLogLines(rows, most);
+  logLines: Store["logLines"] = (job, limit) => this.#series.logLines(job, limit);
+  inspect: Store["inspect"] = () => this.#driver.inspect();
+
+  // Upkeep (upkeep/retention-rows.ts)
+
+  duty: Store["duty"] = (name, everyMs, by = null) => this.#retention.duty(name, everyMs, by);
+  duties: Store["duties"] = () => this.#retention.duties();
+  schemaState: Store["schemaState"] = () => this.#retention.schemaState();
+  prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
+
+  get ownsPartitions(): boolean {
+    return this.#driver.ownsPartitions;
+  }
+
+  async tidy(retention?: { doneMs: number; deadMs: number }): Promise<void> {
+    await this.#driver.tidy(retention === undefined ? null : await this.#retention.longestMs(retention));
+    // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
+    // backup), this files it again, and the job is found like any other orphan.
+    await this.#driver.write({ name: "refile", params: {} });
+    if (this.#gates.anyLanes)
+      await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
+  }
+
+  // Wake-ups
+
+  listen(onWake: (wake: Wake) => void): () => void {
+    this.#listeners.add(onWake);
+    const stop = this.#driver.listen(onWake);
+    return () => {
+      this.#listeners.delete(onWake);
+      stop();
+    };
+  }
+
+  get poolUse(): Store["poolUse"] {
+    return this.#driver.poolUse;
+  }
+
+  get listening(): boolean {
+    return this.#driver.listening;
+  }
+
+  wake(wake: Wake): void {
+    this.wakeHere(wake);
+    this.#driver.notify(wake);
+  }
+
+  wakeHere(wake: Wake): void {
+    for (const listener of this.#listeners) listener(wake);
+  }
+
+  async writable(): Promise<boolean> {
+    const [row] = await this.#driver.read({ name: "writable", params: {} });
+    return row === undefined || flag(row, "writable");
+  }
+
+  async now(): Promise<number> {
+    return number(
+      (await this.#driver.read({ name: "now", params: { now: this.#driver.now() } }))[0] as Row,
+      "now",
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#driver.close();
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * The dashboard's statements for SQLite. Read it beside storage/postgres/statements/browse.ts: same names, same order, same parameters.
+ *
+ * A walk takes at most :scan rows, newest first, from :cursor down to the time that is asked for, and filters what it
+ * took. Rows of `job` are looked at only for a filter that needs them (:deep), and for the ids of what is given out.
+ */
+import { WAITING_AT } from "../../../jobs/job.ts";
+import type { Statements, Tables } from "../../catalogue.ts";
+import { CLOCK_SLACK_MS, stillOpen } from "../../../operate/browse-rows.ts";
+import { seqOf } from "../seq.ts";
+
+interface Shared {
+  readonly state: string;
+  readonly live: string;
+  readonly ended: string;
+  readonly levels: string;
+}
+
+export function insightStatements(t: Tables, { state, live, ended, levels }: Shared) {
+  const seq = seqOf(t);
+  const lineAsked = `(:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
+  const linesIn = `select l.id from ${t.line} l
+          where ${lineAsked}`;
+  const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
+  // By keys, and with numbers as places in a list: `items.0.id` may mean either.
+  const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
+  const value = (at: string) =>
+    `case json_type(j.input, ${at}) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else cast(json_extract(j.input, ${at}) as text) end`;
+  const walk = (taken: string, table: string) => `
+      with walked as materialized (${taken}),
+      wanted as materialized (
+        select v.value as want, ${path(`'."' || s.value || '"'`)} as path,
+          ${path(`case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"' end`)} as place
+        from json_each(:paths) p join json_each(:wants) v on v.key = p.key
+      ),
+      found as (
+        select w.seq, w.state, w.line from walked w
+        where (:states is null or w.state in (select value from json_each(:states)))
+          and ${among("w")}
+          and (:group is null or w.error_group = :group)
+          and (not :retrying or w.error_group is not null)
+          and (:endedMin is null or w.ended_at >= :endedMin) and (:endedMax is null or w.ended_at <= :endedMax)
+          and (coalesce(:attemptMin, :attemptMax, :ranMin, :ranMax, :worker, :error) is null or exists (
+            select 1 from ${table} e where e.seq = w.seq
+              and (:attemptMin is null or e.attempt >= :attemptMin) and (:attemptMax is null or e.attempt <= :attemptMax)
+              and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
+                and coalesce(w.ended_at, :now) - e.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
+              and (:worker is null or e.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
+              and (:error is null or instr(lower(e.errors), :error) > 0)))
+          and (not :deep or exists (
+            select 1 from ${t.job} j where j.seq = w.seq
+              and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
+              and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
+              and (:workflow is null or j.parent_id = :workflow)
+              and (:trace is null or j.extras like :trace)
+              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))
+              and (:paths is null or (json_valid(j.input) and not exists (
+                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)))))
+      )`;
+  const browse = (taken: string, table: string) => `${walk(taken, table)}
+      select * from (select ${seq.id("f.seq")} as id, f.seq as place, null as bottom, null as walked from found f order by f.seq desc limit :limit)
+      union all
+      select null, null, (select min(seq) from walked), (select count(*) from walked)`;
+  const tally = (taken: string, table: string) => `${walk(taken, table)}
+      select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+      union all select null, null, (select count(*) from walked), (select min(seq) from walked)`;
+  const under = (row: string) => `${row}.seq < coalesce(cast(:cursor as integer), 9223372036854775807)`;
+  /** The clock of whoever enqueued may have been put right since, hence the slack. */
+  const range = (row: string) => `${under(row)}
+          and ${row}.seq < case when :until is null and :endedMax is null then 9223372036854775807
+            else ${seq.at(`min(coalesce(:until, 8640000000000000), coalesce(:endedMax, 8640000000000000)) + ${CLOCK_SLACK_MS}`)} end
+          and ${row}.seq >= case when :since is null then 0 else ${seq.at(`:since - ${CLOCK_SLACK_MS}`)} end`;
+  const newest = (row: string) => `order by ${row}.seq desc limit :scan`;
+  const columns = `r.seq, r.line, ${state} as state, r.error_group, null as ended_at`;
+  const endedColumns = `h.seq, h.line, h.state, h.error_group, h.ended_at`;
+  const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
+  const takenHeld = `
+        select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
+        where ${range("r")} ${newest("r")}`;
+  const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
+  const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
+  const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
+  // What a run called or enqueued, by the index of parents (which has the numbers in it), and the jobs of a batch; each is looked up where it is.
+  const takenFrom = (some: string) => `
+        select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else ${state} end as state,
+          coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+        from (select p.seq from ${some} and ${range("p")} ${newest("p")}) c
+        left join ${t.ready} r on r.seq = c.seq left join ${t.history} h on h.seq = c.seq`;
+  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow`);
+  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch`);
+  // By their ids, of which there are as many as were given.
+  const takenNamed = takenFrom(`
+          ${t.job} p where p.seq in ${seq.among(":ids")} and (:workflow is null or p.parent_id = :workflow)
+          and (:batch is null or exists (select 1 from ${t.member} m where m.batch = :batch and m.seq = p.seq))`);
+  const eitherColumns = "seq, attempt, started_at, session, errors";
+  const either = `(select ${eitherColumns} from ${t.ready} union all select ${eitherColumns} from ${t.history})`;
+  const due = "r.token is null and r.run_at <= :now";
+  const later = `r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT}`;
+  const waits = `r.token is null and r.run_at >= ${WAITING_AT}`;
+  // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
+  const until = `${later} and r.waits in ('signal', 'jobs')`;
+  const timed = `r.token is null and r.run_at < ${WAITING_AT} and r.waits in ('signal', 'jobs')`;
+  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
+  const count = (where: string, most = "(select n from cap)") =>
+    `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
+  const dueIn = (row: string) =>
+    `${row}.line = lv.line and ${row}.rank = lv.rank and ${row}.token is null and ${row}.run_at <= :now`;
+  const caused = (row: string) =>
+    `${row}.error_group is not null and (:group is null or ${row}.error_group = :group) and ${among(row)}`;
+  const short = (query: string) => `
+      select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
+        queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
+      from (${query}) one`;
+  const more = (row: string) =>
+    `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras,`;
+  const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
+
+  return {
+    browseLive: browse(takenLive, t.ready),
+    browseHeld: browse(takenHeld, t.ready),
+    browseTroubled: browse(takenTroubled, t.ready),
+    browseEnded: browse(takenEnded, t.history),
+    browseUnhappy: browse(takenUnhappy, t.history),
+    browseChildren: browse(takenChildren, either),
+    browseNamed: browse(takenNamed, either),
+    browseMembers: browse(takenMembers, either),
+    tallyLive: tally(takenLive, t.ready),
+    tallyHeld: tally(takenHeld, t.ready),
+    tallyTroubled: tally(takenTroubled, t.ready),
+    tallyEnded: tally(takenEnded, t.history),
+    tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyChildren: tally(takenChildren, either),
+    tallyMembers: tally(takenMembers, either),
+    lineUp: `
+      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
+      select ${seq.id("r.seq")} as id, r.seq as place, r.run_at, r.waits from level_of lv cross join ${t.ready} r
+      where lv.rank is not null and r.seq in (
+        select c.seq from ${t.ready} c
+        where c.line = lv.line and c.rank = lv.rank and c.token is null and c.run_at > :now and c.run_at < ${WAITING_AT}
+          and (c.run_at, c.seq) > (:fromAt, cast(:fromPlace as integer))
+        order by c.run_at, c.seq limit :limit
+      ) order by r.run_at, r.seq limit :limit`,
+    // Through the index of ids, which is all that they read.
+    idsFrom: `
+      with taken as materialized (select id from ${t.job} where id <= :last order by id desc limit :limit)
+      select id from taken where id >= :first`,
+    walkIds: `
+      with walked as materialized (select id from ${t.job} where id < :before order by id desc limit :scan)
+      select id, null as walked from walked where substr(id, -length(:end)) = :end
+      union all select min(id), count(*) from walked`,
+    summaries: short(`
+        ${detailed.live} where r.seq in ${seq.among(":ids")} union all ${detailed.ended} where h.seq in ${seq.among(":ids")}`),
+    inspect: `
+      select * from (${detailed.live} where r.seq = ${seq.of(":id")} union all ${detailed.ended} where h.seq = ${seq.of(":id")}) one limit 1`,
+    // From run to run through the key of their steps: jobs without steps cost nothing.
+    walkRuns: `
+      with recursive run (id, n) as (
+        select * from (select job, 1 from ${t.step} where job < :before order by job desc limit 1)
+        union all
+        select (select s.job from ${t.step} s where s.job < r.id order by s.job desc limit 1), r.n + 1 from run r where r.id is not null and r.n < :scan
+      )
+      select id from run where id is not null`,
+    runSteps: `
+      with run as (
+        select s.job, count(*) as known, sum(not ${stillOpen("s", "n.value ->> 'begun'", "n.value ->> 'ended'")}) as done,
+          max(s.state = 'open' and s.fails > 0) as retrying,
+          max(case when ${stillOpen("s", "n.value ->> 'begun'", "n.value ->> 'ended'")} then s.seq end) as at
+        from json_each(:jobs) n cross join ${t.step} s on s.job = n.value ->> 'id' where s.kind <> 'undo' group by s.job
+      )
+      select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
+      from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo'`,
+    stepOutline: `
+      select name, kind, label, place, given from ${t.step}
+      where job = :id and kind <> 'undo' order by seq, name limit :limit`,
+    // Every level is counted to a hundred of each state; what has more shares the budget. A level's last entry says what there
+    // is none of. What waits until a time is among what is due later, and is taken off; where there is more of it than is
+    // counted, how much is left is not known. (A limit here may name no column: twice as many as are wanted are enough for any
+    // number of them.)
+    tallyLines: `
+      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels},
+      waiters (found) as materialized (select exists (select 1 from ${t.ready} r where ${timed} limit 1)),
+      ends as materialized (
+        select lv.line, lv.rank, (select r.run_at from ${ofLevel} and r.token is null order by r.run_at desc limit 1) as last
+        from level_of lv where lv.rank is not null
+      ),
+      level as materialized (
+        select lv.*, case when lv.last > :now and (select found from waiters) then ${count(until, "100")} else 0 end as timed from ends lv
+      ),
+      small as materialized (
+        select lv.*, ${count(due, "100")} as ready, case when lv.last < ${WAITING_AT} then 0 else ${count(waits, "100")} end as waiting,
+          case when lv.last <= :now then 0 when lv.timed = 0 then ${count(later, "100")} else ${count(later, "200")} end as later
+        from level lv
+      ),
+      cap (n) as materialized (
+        select cast(max(100, min(:cap, :budget / max(1, coalesce(sum(
+          (ready >= 100) + (later - timed >= 100) + (waiting >= 100) + (timed >= 100)), 0)))) as integer) from small),
+      large as materialized (
+        select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else ${count(until)} end as until from small lv
+      ),
+      counted as materialized (
+        select lv.line, lv.rank, lv.most, lv.until,
+          case when lv.ready < 100 or lv.most = 100 then lv.ready else ${count(due)} end as ready,
+          case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
+            when lv.timed = 0 then ${count(later)} else ${count(later, "(select 2 * n from cap)")} end as later,
+          case when lv.waiting < 100 or lv.most = 100 then lv.waiting else ${count(waits)} end as waiting,
+          case when lv.ready > 0 then (select r.run_at from ${ofLevel} and ${due} order by r.run_at, r.seq limit 1) end as oldest
+        from large lv
+      ),
+      -- The first entry that is due later. Where some wait until a time, rows are read until one does not, at most as many as wait.
+      nexts as materialized (
+        select lv.*, case when lv.later = 0 then null
+          when lv.until = 0 then (select r.run_at from ${ofLevel} and ${later} order by r.run_at limit 1)
+          when lv.until < lv.most and lv.later > lv.until then (
+            select n.run_at from ${t.ready} n where n.line = lv.line and n.rank = lv.rank and n.token is null
+              and n.run_at > :now and n.run_at < ${WAITING_AT} and coalesce(n.waits, 'sleep') = 'sleep' order by n.run_at limit 1) end as next
+        from counted lv
+      )
+      select l.queue, l.name, :now as now, coalesce(sum(c.ready), 0) as ready,
+        coalesce(sum(case when c.until < c.most then min(c.most, c.later - c.until) else 0 end), 0) as scheduled,
+        coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next, coalesce(max(c.ready >= c.most), 0) as more_ready,
+        coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
+        coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
+      from ${t.line} l left join nexts c on c.line = l.id where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
+    tallyRunning: `
+      select l.queue, l.name, c.session, :now as now, count(*) as running, min(r.started_at) as longest
+      from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
+      join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
+    // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
+    // however many lanes there are. Those found are counted on the index of lanes.
+    topLanes: `
+      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      piece (n) as materialized (select cast(max(10, :scan / 2 / max(1, count(*))) as integer) from level_of lv where lv.rank is not null),
+      top as materialized (
+        select r.lane from level_of lv cross join ${t.ready} r
+        where lv.rank is not null and r.seq in (
+          select seq from (select c.seq from ${t.ready} c where ${dueIn("c")} order by c.run_at, c.seq limit (select n from piece))
+          union all
+          select seq from (select c.seq from ${t.ready} c where ${dueIn("c")} order by c.run_at desc, c.seq desc limit (select n from piece))
+        ) group by r.lane order by count(*) desc, r.lane limit :limit
+      )
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+        (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
+      from top cross join ${t.lane} a on a.id = top.lane`,
+    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
+    groupDead: `
+      with walked as materialized (
+        select h.seq, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${under("h")} ${newest("h")}
+      ),
+      counted as (
+        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
+          count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
+          count(*) filter (where w.ended_at > :now - 604800000) as week
+        from walked w where w.state = 'dead' and ${caused("w")} group by w.line, w.error_group
+      )
+      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, ${seq.id("c.newest")} as sample, c.hour, c.day, c.week
+      from counted c join ${t.line} l on l.id = c.line
+      union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
+    groupTroubled: `
+      with counted as (
+        select w.line, w.error_group, count(*) as n, max(w.seq) as newest
+        from (select r.seq, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w
+        where ${caused("w")} group by w.line, w.error_group
+      )
+      select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
+    addAudit: `
+      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
+      values (:now, :actor, :action, :target, :outcome, :details, :undoes) on conflict do nothing returning id`,
+    dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
+    listAudit: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.id < :before order by a.id desc limit :limit`,
+    auditOf: `
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      from ${t.audit} a where a.target = :target and a.id < :before order by a.id desc limit :limit`,
+    health: `
+      select sqlite_version() as version, p.page_count * s.page_size as size, f.freelist_count * s.page_size as free,
+        null as connections, null as max_connections, null as oldest_ms
+      from pragma_page_count p, pragma_page_size s, pragma_freelist_count f`,
+    tables: `
+      select replace(name, (select substr(m.name, 1, length(m.name) - 5) from sqlite_master m where '"' || m.name || '"' = '${t.ready}'), '') as name,
+        null as bytes, null as rows, null as dead_rows, null as vacuumed_at
+      from sqlite_master where type = 'table' and '"' || name || '"' in (${Object.values(t)
+        .map((name) => `'${name}'`)
+        .join(", ")}) order by 1`,
+  } satisfies Partial<Statements>;
+}

@@ -1,0 +1,1342 @@
+/**
+ * The seam between the lifecycle (client, worker, maintenance) and a database.
+ *
+ * Every verb's contract is written here once; `sql-store.ts` keeps it for both databases, over two catalogues
+ * of statements. The rules of a job's life are not here: `jobs/transition.ts` decides, the store applies.
+ *
+ * Three rules hold for every verb:
+ *  - It takes a batch where a batch can occur, and writes it in one transaction.
+ *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
+ *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
+ */
+import type { Clock } from "../clock.ts";
+import type { Insight } from "../operate/browse.ts";
+import type { EditOutcome, JobChange } from "../jobs/editable.ts";
+import type {
+  ClaimedJob,
+  EndState,
+  Enqueued,
+  Job,
+  JobExtras,
+  JobState,
+  LaneLimits,
+  NewJob,
+  Place,
+  StepKind,
+} from "../jobs/job.ts";
+import type { BudgetTake } from "../limits/rules/token-bucket.ts";
+import type { InputPatch } from "../values/json-patch.ts";
+import type { ScheduleEdits, ScheduleSpec } from "../schedules/plan.ts";
+import type { BreakerRule, QueueSettings } from "../limits/queue-settings.ts";
+import type { Note, Transition } from "../jobs/transition.ts";
+
+export type { BreakerRule, LaneLimits, QueueSettings, Transition };
+
+/** What a worker serves. */
+export interface ClaimScope {
+  /** How many jobs this claim may take from each queue; or the queues that share `limit`. */
+  readonly queues: ReadonlyMap<string, number> | readonly string[] | "all";
+  /** Job names; "all", for the low-level lease: every plain job, without machines and runs with recorded steps. */
+  readonly names: readonly string[] | "all";
+  /** How many in all; with a limit for each queue, their sum. */
+  readonly limit: number;
+  readonly order: "highest-first" | "lowest-first";
+  /** How many each queue could start at once: no more is taken of what has a rate. Left out: all. */
+  readonly free?: ReadonlyMap<string, number>;
+}
+
+/** How far the jobs of one kind and priority have been claimed. */
+export interface ClaimLevel {
+  readonly line: number;
+  readonly rank: number;
+  readonly queue: string;
+  readonly name: string;
+  runAt: number;
+  place: Place;
+}
+
+/** Kinds that share a budget and take as much of it at each start. */
+export interface BudgetScope {
+  readonly name: string;
+  readonly tokens: number;
+  readonly names: readonly string[];
+}
+
+/** What a claim under a budget brought. */
+export interface BudgetedJobs {
+  readonly jobs: ClaimedJob[];
+  /** False: nobody has set this budget, and nothing is claimed. */
+  readonly known: boolean;
+  /** When it will have room for one more; null: it may have room now. Infinity: it is too small for one job. */
+  readonly retryInMs: number | null;
+}
+
+/**
+ * Where one level's claims have got to. A level is a (queue, name, rank) line-up ordered by (runAt, id); a claim
+ * that starts at the cursor does not walk over the dead index entries of the jobs before it, which an old
+ * snapshot would otherwise make ever more of.
+ */
+export interface ClaimCursor {
+  /** Opaque: kept by the caller between claims, filled by the store. */
+  readonly levels: Map<string, ClaimLevel>;
+  /** Filled by the store: for each group of the scope, the last rank that a claim took from, in claim order. */
+  edges?: Map<string, number>;
+  /** When a claim last looked at everything, by the monotonic clock. -Infinity asks the next one to. */
+  lookedBackAt: number;
+  /** Filled by the store: how long that took. One that takes long is made less often. */
+  lookBackMs?: number;
+  /** Filled by the store: the same of `peek`. */
+  peekedAt?: number;
+  peekMs?: number;
+  /** A level that no claim has met may have jobs: the next claim looks for it. */
+  unseen?: boolean;
+  /** Filled by the store: the last look at everything found nothing. */
+  barren?: boolean;
+  /** Filled by the store: where the turns of lanes begin, by line. */
+  turns?: Map<number, TurnFloor>;
+  /** Filled by the store: the places of what is claimed by other statements, under limits or of one budget. */
+  parts?: Map<string, ClaimCursor>;
+  /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
+  lanesFirst?: boolean;
+  /** Filled by the store: why a part of the last claim failed whose other part brought jobs. It may have taken some too. */
+  failed?: unknown;
+}
+
+/** How far the turns of a line have come, in virtual time. */
+export interface TurnFloor {
+  /** All that are active are behind it. */
+  readonly from: number;
+  /** Where the furthest behind of them was at a later look, by the monotonic clock: what commits late may still be before that. */
+  readonly next: number;
+  readonly nextAt: number;
+}
+
+/** Who holds leases: a worker's process, or one `hf.lease` call. */
+export interface SessionInfo {
+  readonly kind: "worker" | "lease";
+  /** Unique for each start of a worker. */
+  readonly workerId: string;
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Queue name → slots of this process. */
+  readonly queues: Readonly<Record<string, number>>;
+  readonly names: readonly string[];
+  readonly leaseMs: number;
+  /** Holdfast's version. */
+  readonly version: string;
+  /** What runs the program: "node 24.21.0". */
+  readonly runtime?: string | null;
+  /** The build of the program. */
+  readonly release?: string | null;
+  /** Of the definitions that have one other than 1. */
+  readonly versions?: Readonly<Record<string, number>>;
+  /** Since when the worker is quiet, where it was so under the session before. */
+  readonly quietAt?: number | null;
+}
+
+/** What renewing a session says. `alive: false` means that everything claimed under it is lost. */
+export interface Renewal {
+  readonly alive: boolean;
+  /** What is wished of running jobs of this session: that they end, or (`pause`) that they stop where they can go on later. */
+  readonly wishes: readonly { id: string; token: number; pause: boolean; reason: string }[];
+  /** Its claims, each with the jobs that it still holds and those that it does not: settled by itself, or taken from it. */
+  readonly claims: readonly {
+    readonly token: number;
+    readonly held: readonly Place[];
+    readonly gone: readonly Place[];
+  }[];
+  /** Somebody asked this worker to stop. */
+  readonly stop: boolean;
+  /** Since when this worker is quiet; null: it is not. */
+  readonly quietAt: number | null;
+}
+
+/** What the worker may wait for when nothing can be claimed. Both epoch milliseconds of the database's clock. */
+export interface Peek {
+  readonly now: number;
+  /** The earliest due instant in scope (may be past: then there is work); null: nothing. */
+  readonly dueAt: number | null;
+  /** The earliest end of a session that may hold claims (may be past: then there may be orphans). */
+  readonly expiresAt: number | null;
+  /** When a look at everything makes sense again; null: this was one. */
+  readonly completeInMs: number | null;
+  /** Queues that are draining, in scope or not: they are few. */
+  readonly draining: readonly string[];
+}
+
+/** Which jobs. Without `state`: all states. */
+export interface JobFilter {
+  readonly ids?: readonly string[];
+  readonly state?: JobState | readonly JobState[];
+  readonly queue?: string | readonly string[];
+  readonly name?: string | readonly string[];
+  readonly lane?: string;
+  readonly key?: string;
+  /** The id of a run: what it called or enqueued. */
+  readonly workflow?: string;
+  /** The id of a batch: its jobs. */
+  readonly batch?: string;
+  /** The id of a trace: 32 lower-case hexadecimal digits. */
+  readonly trace?: string;
+  /** Created at or after. */
+  readonly since?: number;
+  /** Created before. */
+  readonly until?: number;
+  /** Text that the input, the context or the latest error contains. */
+  readonly search?: string;
+}
+
+/** One page of `hf.jobs.list`. */
+export interface JobPage {
+  readonly jobs: readonly Job[];
+  /** Hand it back for the next page; null at the end. */
+  readonly cursor: string | null;
+}
+
+/** A breaker as the store keeps it. */
+export interface BreakerState {
+  /** `queue:mail`, `kind:send-mail`, or `kind:send-mail/` and the key. */
+  readonly key: string;
+  readonly state: "closed" | "open" | "half-open";
+  /** Consecutive failures. */
+  readonly failures: number;
+  readonly openedAt: Date | null;
+  /** When the next probe may run. */
+  readonly openUntil: Date | null;
+  /** A probe is running somewhere. */
+  readonly probing: boolean;
+  /** The latest failure's message. */
+  readonly error: string | null;
+}
+
+/** A breaker after a batch was counted. */
+export interface CountedBreaker {
+  readonly state: BreakerState;
+  /** This batch has opened or closed it. */
+  readonly changed: boolean;
+}
+
+/** What a batch of settled jobs means for one breaker. */
+export interface BreakerCount {
+  readonly key: string;
+  readonly rule: BreakerRule;
+  /** Failures after the latest success of the batch. */
+  readonly failures: number;
+  /** There was a success. */
+  readonly succeeded: boolean;
+  readonly error: string | null;
+}
+
+/** A lane as `hf.lanes.list()` gives it. */
+export interface LaneState {
+  readonly queue: string;
+  readonly key: string;
+  /** How many may run at once over the cluster. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly weight: number;
+  readonly paused: boolean;
+  readonly pausedAt: Date | null;
+  /** How many are held by workers now. */
+  readonly running: number;
+  /** How many are not; counted up to 10,000. */
+  readonly waiting: number;
+  /** When the rate allows the next start, if it does not now. */
+  readonly rateOpensAt: Date | null;
+  /** Its limits were set by `hf.lanes.set`: a definition's do not change them any more. */
+  readonly tuned: boolean;
+}
+
+/** Something that one process does for all from time to time. */
+export interface DutyState {
+  readonly name: string;
+  /** The id of the worker that did it last. */
+  readonly by: string | null;
+  readonly doneAt: Date;
+  /** Whoever asks first from then on does it next. */
+  readonly nextAt: Date;
+}
+
+/** How far the schema is. */
+export interface SchemaState {
+  readonly version: number;
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly appliedAt: number;
+  /** Another database's address without secrets; null: the jobs are here. */
+  readonly movedTo: string | null;
+  /** Epoch milliseconds; null also where an older version moved them. */
+  readonly movedAt: number | null;
+}
+
+/** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
+export interface OverrideTarget {
+  readonly kind: "queue" | "lane" | "budget";
+  readonly name: string;
+}
+
+/** A change for a while. */
+export interface OverrideRow extends OverrideTarget {
+  readonly setAt: number;
+  readonly untilAt: number;
+  /** The values of before; null: there was no such thing. */
+  readonly back: Readonly<Record<string, unknown>> | null;
+}
+
+/** How far a queue's limits are used. */
+export interface QueueUse {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly rate: { readonly limit: number; readonly perMs: number } | null;
+  readonly running: number;
+  /** Starts in the window of the rate that ends now; null: it has none. */
+  readonly started: number | null;
+  /** When the rate allows the next start, if it does not now. */
+  readonly opensAt: number | null;
+}
+
+/** One page of `hf.lanes.list`. */
+export interface LanePage {
+  readonly lanes: readonly LaneState[];
+  readonly cursor: string | null;
+}
+
+/** What `why` needs to know of a job that has not ended. */
+export interface JobPlace {
+  readonly now: number;
+  readonly note: Note | null;
+  /** Of its lane; null: it has none. */
+  readonly lane: {
+    readonly running: number;
+    readonly limits: LaneLimits;
+    readonly paused: boolean;
+    readonly opensAt: number | null;
+  } | null;
+  /** Of its queue, if that has limits; `readable` is false when its settings are spoilt. */
+  readonly queue: {
+    readonly running: number;
+    readonly concurrency: number | null;
+    readonly rate: { readonly limit: number; readonly perMs: number } | null;
+    readonly opensAt: number | null;
+    readonly readable: boolean;
+  } | null;
+}
+
+/** A queue as `hf.queues.list()` gives it. */
+export interface QueueState {
+  readonly name: string;
+  readonly paused: boolean;
+  readonly pausedAt: Date | null;
+  /** It is paused by itself when nothing in it is due and nothing of it runs. */
+  readonly draining: boolean;
+  readonly drainingAt: Date | null;
+  readonly coolUntil: Date | null;
+  readonly settings: QueueSettings;
+  readonly counts: QueueCounts;
+  /** Where the count stopped at the bound that was asked for: there are at least so many. */
+  readonly atLeast: readonly (keyof QueueCounts)[];
+  /** Age of the oldest ready job. */
+  readonly lagMs: number;
+  /**
+   * When the next scheduled job becomes due: a delay, a retry, a sleep or a delayed move of a machine. Null: no job is scheduled.
+   * With `upTo` also where `atLeast` has "waiting" for jobs that wait for a signal or other jobs until a time: scheduled ones
+   * among so many are not looked for.
+   */
+  readonly nextDueAt: Date | null;
+  /** Names that have ready jobs here and no live worker that serves them. */
+  readonly unserved: readonly string[];
+}
+
+/** What `setQueue` changes. Either `paused` ends a draining; a queue that is paused stays so when it is to be drained. */
+export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?: true };
+
+/** A queue, and the kinds in it that nobody serves. */
+export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
+
+/** What waits in all queues. */
+export interface Backlog {
+  readonly ready: ReadonlyMap<string, number>;
+  readonly unserved: readonly UnservedQueue[];
+}
+
+/** What an idle worker asks in one read. */
+export interface Over {
+  readonly sessions: boolean;
+  readonly flows: boolean;
+  readonly overrides: boolean;
+  readonly limits: boolean;
+  readonly drains: boolean;
+}
+
+/** How many live jobs. Ended ones are counted by `jobs.count`. */
+export interface QueueCounts {
+  readonly ready: number;
+  readonly scheduled: number;
+  readonly running: number;
+  readonly waiting: number;
+}
+
+/** A living worker, or a holder of leases, as `hf.workers.list()` gives it. */
+export interface WorkerState {
+  /** Session number. */
+  readonly session: number;
+  readonly id: string;
+  readonly kind: "worker" | "lease";
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Holdfast's version. */
+  readonly version: string;
+  /** What runs the program: "node 24.21.0". Null: it did not say. */
+  readonly runtime: string | null;
+  /** The build of the program (`release` of the worker); null where none was given. */
+  readonly release: string | null;
+  readonly queues: Readonly<Record<string, number>>;
+  readonly names: readonly string[];
+  /** The versions of its definitions, where they are not 1. */
+  readonly versions: Readonly<Record<string, number>>;
+  readonly startedAt: Date;
+  readonly beatAt: Date;
+  readonly leaseUntil: Date;
+  readonly stopping: boolean;
+  /** Since when it is quiet: it claims nothing until it is resumed. Null: it is not. */
+  readonly quietAt: Date | null;
+  /** Ids of the jobs that it holds. */
+  readonly jobs: readonly string[];
+}
+
+/** A named stop, as `hf.holds.list()` gives it. */
+export interface Hold {
+  readonly name: string;
+  /** Null: every queue. */
+  readonly queues: readonly string[] | null;
+  readonly reason: string | null;
+  readonly setAt: Date;
+}
+
+/** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
+export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
+/** What became of a pause: a running job's holder is asked, and the job is paused when it is given back. */
+export type PauseOutcome = "paused" | "pause_requested" | "ended" | "not_found";
+/** What became of a resume. */
+export type ResumeOutcome = "resumed" | "not_paused" | "ended" | "not_found";
+/** What became of a delete: a running job is only asked to stop, or left alone. */
+export type DeleteOutcome = "deleted" | "cancel_requested" | "running" | "not_found";
+/** A cause of failures, as a worker has met it since it last wrote. */
+export interface FailureGroupRow {
+  /** See jobs/fingerprint.ts. */
+  readonly group: string;
+  readonly name: string;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The latest job that failed so. */
+  readonly sample: string;
+  /** JSON text of a string. */
+  readonly message: string;
+}
+
+/** How often one worker met a cause in one minute. */
+export interface FailureRow {
+  readonly group: string;
+  readonly at: number;
+  readonly queue: string;
+  /** Of the definition that ran. */
+  readonly version: number;
+  readonly worker: string;
+  readonly n: number;
+}
+
+/** What became of an edit, and what may be edited. */
+export type { EditOutcome, JobChange };
+/** What became of a retry; `superseded`: another job has its unique key. */
+export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
+
+/** A transaction of the user's own, recognised and wrapped by the dialect. */
+export interface UserTx {
+  /** True when the statements run before the call returns (a SQLite handle). */
+  readonly sync: boolean;
+}
+
+/** Something happened in the database that a sleeping worker or waiter may care about. */
+export type Wake =
+  | {
+      readonly kind: "work";
+      readonly queue: string;
+      readonly priority: number;
+      /** Jobs of any priority of this queue were given back with their due times, this one or later: claims go back to it. */
+      readonly from?: number;
+    }
+  | { readonly kind: "cancel"; readonly session: number }
+  | { readonly kind: "stop"; readonly session: number }
+  /** It was made quiet, or resumed. */
+  | { readonly kind: "quiet"; readonly session: number }
+  | { readonly kind: "settings" }
+  /** Jobs that somebody watches have ended. */
+  | { readonly kind: "ended" }
+  /** Something changed, no telling what: look at everything. */
+  | { readonly kind: "any" };
+
+/** A value of the state table, with the database's clock. */
+export interface StateRow {
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly setAt: number;
+  readonly now: number;
+}
+
+export interface Store {
+  readonly dialect: "sqlite" | "postgres";
+  /** How a thread can open the same database to renew a session; null: renew on the main thread. */
+  readonly renewalTarget: RenewalTarget | null;
+
+  /**
+   * Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless.
+   * `onTold` is called when the commit has told other processes of it too: then only this one is left to be told. `resent`: the
+   * same batch was sent before, and nobody knows what came of that; a job that has ended since, and is deleted, does not come back.
+   */
+  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void, resent?: boolean): Promise<Enqueued[]>;
+  /** Recognises a user's handle (throws TX_UNSUPPORTED), and that it is on this very database (TX_WRONG_DATABASE). */
+  userTx(handle: unknown): Promise<UserTx> | UserTx;
+
+  /**
+   * Takes up to the scope's limits under the session's lease, in claim order. Comes back empty only after a look
+   * at everything, so that a cursor never hides a job from an idle worker; one that is merely short may have more behind
+   * it, so whoever still has room asks again. Takes nothing for a dead session, from a
+   * paused, held or cooled-down queue, or of a name that is not in scope.
+   */
+  claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]>;
+  /**
+   * The same for kinds that have a budget: no more than it has tokens for, which are taken in the same transaction. A budget
+   * that is empty or unknown claims nothing and writes nothing.
+   */
+  claimBudgeted(
+    session: number,
+    scope: Pick<ClaimScope, "limit" | "order"> & { readonly queues: ReadonlyMap<string, number> },
+    budget: BudgetScope,
+    cursor: ClaimCursor,
+  ): Promise<BudgetedJobs>;
+  /** What there is to wait for; one cheap read, which begins at the cursor where a look at everything has lately been costly. Empty, paused and held queues count as nothing. */
+  peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;
+
+  openSession(info: SessionInfo): Promise<number>;
+  /**
+   * Extends a living session by its lease, counted from `aheadMs` from now, and says what its holder must know. Never revives an
+   * expired one.
+   */
+  renew(session: number, aheadMs?: number): Promise<Renewal>;
+  /** Ends a session that holds nothing any more. What it still holds is orphaned at once. */
+  closeSession(session: number): Promise<void>;
+  /**
+   * Applies transitions under the fence: (id, token) pairwise, and the session alive. Answers with the ids that
+   * really moved; the others' leases are lost. `spent` are tokens of which nothing is held any more.
+   */
+  settle(session: number, transitions: readonly Transition[], spent: readonly number[]): Promise<Set<string>>;
+  /** Jobs held under sessions that have ended (or were closed before the claim committed), with the dead session's number. A keyset-safe page of at most `limit`. */
+  orphans(limit: number): Promise<ClaimedJob[]>;
+  /** Applies transitions to orphans: fenced by token, and only while the session that held them is still dead. */
+  takeOver(transitions: readonly Transition[]): Promise<Set<string>>;
+  /** Of these jobs, those that somebody holds, with the session that does. */
+  held(ids: readonly string[]): Promise<ClaimedJob[]>;
+  /** Ends held jobs over the head of who holds them; they find out. Fenced by token: what was given back meanwhile stays. */
+  wrest(transitions: readonly { readonly session: number; readonly end: Transition }[]): Promise<Set<string>>;
+  /** The jobs that a session holds under these tokens. */
+  heldUnder(session: number, tokens: readonly number[]): Promise<ClaimedJob[]>;
+  /** Forgets dead sessions that hold nothing any more, and grants wishes whose hearers have died. */
+  burySessions(): Promise<number>;
+  progress(session: number, id: string, token: number, value: string): Promise<boolean>;
+
+  // Flows. Each write of a run is fenced like a settle; an answer that lacks a row says that the lease is lost.
+
+  /** Writes steps of runs held under the session. Answers with those that were written, as `job name`. */
+  recordSteps(
+    session: number,
+    steps: readonly StepWrite[],
+    tx?: UserTx,
+  ): Promise<Map<string, { readonly wakeAt: number | null }>>;
+  /** Everything that a run remembers, in one read, in the order in which it asked. */
+  steps(job: string): Promise<StepRecord[]>;
+  /** A page of them: the last before a number, in the order in which they were asked for. Without the mark of an undo. */
+  stepsBefore(job: string, page: { readonly before: number; readonly limit: number }): Promise<StepRecord[]>;
+  /** Those that are not over, at most 1,000. */
+  openSteps(job: string): Promise<StepRecord[]>;
+  /** How many there are, up to 10,000. */
+  countSteps(job: string): Promise<{ readonly count: number; readonly more: boolean }>;
+  /** One step of a run. */
+  step(job: string, name: string): Promise<StepRecord | null>;
+  /** The steps at which these machines stand; without those that have not moved, and without plain jobs. */
+  machineSteps(ids: readonly string[]): Promise<Map<string, string>>;
+  /** Takes the oldest signal of the topic for this run, or opens the wait. Null: the lease is lost. */
+  takeSignal(session: number, wait: SignalWait): Promise<SignalTaken | null>;
+  /** Enqueues a child and opens the wait for it, in one transaction. Null: the lease is lost. */
+  startCall(
+    session: number,
+    call: CallStart,
+  ): Promise<{ readonly child: string; readonly ended: boolean } | null>;
+  /** The runs that wait for a topic, oldest wait first. */
+  waitersFor(topic: string, limit: number): Promise<string[]>;
+  /**
+   * Keeps a signal until a run takes it or it expires, and wakes who waits for it. Answers how many it woke. The same id again
+   * adds nothing, also after a run has taken the first.
+   */
+  signal(signal: {
+    readonly id: string;
+    readonly topic: string;
+    readonly data: string;
+    readonly expiresMs: number;
+  }): Promise<number>;
+  /** Ends the job inside the user's transaction, fenced. False: the lease is lost. */
+  commit(tx: UserTx, session: number, transition: Transition & { move: "end" }): Promise<boolean>;
+  /** Whether this attempt still has its row: false once it has ended, was committed, or was taken over. */
+  stillHeld(session: number, id: string, token: number): Promise<boolean>;
+  /** Saves where a machine goes next, in one fenced write; `attempt` restarts its count for a step that runs on at once. */
+  saveMachine(session: number, move: MachineMove): Promise<boolean>;
+  /** Of these runs, those with finished steps that are to be undone before they end dead or cancelled. */
+  undoable(ids: readonly string[]): Promise<Map<string, "undo" | "undoing">>;
+  /** Remembers that newer code than the one that enqueued it has taken a run on. False: the run is not held any more. */
+  advance(session: number, run: AdvancedRun, tx?: UserTx): Promise<boolean>;
+  /** Lets go what waits for these jobs. Settling does it by itself; this is for ends that it did not see. */
+  resolve(ended: readonly { readonly id: string; readonly state: EndState }[]): Promise<void>;
+  /** Asks to be told of the end of a job (`ended` wake-up). */
+  watch(ids: readonly string[]): Promise<void>;
+  /** Finds ends and signals whose news was lost with a process, and forgets expired signals. */
+  sweepFlows(): Promise<number>;
+  /** Whether there is something for `takeOver` or `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
+  over(): Promise<Over>;
+  /** Jobs that a job waited or waits for. */
+  dependencies(job: string): Promise<Dependency[]>;
+  /** Jobs that these jobs enqueued or called. */
+  children(parents: readonly string[], limit: number): Promise<string[]>;
+  /** Runs under way of these kinds that remember something, by id. */
+  liveFlows(names: readonly string[], page: { limit: number; after: string | null }): Promise<LiveFlow[]>;
+  /** The same of one job, under way or ended; null: there is none. */
+  flow(id: string): Promise<LiveFlow | null>;
+
+  get(id: string): Promise<Job | null>;
+  list(filter: JobFilter, page: { limit: number; cursor: string | null }): Promise<JobPage>;
+  count(filter: JobFilter): Promise<number>;
+  /** Ids that match, oldest first, after `cursor`: what bulk actions walk over in batches. */
+  ids(
+    filter: JobFilter,
+    page: { limit: number; cursor: string | null },
+  ): Promise<{ ids: string[]; cursor: string | null }>;
+  /** `undo: false`: what nobody runs ends without its steps being undone, and who runs the others is not asked. */
+  cancel(
+    ids: readonly string[],
+    reason: string,
+    options?: { readonly undo: boolean },
+  ): Promise<Map<string, CancelOutcome>>;
+  /** What nobody runs waits until it is resumed; the holders of the others are asked. */
+  pause(ids: readonly string[], reason: string): Promise<Map<string, PauseOutcome>>;
+  resume(ids: readonly string[]): Promise<Map<string, ResumeOutcome>>;
+  delete(ids: readonly string[], running?: "stop" | "leave"): Promise<Map<string, DeleteOutcome>>;
+  /**
+   * Ended jobs become ready with their attempts at 0; of several with one key only the newest, and none beside an active
+   * sibling. With a patch their inputs are changed in the same transaction, and those that it does not fit stay as they are.
+   */
+  retry(ids: readonly string[], patch?: InputPatch | null): Promise<Map<string, RetryOutcome>>;
+  /** Makes scheduled jobs due now. Answers with the ids that were scheduled. */
+  runNow(ids: readonly string[]): Promise<Set<string>>;
+  /** Another time, queue or priority for jobs that have not started; says of the others why they were passed over. */
+  edit(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
+  /** What `edit` would do now. Nothing is changed. */
+  judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
+
+  /**
+   * Every queue. Without a bound each job that has not ended is counted, which at a million of them takes seconds; with one,
+   * counts stop there, and it takes milliseconds.
+   */
+  queues(upTo?: number): Promise<QueueState[]>;
+  /** Ready jobs of each queue that has any (counted to 50,000 a kind), and those of them that no living worker serves. */
+  backlog(): Promise<Backlog>;
+  setQueue(name: string, change: QueueChange): Promise<void>;
+  /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
+  endDrains(): Promise<string[]>;
+  /** The settings of these queues, for a worker's live refresh. */
+  queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;
+  holds(): Promise<Hold[]>;
+  setHold(hold: { name: string; queues: readonly string[] | null; reason: string | null }): Promise<void>;
+  clearHold(name: string): Promise<boolean>;
+  workers(): Promise<WorkerState[]>;
+  /**
+   * Workers whose lease passed in the last hour without their saying so, and that have not come back: the latest 20, latest first,
+   * each with the jobs that it still holds.
+   */
+  lostWorkers(): Promise<WorkerState[]>;
+  /** Running jobs whose session ended longer ago than this; counted so far and no further. */
+  overdueJobs(graceMs: number, most: number): Promise<number>;
+  stopWorkers(sessions: readonly number[] | "all"): Promise<number>;
+  /** Keeps living workers from claiming until they are resumed. Answers with how many they are, quiet before or not. */
+  quietWorkers(sessions: readonly number[]): Promise<number>;
+  resumeWorkers(sessions: readonly number[]): Promise<number>;
+  /** The kinds that workers have registered, with what an enqueue by name must know of them. */
+  kinds(): Promise<Map<string, KindInfo>>;
+  registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
+
+  /** What queues with limits use of them now. */
+  queueUse(): Promise<QueueUse[]>;
+  /** Lanes that have jobs and may start none now, those with most jobs first. */
+  throttledLanes(limit: number): Promise<readonly LaneState[]>;
+  /**
+   * The lanes of a queue with most jobs, most first: found among the 4,000 that are due longest and shortest, so that it costs
+   * the same beside a million.
+   */
+  topLanes(queue: string, limit: number): Promise<readonly LaneState[]>;
+  /** What holds for a while: all of it, or what is over. The next end first. */
+  overrides(which: { due: boolean }): Promise<OverrideRow[]>;
+  /** Remembers what to go back to; what is remembered already stays. */
+  beginOverride(
+    target: OverrideTarget,
+    back: OverrideRow["back"],
+    until: { at: number | null; delayMs: number | null },
+  ): Promise<void>;
+  /** Takes these keys (null: all) out of what goes back; with `untilAt` only if that is still its end. */
+  forgetOverride(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
+  /** The definition's limits count for the lane again. */
+  untuneLane(queue: string, key: string): Promise<void>;
+  /** Changes a lane's limits, or makes the lane; what is not given stays. */
+  setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
+  /** The code's limits and an empty window of its rate; `drop`: nor is it paused, and it is forgotten soon. False: there is none. */
+  resetLane(queue: string, key: string, drop: boolean): Promise<boolean>;
+  lanes(query: {
+    queue: string | null;
+    key: string | null;
+    cursor: number;
+    limit: number;
+  }): Promise<LanePage>;
+  /** Where a job that has not ended stands; null for others. */
+  place(id: string): Promise<JobPlace | null>;
+  /** Every breaker that has counted a failure; with keys, those. */
+  breakers(keys: readonly string[] | null): Promise<BreakerState[]>;
+  /**
+   * Counts what settled under a session, and answers with the breakers of these that are open or have just closed. `batch` is
+   * the session's own number for these counts: sent again, they are not counted again.
+   */
+  countBreakers(session: number, batch: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]>;
+  /** True for one session at a time over all processes: it may run one job through a breaker that is half-open. */
+  probeBreaker(session: number, key: string): Promise<boolean>;
+  /** Gives the probe back without an outcome. */
+  unprobeBreaker(session: number, key: string): Promise<void>;
+  /** Closes a breaker by hand. False: it was closed. */
+  resetBreaker(key: string): Promise<boolean>;
+
+  getState(key: string): Promise<string | null>;
+  setState(key: string, value: string): Promise<void>;
+  deleteState(key: string): Promise<boolean>;
+  stateRow(key: string): Promise<StateRow | null>;
+  /** Those whose key is the prefix and a hexadecimal digit on, the highest first. */
+  stateRows(prefix: string, limit: number): Promise<StateRow[]>;
+  /** Sets it unless somebody else has since it was `was`. */
+  swapState(key: string, was: string, value: string): Promise<boolean>;
+
+  schedules(name: string | null): Promise<ScheduleRow[]>;
+  /** Adds a schedule, or changes its definition; an operator's edits and the slots that are due stay. */
+  putSchedule(name: string, spec: ScheduleSpec, firstRun: "seed" | "fire"): Promise<ScheduleRow>;
+  /** Null: there is none. What `edits` throws is thrown, and nothing is written. */
+  editSchedule(name: string, edits: (spec: ScheduleSpec) => ScheduleEdits): Promise<ScheduleRow | null>;
+  /** Gives up an operator's edits and a fault, and counts from now. */
+  resetSchedule(name: string): Promise<ScheduleRow | null>;
+  pauseSchedule(name: string, paused: boolean): Promise<ScheduleRow | null>;
+  removeSchedule(name: string): Promise<boolean>;
+  /** Makes a job now, without touching the slots. */
+  triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
+  /** A new job with what an ended one did before a step; null: no ended job has this id. */
+  fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
+  /** Jobs for slots of the past that have none; null: there is no such schedule. */
+  backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
+  /** The jobs of its newest slots, and those by hand among its `recent`, newest first; null: there is no such schedule. */
+  scheduleRuns(name: string, limit: number): Promise<ScheduleRunRow[] | null>;
+  /** What is due, page by page, and when the next slot is; a cheap read. */
+  dueSchedules(after?: DueCursor | null): Promise<DueSchedules>;
+  /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
+  fireSchedule(name: string, newId: () => string): Promise<SlotReport | null>;
+
+  budgets(): Promise<BudgetRow[]>;
+  /** `standard`: the code's own numbers, which do not touch those that an operator has tuned. */
+  setBudget(name: string, rate: BudgetRate, standard: boolean): Promise<void>;
+  /** Back to the code's numbers. False: there is none, or the code never gave any. */
+  resetBudget(name: string): Promise<boolean>;
+  removeBudget(name: string): Promise<boolean>;
+  drainBudget(name: string): Promise<boolean>;
+  /** Takes tokens for those who want some now, in their order, and a chunk for later, in one transaction; null: there is no such budget. */
+  takeBudget(name: string, request: BudgetRequest): Promise<BudgetTake | null>;
+
+  passes(): Promise<PassRow[]>;
+  /** Begins a pass unless somebody holds it; then `held` says until when. */
+  beginPass(name: string, holder: string, leaseMs: number): Promise<PassStart>;
+  /** False: it is held by another. */
+  renewPass(name: string, holder: string, leaseMs: number): Promise<boolean>;
+  /** False: it is held by another, and nothing was written. */
+  endPass(name: string, holder: string, clean: boolean, reason: string | null): Promise<boolean>;
+  /** One worker's minutes, each whole: writing the same minute again replaces it. */
+  putMetrics(rows: readonly MetricRow[]): Promise<void>;
+  metrics(query: MetricQuery): Promise<MetricRow[]>;
+  /** Counts of every queue by the minute, in order of time. */
+  queueMinutes(since: number, until: number): Promise<QueueMinute[]>;
+  /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
+  compactMetrics(since: number, until: number): Promise<number>;
+  /** Measured values, one for each (minute, source, name). */
+  putGauges(rows: readonly GaugeRow[]): Promise<void>;
+  gauges(query: GaugeQuery): Promise<GaugeRow[]>;
+  /** Ready jobs by queue, and slots used and there over all workers, added up by steps. */
+  load(query: { since: number; until: number; stepMs: number }): Promise<LoadRow[]>;
+  /** Measured values of these names by source, added up by steps. */
+  gaugeSteps(query: {
+    since: number;
+    until: number;
+    stepMs: number;
+    names: readonly string[];
+  }): Promise<LoadRow[]>;
+  /** The event log; the same id again is passed over. */
+  putEvents(rows: readonly EventRow[]): Promise<void>;
+  /** Newest first. */
+  events(query: EventQuery): Promise<EventRow[]>;
+  /** One worker's failures by cause, each minute whole: writing the same minute again replaces it. */
+  putFailures(groups: readonly FailureGroupRow[], rows: readonly FailureRow[]): Promise<void>;
+  /** Adds the minutes and workers of each hour in this range up. Nobody writes to such an hour any more. */
+  compactFailures(since: number, until: number): Promise<number>;
+  /** The job log: lines of jobs that are there, of each job the newest `most`; the same id again is passed over. */
+  putLogLines(rows: readonly LogLineRow[], most: number): Promise<void>;
+  /** The newest lines of a job, oldest first. */
+  logLines(job: string, limit: number): Promise<LogLineRow[]>;
+  /** Forgets minutes, failures and events that are older (epoch milliseconds), and log lines whose job is gone. */
+  forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
+  /** How this process's connections are used; null: the database has no pool. */
+  readonly poolUse: PoolUse | null;
+  /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
+  inspect(): Promise<Inspection>;
+
+  /** True for one caller in each period, over all processes: who wins does the duty. `by`: the worker's id. */
+  duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
+  /** Who did each duty last. */
+  duties(): Promise<DutyState[]>;
+  /** The newest migration that was applied, and where the jobs were moved to. */
+  schemaState(): Promise<SchemaState>;
+  /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
+  prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
+  /** Whether there are partitions (Postgres) and this client's role may make and drop them. */
+  readonly ownsPartitions: boolean;
+  /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
+  tidy(retention?: { doneMs: number; deadMs: number }): Promise<void>;
+
+  /** The dashboard's looks at the database: bounded, whatever there is in it. */
+  readonly insight: Insight;
+
+  /** Calls back on wake-ups from this or any other process until the returned function is called. */
+  listen(onWake: (wake: Wake) => void): () => void;
+  /** Whether wake-ups from other processes are proven to arrive now. */
+  readonly listening: boolean;
+  /** Tells this process's and other processes' listeners. Gathered; never fails the caller. */
+  wake(wake: Wake): void;
+  /** Tells this process's listeners alone. */
+  wakeHere(wake: Wake): void;
+
+  /** The database's now, in epoch milliseconds. */
+  /** False: a standby, or a role that may only read. */
+  writable(): Promise<boolean>;
+  now(): Promise<number>;
+  /** Counters of statements and commits, by name; for tests and benchmarks. */
+  readonly counters: StoreCounters;
+  /** The clock that all clients of this database share: on Postgres the server's, as far as a client can tell. */
+  readonly clock: Clock;
+  close(): Promise<void>;
+}
+
+/** A schedule as it is kept. Instants in epoch milliseconds. */
+export interface ScheduleRow {
+  readonly name: string;
+  /** Null: the row cannot be read. */
+  readonly spec: ScheduleSpec | null;
+  /** Which parts of it an operator has changed. */
+  readonly edited: readonly string[];
+  readonly nextAt: number | null;
+  /** A slot whose job is made when the previous one has ended. */
+  readonly waitingAt: number | null;
+  readonly anchorAt: number;
+  readonly createdAt: number;
+  readonly pausedAt: number | null;
+  /** Why it is disabled. */
+  readonly fault: string | null;
+  /** The slot of the latest job. */
+  readonly lastRunAt: number | null;
+  readonly lastJobId: string | null;
+  /** The newest jobs that it made, at most 20, newest last; `at` is the slot, or when it was triggered. */
+  readonly recent: readonly { readonly id: string; readonly at: number; readonly by?: "hand" }[];
+  readonly fired: number;
+  readonly skipped: number;
+  readonly missed: number;
+  readonly now: number;
+}
+
+/** One of a schedule's jobs, and what became of it. Instants in epoch milliseconds. */
+export interface ScheduleRunRow {
+  readonly at: number;
+  readonly by: "slot" | "backfill" | "hand";
+  readonly jobId: string;
+  /** Null: the job is not kept any more. */
+  readonly state: JobState | null;
+  readonly attempt: number | null;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly lateMs: number | null;
+  readonly ranMs: number | null;
+}
+
+/** What there is to do for schedules, and when next. */
+export interface DueSchedules {
+  readonly now: number;
+  /** A page of schedules that are due; on the first page also those whose waiting slot waits for nothing any more. */
+  readonly due: readonly string[];
+  /** Jobs that have not ended and that slots wait for. */
+  readonly awaited: readonly string[];
+  readonly nextAt: number | null;
+  /** Where the next page begins; null: this was the last. */
+  readonly after: DueCursor | null;
+}
+
+/** The last schedule of a page of those that are due. */
+export interface DueCursor {
+  readonly at: number;
+  readonly name: string;
+}
+
+/** A job that a slot came to. */
+export interface FiredSlot {
+  readonly slot: number;
+  readonly id: string;
+  readonly status: Enqueued["status"];
+  readonly job: NewJob;
+}
+
+/** What came of a schedule's due slots. */
+export interface SlotReport {
+  readonly fired: readonly FiredSlot[];
+  /** Slots without a job because an earlier one had not ended, or its key was taken. */
+  readonly skipped: number;
+  readonly missed: number;
+  /** A slot waits for the previous job to end. */
+  readonly waiting: boolean;
+  /** The row cannot be read: it is disabled now, and this is why. */
+  readonly fault: string | null;
+}
+
+/** What a trigger by hand came to. */
+export interface Triggered {
+  readonly job: NewJob;
+  readonly status: Enqueued["status"];
+  readonly id: string;
+}
+
+/** What a fork came to. */
+export type ForkOutcome =
+  | { readonly refused: string; readonly job: null; readonly enqueued: null }
+  | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
+
+/** Slots from `from` (included) to `to` (not), oldest first, at most `limit` of those that have no job. */
+export interface BackfillRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+  readonly dryRun: boolean;
+}
+
+/** What a backfill came to, or would. */
+export interface Backfilled {
+  /** In order; without a job in a dry run. */
+  readonly slots: readonly { readonly at: number; readonly made: Triggered | null }[];
+  /** Slots that had their job already. */
+  readonly had: number;
+  /** There are more behind these. */
+  readonly more: boolean;
+}
+
+/** A budget's numbers. */
+export interface BudgetRate {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+/** A budget as it is kept. */
+export interface BudgetRow extends BudgetRate {
+  readonly name: string;
+  /** Its numbers are an operator's, not the code's. */
+  readonly tuned: boolean;
+  /** What could be taken now. */
+  readonly tokens: number;
+}
+
+/** What a process asks of a budget's row. */
+export interface BudgetRequest {
+  /** Needed now, by one caller each: all of it, or none. Empty: only gives back. */
+  readonly wants: readonly number[];
+  /** Wanted beside it, for later; 0: nothing. */
+  readonly chunk: number;
+  /** Whose chunk: one for each process and budget. */
+  readonly holder: string;
+  /** How long a chunk is good for. */
+  readonly chunkMs: number;
+  /** What is left of this holder's last chunk. */
+  readonly unused: number;
+}
+
+/** A pass as it is kept. Instants in epoch milliseconds. */
+export interface PassRow {
+  readonly name: string;
+  readonly clean: boolean;
+  readonly runs: number;
+  /** Somebody holds it until then. */
+  readonly heldUntil: number | null;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** Why the latest one was not clean. */
+  readonly reason: string | null;
+  readonly now: number;
+}
+
+/** What became of a wish to begin a pass. */
+export type PassStart =
+  | { readonly held: true; readonly heldUntil: number }
+  | { readonly held: false; readonly recovery: boolean; readonly run: number };
+
+/** What one worker counted of one kind in one queue in one minute. */
+export interface MetricRow {
+  /** The minute's first millisecond. */
+  readonly minute: number;
+  readonly queue: string;
+  readonly name: string;
+  readonly worker: string;
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly throttled: number;
+  readonly released: number;
+  readonly lost: number;
+  /** Histograms of how long attempts ran and waited, see values/histogram.ts. */
+  readonly ran: string;
+  readonly waited: string;
+}
+
+/** Which minutes. Null: all. */
+export interface MetricQuery {
+  readonly since: number;
+  readonly until: number;
+  readonly queues: readonly string[] | null;
+  readonly names: readonly string[] | null;
+  /**
+   * Where queues (and kinds) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
+   * hour for each kind of `names` where the hour is over, and rows by the minute else. Default: every row.
+   */
+  readonly sums?: "all" | "hours";
+}
+
+/** What a queue's workers did in one minute. */
+export interface QueueMinute {
+  readonly minute: number;
+  readonly queue: string;
+  readonly done: number;
+  readonly failed: number;
+  readonly dead: number;
+}
+
+/** One measured value of one minute. */
+export interface GaugeRow {
+  readonly minute: number;
+  /** A worker's id, "database", "queues", or `queue:` and a name. */
+  readonly source: string;
+  readonly name: string;
+  readonly value: number;
+}
+
+/**
+ * Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), over all workers (no source), or of one
+ * source.
+ */
+export interface LoadRow {
+  readonly at: number;
+  readonly source: string;
+  readonly name: string;
+  readonly sum: number;
+  /** In how many of the step's minutes they were measured. */
+  readonly minutes: number;
+}
+
+/** Which values. Null: all. */
+export interface GaugeQuery {
+  readonly since: number;
+  readonly until: number;
+  readonly sources: readonly string[] | null;
+  readonly names: readonly string[] | null;
+}
+
+/** Connections of this process's pools. */
+export interface PoolUse {
+  readonly used: number;
+  readonly idle: number;
+  /** Callers who wait for one. */
+  readonly waiting: number;
+}
+
+/** One line of the event log. */
+export interface EventRow {
+  readonly id: string;
+  readonly at: number;
+  readonly event: string;
+  readonly job: string | null;
+  readonly name: string | null;
+  readonly queue: string | null;
+  readonly attempt: number | null;
+  readonly worker: string | null;
+  /** JSON text: what else the event says. */
+  readonly detail: string | null;
+}
+
+/** One line of the job log. */
+export interface LogLineRow {
+  readonly id: string;
+  readonly job: string;
+  readonly at: number;
+  readonly level: string;
+  readonly attempt: number;
+  /** JSON text. */
+  readonly message: string;
+  /** JSON text. */
+  readonly details: string | null;
+}
+
+/** Which events. Null: all. */
+export interface EventQuery {
+  readonly job: string | null;
+  readonly events: readonly string[] | null;
+  readonly queues: readonly string[] | null;
+  readonly names: readonly string[] | null;
+  readonly since: number;
+  readonly until: number;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+/** The database as its own catalogue describes it. Null: this database has no such thing, or the role may not see it. */
+export interface Inspection {
+  readonly dialect: "sqlite" | "postgres";
+  /** Of SQLite's library or of the server. */
+  readonly version: string;
+  /** What is known to be wrong with this version, where it was opened all the same. */
+  readonly versionFault: string | null;
+  readonly sizeBytes: number;
+  /** SQLite: pages of the file that hold nothing any more. */
+  readonly freeBytes: number | null;
+  /** SQLite: the WAL file. Postgres: the directory, where the role may see it. */
+  readonly walBytes: number | null;
+  /** Postgres: how large its settings let the WAL become. */
+  readonly maxWalBytes: number | null;
+  /** Postgres: the replication slot that keeps the most WAL, if any. */
+  readonly slot: { readonly name: string; readonly active: boolean; readonly bytes: number } | null;
+  /** Dead rows of the hot table, and live ones. */
+  readonly deadRows: number | null;
+  readonly liveRows: number | null;
+  /** Postgres: the tables with the most dead rows, those of a day together. */
+  readonly tables: readonly { readonly name: string; readonly dead: number; readonly live: number }[];
+  readonly oldestTransactionMs: number | null;
+  /** Postgres: whose that is, such as "psql, pid 4711, idle in transaction". */
+  readonly oldestTransaction: { readonly pid: number; readonly text: string } | null;
+  /** Postgres: how many transactions have begun since the oldest snapshot that somebody still reads; null: nobody does. */
+  readonly xminAge: number | null;
+  readonly connections: number | null;
+  readonly maxConnections: number | null;
+  /** False: a power cut may lose acknowledged commits. */
+  readonly durable: boolean;
+  /** Why `durable` is false, as the setting is written. */
+  readonly durability: string;
+  /** SQLite: a network file system's name, where it is on one. */
+  readonly networkFileSystem: string | null;
+  readonly diskFreeBytes: number | null;
+  readonly invalidIndexes: readonly string[];
+  /** Postgres: for how long from now there are partitions, how many, and jobs of today or later in the default one (10,001: more). */
+  readonly partitions: { readonly aheadMs: number; readonly count: number; readonly rest: number } | null;
+}
+
+export type { StepKind };
+/** `open`: waits for something; `failed`: ended badly, and tried again only with the next attempt of the job. */
+export type StepState = "open" | "done" | "failed";
+
+/** A step on its way to the store. */
+export interface StepWrite {
+  readonly job: string;
+  readonly token: number;
+  readonly name: string;
+  /** The how-manieth thing that the run asked for. */
+  readonly seq: number;
+  /** The how-manieth that was given to the run; null while it is open. */
+  readonly place: number | null;
+  readonly kind: StepKind;
+  readonly state: StepState;
+  /** The job's attempt that wrote it. */
+  readonly attempt: number;
+  readonly tries: number;
+  /** How long it took: it started that long before it was written. */
+  readonly tookMs: number;
+  /** For an open one: due so long from now. */
+  readonly wakeInMs: number | null;
+  readonly undo: boolean;
+  /** How many failures had been given to the run when it asked for this: those it went on after. */
+  readonly fails: number;
+  /** How many results of any kind had been given to it then: what it had seen, and so what this came after. */
+  readonly given: number;
+  /** JSON text. */
+  readonly output: string | null;
+  /** JSON text, see jobs/failure.ts. */
+  readonly error: string | null;
+  readonly label: string | null;
+}
+
+/** A step as it is kept. */
+export interface StepRecord {
+  readonly name: string;
+  readonly seq: number;
+  readonly place: number | null;
+  readonly kind: StepKind;
+  readonly state: StepState;
+  readonly attempt: number;
+  readonly tries: number;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  readonly wakeAt: number | null;
+  readonly topic: string | null;
+  readonly child: string | null;
+  readonly undo: boolean;
+  readonly fails: number;
+  readonly given: number;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly label: string | null;
+}
+
+export interface SignalWait {
+  readonly id: string;
+  readonly token: number;
+  readonly name: string;
+  readonly seq: number;
+  readonly place: number;
+  readonly attempt: number;
+  readonly fails: number;
+  readonly given: number;
+  readonly topic: string;
+  /** Null: waits for ever. Counts from the first time that this wait was opened. */
+  readonly timeoutMs: number | null;
+}
+
+export interface SignalTaken {
+  readonly over: boolean;
+  /** JSON text; `null` after the timeout. */
+  readonly data: string | null;
+  readonly wakeAt: number | null;
+}
+
+export interface CallStart {
+  readonly id: string;
+  readonly token: number;
+  readonly name: string;
+  readonly seq: number;
+  readonly attempt: number;
+  readonly fails: number;
+  readonly given: number;
+  readonly child: NewJob;
+}
+
+/** A run that newer code than the one that enqueued it takes on. */
+export interface AdvancedRun {
+  readonly id: string;
+  readonly token: number;
+  readonly extras: JobExtras;
+}
+
+export interface MachineMove {
+  readonly id: string;
+  readonly token: number;
+  /** Null leaves the count as it is. */
+  readonly attempt: number | null;
+  readonly steps: readonly {
+    readonly name: string;
+    readonly seq: number;
+    readonly state: StepState;
+    readonly tries: number;
+    readonly tookMs: number;
+    readonly output: string | null;
+    readonly label: string;
+  }[];
+}
+
+/** What becomes of a job when one that it waits for ends badly. */
+export type DependencyPolicy = "cancel" | "continue" | "wait";
+
+export interface Dependency {
+  readonly job: string;
+  readonly on: string;
+  readonly policy: DependencyPolicy;
+  /** The step that calls it; null for `after`. */
+  readonly step: string | null;
+  /** How it ended; null while it has not. */
+  readonly state: EndState | null;
+  readonly metAt: number | null;
+}
+
+export interface LiveFlow {
+  readonly id: string;
+  /** Where the next page goes on. */
+  readonly cursor: string;
+  readonly name: string;
+  readonly input: string;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly running: boolean;
+  readonly extras: JobExtras | null;
+}
+
+export interface KindInfo {
+  /** The definition computes a unique key from the input. */
+  readonly unique: boolean;
+  /** The definition computes a lane from the input. */
+  readonly lane: boolean;
+  /** The definition is a machine: `hf.lease` without names leaves its jobs alone. */
+  readonly machine?: boolean;
+  /** The limits that the definition gives its lanes. */
+  readonly lanes?: LaneLimits | null;
+  /** What each start takes of which budget. */
+  readonly budget?: { readonly name: string; readonly tokens: number } | null;
+}
+
+/** How many ended jobs were forgotten, by state, and how many days were dropped whole. */
+export interface PruneReport {
+  readonly done: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly partitions: number;
+}
+
+export interface StoreCounters {
+  statements: number;
+  commits: number;
+  retries: number;
+  readonly byName: Map<string, number>;
+}
+
+/** Enough for a thread to open the database by itself. */
+export type RenewalTarget =
+  | {
+      readonly dialect: "sqlite";
+      readonly path: string;
+      readonly schema: string;
+      /** Which files these are: no others are opened in their place. */
+      readonly files: readonly { readonly path: string; readonly dev: number; readonly ino: number }[];
+    }
+  | { readonly dialect: "postgres"; readonly url: string; readonly schema: string };
+
+/** Lets a program watch what the store goes through. */
+export interface StoreEvents {
+  readonly onConnectionLost: (error: unknown) => void;
+  readonly onConnectionBack: (afterMs: number) => void;
+  readonly onWarning: (message: string, details: Record<string, unknown>) => void;
+}

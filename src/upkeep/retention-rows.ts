@@ -1,0 +1,204 @@
+/**
+ * Forgetting what has been kept long enough, and who does the duties that one process of a cluster does for all.
+ *
+ * Whole days are dropped where the database has days (Postgres); the rest goes in batches, each its own transaction,
+ * with a turn of the event loop in between, so that neither claims nor this process wait for it.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { StoreError } from "../errors.ts";
+import { HIGHEST_ID, idAt } from "../values/id.ts";
+import type { DutyState, PruneReport, SchemaState } from "../storage/store.ts";
+import { MOVED_AT, MOVED_TO } from "../storage/admin.ts";
+import { placeIn } from "../jobs/page-cursor.ts";
+import type { Driver } from "../storage/driver.ts";
+import { flag, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
+
+const DAY_MS = 86_400_000;
+
+interface Rule {
+  readonly states: readonly ("done" | "dead" | "cancelled")[];
+  /** 0 keeps for ever. */
+  readonly keepMs: number;
+  /** Null: every queue but `except`. */
+  readonly queues: readonly string[] | null;
+  readonly except: readonly string[];
+}
+
+export class Retention {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async duty(name: string, everyMs: number, by: string | null): Promise<boolean> {
+    const params = { now: this.#driver.now(), name, every: everyMs, by };
+    return (await this.#driver.write({ name: "duty", params })).length > 0;
+  }
+
+  async duties(): Promise<DutyState[]> {
+    const rows = await this.#driver.read({ name: "duties", params: {} });
+    return rows.map((row) => ({
+      name: text(row, "name"),
+      by: maybeText(row, "by"),
+      doneAt: new Date(number(row, "done_at")),
+      nextAt: new Date(number(row, "next_at")),
+    }));
+  }
+
+  async schemaState(): Promise<SchemaState> {
+    const params = { moved: MOVED_TO, movedAt: MOVED_AT };
+    const [row] = await this.#driver.read({ name: "schemaState", params });
+    // The tables were there when this client was opened.
+    if (row === undefined) throw new StoreError("SCHEMA_MISSING", "The database has no Holdfast schema.");
+    const movedAt = maybeText(row, "moved_at");
+    return {
+      version: number(row, "version"),
+      name: text(row, "name"),
+      appliedAt: number(row, "applied_at"),
+      movedTo: maybeText(row, "moved_to"),
+      movedAt: movedAt === null ? null : Number(movedAt),
+    };
+  }
+
+  /** How long an ended job is kept at most, whatever its queue; Infinity: for ever. */
+  async longestMs(defaults: { doneMs: number; deadMs: number }): Promise<number> {
+    const kept = [defaults, ...(await this.#ownRetentions())].flatMap(({ doneMs, deadMs }) => [
+      doneMs,
+      deadMs,
+    ]);
+    return Math.max(...kept.map((ms) => (ms === 0 ? Infinity : ms)));
+  }
+
+  /** Queues with a retention of their own. */
+  async #ownRetentions(): Promise<{ queue: string; doneMs: number; deadMs: number }[]> {
+    const rows = await this.#driver.read({ name: "queueRows", params: { names: null } });
+    return rows.flatMap((row) => {
+      const { retention } = queueSettings(row);
+      return retention === null ? [] : [{ queue: text(row, "name"), ...retention }];
+    });
+  }
+
+  async prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport> {
+    const own = await this.#ownRetentions();
+    const except = own.map(({ queue }) => queue);
+    const partitions = await this.#driver.dropOld({ ...defaults, exceptQueues: except });
+    const rules: Rule[] = [
+      { states: ["done"], keepMs: defaults.doneMs, queues: null, except },
+      { states: ["dead", "cancelled"], keepMs: defaults.deadMs, queues: null, except },
+      ...own.flatMap(({ queue, doneMs, deadMs }): Rule[] => [
+        { states: ["done"], keepMs: doneMs, queues: [queue], except: [] },
+        { states: ["dead", "cancelled"], keepMs: deadMs, queues: [queue], except: [] },
+      ]),
+    ];
+    const report = { done: 0, dead: 0, cancelled: 0, partitions };
+    for (const rule of rules) await this.#apply(rule, batch, report);
+    await this.#forgetBatches(rules, batch);
+    await this.#forgetUsed(batch);
+    await this.#forgetKeys(batch);
+    return report;
+  }
+
+  /**
+   * Unique keys whose time is over: a job that keeps nothing (`keep: false`), or that was pruned before, has left them. Those of jobs that
+   * live stay, and are looked at in pages, so that a long backlog of them holds up nobody.
+   */
+  async #forgetKeys(batch: number): Promise<void> {
+    let after = { at: 0, scope: "", key: "" };
+    for (;;) {
+      const now = this.#driver.now();
+      const found = await this.#driver.read({ name: "expiredKeys", params: { now, ...after, limit: batch } });
+      const over = found.filter((row) => !flag(row, "live"));
+      const rows = over.map((row) => ({
+        scope: text(row, "scope"),
+        key: text(row, "key"),
+        id: text(row, "id"),
+      }));
+      if (rows.length > 0) await this.#driver.write({ name: "forgetKeys", params: { now, rows } });
+      const last = found.at(-1);
+      if (last === undefined || found.length < batch) return;
+      after = { at: number(last, "expires_at"), scope: text(last, "scope"), key: text(last, "key") };
+      await turn();
+    }
+  }
+
+  /** Ids that nobody sends again any more. */
+  async #forgetUsed(batch: number): Promise<void> {
+    for (;;) {
+      const params = { now: this.#driver.now(), limit: batch };
+      const gone = await this.#driver.write({ name: "forgetUsed", params });
+      if (gone.length < batch) return;
+      await turn();
+    }
+  }
+
+  /**
+   * Batches of which no job is left. Only those that are older than what is kept shortest are looked at: of the others the
+   * jobs are there still, as a rule, and each would cost a look every time.
+   */
+  async #forgetBatches(rules: readonly Rule[], batch: number): Promise<void> {
+    const kept = rules.map(({ keepMs }) => keepMs).filter((ms) => ms > 0);
+    const before = idAt(
+      Math.max(0, this.#driver.clock.now() - (kept.length === 0 ? DAY_MS : Math.min(...kept))),
+    );
+    for (;;) {
+      const gone = await this.#driver.write({ name: "forgetBatches", params: { before, limit: batch } });
+      if (gone.length < batch) return;
+      await turn();
+    }
+  }
+
+  async #apply(
+    rule: Rule,
+    batch: number,
+    report: { done: number; dead: number; cancelled: number },
+  ): Promise<void> {
+    if (rule.keepMs === 0) return;
+    // A job's id is from before its end, so nothing with a younger id can have been kept long enough.
+    const now = this.#driver.clock.now();
+    await this.#applyTo(
+      rule,
+      { after: null, before: idAt(Math.max(0, now - rule.keepMs + 1)) },
+      batch,
+      report,
+    );
+    // A client whose clock was ahead, or a hand, made ids of the future: their jobs have ended all the same.
+    if (this.#driver.dialect === "postgres")
+      await this.#applyTo(rule, { after: idAt(now + DAY_MS), before: HIGHEST_ID }, batch, report);
+  }
+
+  async #applyTo(
+    rule: Rule,
+    { after: from, before }: { after: string | null; before: string },
+    batch: number,
+    report: { done: number; dead: number; cancelled: number },
+  ): Promise<void> {
+    let after = from;
+    for (;;) {
+      const params = {
+        now: this.#driver.now(),
+        after,
+        before,
+        states: rule.states,
+        keep: rule.keepMs,
+        queues: rule.queues,
+        except: rule.except,
+        limit: batch,
+      };
+      const rows = await this.#driver.read({ name: "expired", params });
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      const gone = await this.#driver.write({
+        name: "forget",
+        params: { now: this.#driver.now(), ids: rows.map((row) => text(row, "id")), freed: false },
+      });
+      for (const row of gone) {
+        const state = row["state"];
+        if (state === "done" || state === "dead" || state === "cancelled") report[state] += 1;
+      }
+      if (rows.length < batch) return;
+      after = String(placeIn(last));
+      await turn();
+    }
+  }
+}

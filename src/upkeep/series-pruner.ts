@@ -1,0 +1,42 @@
+/**
+ * Forgets minutes and lines of the event log that are older than they are kept, and adds the workers of minutes that are
+ * over up to one row each: twenty processes would otherwise leave twenty rows a minute for each kind.
+ *
+ * Not here: ended jobs (job-pruner.ts).
+ */
+import type { EventLogSettings } from "../observe/event-log.ts";
+import type { Store } from "../storage/store.ts";
+
+export interface ForgetterDeps {
+  readonly store: Pick<Store, "now" | "forgetSeries" | "compactMetrics" | "compactFailures">;
+  /** Null: this client keeps no log, and leaves that of others to them. */
+  readonly eventLog: EventLogSettings | null;
+}
+
+/** Minutes are kept so long. */
+const seriesMs = 30 * 86_400_000;
+const hourMs = 3_600_000;
+/** A worker gives a minute up when it is half as old as this (observe/recorder.ts), so nothing is written to it any more. */
+const settledMs = hourMs;
+/** How far back one turn looks: as far as a day without workers leaves behind. */
+const lookBackMs = 26 * hourMs;
+
+/**
+ * Forgets once.
+ *
+ * @example
+ * await forgetSeriesOnce({ store, eventLog: null });
+ */
+export async function forgetSeriesOnce({ store, eventLog }: ForgetterDeps): Promise<void> {
+  const now = await store.now();
+  const until = Math.floor((now - settledMs) / hourMs) * hourMs;
+  // By the hour: short transactions.
+  for (let since = until - lookBackMs; since < until; since += hourMs) {
+    await store.compactMetrics(since, since + hourMs);
+    await store.compactFailures(since, since + hourMs);
+  }
+  await store.forgetSeries({
+    metrics: now - seriesMs,
+    events: eventLog === null || eventLog.keepMs === 0 ? 0 : now - eventLog.keepMs,
+  });
+}
