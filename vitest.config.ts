@@ -2,7 +2,7 @@
 // processes, killed and paused), then "browser", by itself, because a page on a busy machine is slow; two files of each, three
 // of the faults, run side by side, the longest first (test/support/longest-first.ts). The promises of the stores are tested on
 // the oldest and the newest Postgres, the rest on the newest: that the oldest understands every statement is a test of its own
-// (test/sql/statements.test.ts).
+// (test/storage/statements.test.ts).
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";

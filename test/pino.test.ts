@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { defineJob, immediately, type Logger } from "../src/index.ts";
 import { safely } from "../src/logger.ts";
-import { fresh } from "./client/support.ts";
+import { fresh } from "./support/test-clients.ts";
 import { onEveryStore } from "./support/stores.ts";
 
 /** As pino declares a level: an object with what belongs to the line, the message, and values for its placeholders; or without the object. */

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { type Check, diagnose, type Facts, type Limits, LIMITS } from "../../src/operate/diagnosis.ts";
 import type { Holdfast } from "../../src/index.ts";
 import { inspect } from "../../src/storage/sqlite/inspect.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { waitFor } from "../support/process.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { cli, folder, on } from "./support.ts";

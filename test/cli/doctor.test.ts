@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type Check, diagnose, type Facts } from "../../src/operate/diagnosis.ts";
 import type { Inspection, WorkerState } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { on, type Ran } from "./support.ts";
 
 const inspection: Inspection = {

@@ -1,7 +1,7 @@
 // `holdfast jobs edit`, on every store.
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
 

@@ -1,7 +1,7 @@
 // `holdfast errors`, on every store.
 import { expect, test } from "vitest";
 import type { ErrorGroup } from "../../src/index.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
 

@@ -1,7 +1,7 @@
 // `holdfast events`: the log for people, and following it.
 import { expect, test } from "vitest";
 import { FakeClock } from "../../src/testing/index.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { waitFor } from "../support/process.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";

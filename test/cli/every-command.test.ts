@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ACTOR } from "../../src/cli/parts/audit.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { dangerous, evil, scene, type Scene, type Stop, tour, visit } from "./tour.ts";
 
 /** Commands that the tour leaves out, and where they are tried instead. */

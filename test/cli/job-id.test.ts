@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { meant } from "../../src/cli/parts/job-id.ts";
 import { idPart } from "../../src/values/id-part.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineJob, type Holdfast, type Job } from "../../src/index.ts";
 import { onEveryStore, type FreshStore, type StoreTarget } from "../support/stores.ts";
-import { connect, fresh } from "../client/support.ts";
+import { connect, fresh } from "../support/test-clients.ts";
 import { root } from "../support/repository.ts";
 import { cli, folder, on } from "./support.ts";
 

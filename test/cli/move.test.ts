@@ -20,7 +20,7 @@ import type { Admin } from "../../src/storage/admin.ts";
 import { openAdmin, withoutSecrets } from "../../src/storage/open.ts";
 import { temporaryDirectory } from "../support/guard.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
-import { connect, fresh } from "../client/support.ts";
+import { connect, fresh } from "../support/test-clients.ts";
 import { cli, on } from "./support.ts";
 
 const fine = defineJob({ name: "fine", run: (input: { n: number }) => ({ twice: input.n * 2 }) });

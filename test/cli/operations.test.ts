@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import type { Operation } from "../../src/operate/operations.ts";
 import { Operations } from "../../src/operate/operations.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
 

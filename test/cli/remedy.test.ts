@@ -6,7 +6,7 @@ import { COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { remedyOf } from "../../src/cli/parts/remedy.ts";
 import { defineJob, type Why, type WhyReason } from "../../src/index.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { on } from "./support.ts";

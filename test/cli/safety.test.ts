@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { harmless, json, oneLine } from "../../src/cli/text.ts";
 import { secretsOf } from "../../src/cli/target.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { cli, folder, on } from "./support.ts";
 import { dangerous, evil } from "./tour.ts";
 

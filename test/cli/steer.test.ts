@@ -11,7 +11,7 @@ import {
   type ScheduleState,
 } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing, fresh } from "../client/support.ts";
+import { advancing, fresh } from "../support/test-clients.ts";
 import { root } from "../support/repository.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type CliOptions, cli, folder, on, type Ran } from "./support.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { frame, sparkline, type TopState } from "../../src/cli/commands/top.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { on } from "./support.ts";
 
 const at = new Date("2026-01-31T12:00:00Z");

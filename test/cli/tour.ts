@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { Operations } from "../../src/operate/operations.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { root } from "../support/repository.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";
 import { type CliOptions, folder, on, type Ran } from "./support.ts";

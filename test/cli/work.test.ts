@@ -7,7 +7,7 @@ import { open, silentLogger } from "../../src/index.ts";
 import { spawnNode, waitFor, type NodeProcess } from "../support/process.ts";
 import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { cli, folder, on } from "./support.ts";
 import { isCode } from "../../src/cli/parts/watch.ts";
 

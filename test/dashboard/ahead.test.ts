@@ -12,7 +12,7 @@ import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { readStuck } from "../../src/dashboard/api/stuck.ts";
 import { defineJob, defineSchedule } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing } from "../client/support.ts";
+import { advancing } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";
 import { api, code } from "./support.ts";

@@ -4,7 +4,7 @@ import type { BatchList, JobCount, JobDetail, JobList } from "../../src/dashboar
 import { Dead, defineJob } from "../../src/index.ts";
 import { shareOf } from "../../src/enqueue/batch-rows.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing, fresh, refusal, rows } from "../client/support.ts";
+import { advancing, fresh, refusal, rows } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api } from "./support.ts";
 

@@ -8,7 +8,7 @@ import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { open, silentLogger } from "../../src/index.ts";
 import { accentIn, type Brand, dressOf, SURFACES } from "../../src/dashboard/appearance/brand.ts";
 import { contrast } from "../../src/dashboard/appearance/contrast.ts";
-import { coded } from "../client/support.ts";
+import { coded } from "../support/test-clients.ts";
 import { TOKEN } from "./support.ts";
 
 const svg =

@@ -4,7 +4,7 @@ import { dashboard, type DashboardHandler } from "../../src/dashboard/index.ts";
 import type { About, AuditLine, JobList, Me, Operation, Overview } from "../../src/dashboard/api/contract.ts";
 import { routes } from "../../src/dashboard/routes/table.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
-import { connect, fresh } from "../client/support.ts";
+import { connect, fresh } from "../support/test-clients.ts";
 import { on } from "../cli/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { TOKEN } from "./support.ts";

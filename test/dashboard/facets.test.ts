@@ -11,7 +11,7 @@ import type {
 } from "../../src/dashboard/api/contract.ts";
 import { facetsOf } from "../../src/operate/facets.ts";
 import { countBeside } from "../../ui/src/durations.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
 import type { JobList } from "../../src/dashboard/api/contract.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { rows } from "../client/support.ts";
+import { rows } from "../support/test-clients.ts";
 import { api } from "./support.ts";
 
 const corpus = [

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { walksOf } from "../../src/operate/browse-rows.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { connect, fresh } from "../client/support.ts";
+import { connect, fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 
 const mail = defineJob({ name: "mail", queue: "mail", run: async (_input: unknown) => {} });

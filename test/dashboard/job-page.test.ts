@@ -11,7 +11,7 @@ import type {
 } from "../../src/dashboard/api/contract.ts";
 import { defineJob } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing } from "../client/support.ts";
+import { advancing } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
 

@@ -6,7 +6,7 @@ import type { ErrorBody, JobDetail, KindDetail, KindList } from "../../src/dashb
 import { type DashboardOptions, serve } from "../../src/dashboard/index.ts";
 import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { defineJob, defineSignal, type StandardSchemaV1 } from "../../src/index.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";
 import { api, code, over } from "./support.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { DryRun, JobCount, JobFacets, JobList, Operation } from "../../src/dashboard/api/contract.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { on } from "../cli/support.ts";
-import { refusal } from "../client/support.ts";
+import { refusal } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";
 

@@ -8,7 +8,7 @@ import { dashboard } from "../../src/dashboard/handler.ts";
 import { READ_DEADLINE_MS } from "../../src/dashboard/live/deadline.ts";
 import { Stream } from "../../src/dashboard/live/stream.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { onEveryStore, onPostgres, onSqlite } from "../support/stores.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { waitFor } from "../support/wait.ts";

@@ -4,7 +4,7 @@ import type { JobDetail, JobList, RunList, WorkerLine } from "../../src/dashboar
 import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing } from "../client/support.ts";
+import { advancing } from "../support/test-clients.ts";
 import { on } from "../cli/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";

@@ -12,7 +12,7 @@ import { routes } from "../../src/dashboard/routes/table.ts";
 import { ROLES } from "../../src/dashboard/access/security.ts";
 import { defineJob } from "../../src/index.ts";
 import { STATES_OF } from "../../src/operate/operations.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { addressOf, changes, reads, routeOf, world } from "./every-route.ts";
 import { api, code, over, TOKEN } from "./support.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { dashboard } from "../../src/dashboard/handler.ts";
 import { defineJob, StoreError } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { api, over, TOKEN } from "./support.ts";

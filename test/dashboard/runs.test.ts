@@ -15,7 +15,7 @@ import { triesOf, withTry } from "../../src/workflows/step-tries.ts";
 import { defineJob, defineMachine, finish, fixed, type Holdfast, next } from "../../src/index.ts";
 import type { StepRecord } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { advancing } from "../client/support.ts";
+import { advancing } from "../support/test-clients.ts";
 import { cli, folder, on } from "../cli/support.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";

@@ -6,7 +6,7 @@ import { applied, type Delta, type Fields } from "../../src/dashboard/live/delta
 import { ApiError } from "../../src/dashboard/http.ts";
 import { Stream } from "../../src/dashboard/live/stream.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, TOKEN } from "./support.ts";
 

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import type { Holdfast, OpenOptions } from "../../src/index.ts";
 import { dashboard, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
 import type { ErrorBody } from "../../src/dashboard/api/contract.ts";
-import { fresh } from "../client/support.ts";
+import { fresh } from "../support/test-clients.ts";
 import type { FreshStore, StoreTarget } from "../support/stores.ts";
 
 export const TOKEN = "a-token-that-is-long-enough";

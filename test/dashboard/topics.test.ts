@@ -6,7 +6,7 @@ import type { DashboardHandler } from "../../src/dashboard/handler.ts";
 import type { ErrorBody, JobDetail } from "../../src/dashboard/api/contract.ts";
 import { addressOf, TOPICS, topicsOf } from "../../src/dashboard/live/topics.ts";
 import { StoreError } from "../../src/index.ts";
-import { connect } from "../client/support.ts";
+import { connect } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { world } from "./every-route.ts";
 import { api, over } from "./support.ts";

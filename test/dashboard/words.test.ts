@@ -4,7 +4,7 @@ import { defineJob, type Holdfast } from "../../src/index.ts";
 import type { DryRun, JobCount, JobList, Operation } from "../../src/dashboard/api/contract.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { on } from "../cli/support.ts";
-import { advancing } from "../client/support.ts";
+import { advancing } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
 

@@ -29,11 +29,11 @@ const required: readonly string[] = [
 /** Ids that no store, or by nature one store, can show: the file that holds the test, and why. */
 const elsewhere: Readonly<Record<string, { file: string; why: string }>> = {
   K3: { file: "test/browser/screens.test.ts", why: "a browser does not see which store is behind the API" },
-  O5: { file: "test/sql/clocks.test.ts", why: "a file has no server whose clock could count" },
+  O5: { file: "test/storage/clocks.test.ts", why: "a file has no server whose clock could count" },
   O6: { file: "test/fault/clock-steps.test.ts", why: "Postgres has a clock of its own" },
   O7: { file: "test/fault/database.test.ts", why: "only SQLite's files can be pulled away" },
-  O8: { file: "test/sql/partitions.test.ts", why: "SQLite has no partitions" },
-  O17: { file: "test/sql/search-path.test.ts", why: "SQLite has no search path" },
+  O8: { file: "test/storage/partitions.test.ts", why: "SQLite has no partitions" },
+  O17: { file: "test/storage/search-path.test.ts", why: "SQLite has no search path" },
 };
 
 const tests = repositoryFiles().filter(
