@@ -1,8 +1,8 @@
-// Four projects on two noisy cores: "core" and "surface" (what people see: command line and dashboard), then "fault" (real
-// processes, killed and paused), then "browser", by itself, because a page on a busy machine is slow; two files of each, three
-// of the faults, run side by side, the longest first (test/support/longest-first.ts). The promises of the stores are tested on
-// the oldest and the newest Postgres, the rest on the newest: that the oldest understands every statement is a test of its own
-// (test/storage/statements.test.ts).
+// Five projects on two noisy cores: "core", "oldest" (the oldest Postgres) and "surface" (what people see: command line and
+// dashboard), then "fault" (real processes, killed and paused), then "browser", by itself, because a page on a busy machine is
+// slow; two files of each, three of the faults, run side by side, the longest first (test/support/longest-first.ts). The newest
+// Postgres stands for all versions. Every statement, and the main promises of each room, are tested on the oldest as well;
+// `HOLDFAST_TEST_POSTGRES=all` runs everything on both.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
@@ -14,7 +14,22 @@ const compiled = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url)),
 };
 
-const newest = { ...compiled, HOLDFAST_TEST_POSTGRES: "newest" };
+const postgres = (version: string): Record<string, string> => ({
+  ...compiled,
+  HOLDFAST_TEST_POSTGRES: process.env["HOLDFAST_TEST_POSTGRES"] ?? version,
+});
+/** What depends on the server's version: each statement and its plan, and the main promises of each room. */
+const onOldest = [
+  "test/storage/{arrays,claims,late-inserts,looks,partitions,plans,priorities,races,recent,schema,statements}.test.ts",
+  "test/enqueue/{enqueue,raw-sql}.test.ts",
+  "test/lease/{claim,lease,settle}.test.ts",
+  "test/limits/{budgets,lanes}.test.ts",
+  "test/operate/why.test.ts",
+  "test/schedules/schedules.test.ts",
+  "test/upkeep/retention.test.ts",
+  "test/worker/{cancel,outcomes}.test.ts",
+  "test/workflows/{dependencies,steps}.test.ts",
+];
 const surface = ["test/cli/**/*.test.ts", "test/dashboard/**/*.test.ts"];
 
 export default defineConfig({
@@ -39,6 +54,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "core",
+          env: postgres("newest"),
           globalSetup: [],
           include: ["test/**/*.test.ts"],
           exclude: [...surface, "test/fault/**", "test/browser/**", "**/node_modules/**"],
@@ -49,8 +65,19 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: "oldest",
+          env: postgres("oldest"),
+          globalSetup: [],
+          include: process.env["HOLDFAST_TEST_POSTGRES"] === undefined ? onOldest : [],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: "surface",
-          env: newest,
+          env: postgres("newest"),
           globalSetup: [],
           include: surface,
           maxWorkers: 2,
@@ -77,7 +104,7 @@ export default defineConfig({
           name: "fault",
           // Real processes on a noisy machine: a deadline that was missed once is tried once more, and the report says so.
           retry: 1,
-          env: newest,
+          env: postgres("newest"),
           globalSetup: [],
           include: ["test/fault/**/*.test.ts"],
           testTimeout: 240_000,

@@ -57,7 +57,7 @@ export function onEveryStore(suite: (target: StoreTarget) => void): void {
 
 /** Once per dialect, for what takes minutes and has nothing to do with the server's version. */
 export function onEveryDialect(suite: (target: StoreTarget) => void): void {
-  for (const target of everyStore(true)) describeStore(target, suite);
+  for (const target of everyStore("newest")) describeStore(target, suite);
 }
 
 /** For what only one dialect has by nature; say why in the test's name or a comment. */
@@ -70,12 +70,13 @@ export function onPostgres(suite: (target: StoreTarget) => void): void {
   for (const target of everyStore()) if (target.dialect === "postgres") describeStore(target, suite);
 }
 
-function everyStore(newest: boolean = process.env["HOLDFAST_TEST_POSTGRES"] === "newest"): StoreTarget[] {
+/** Which servers, by HOLDFAST_TEST_POSTGRES: "newest", "oldest" (that one alone, without SQLite), or every one of them. */
+function everyStore(which: string | undefined = process.env["HOLDFAST_TEST_POSTGRES"]): StoreTarget[] {
   const all = inject("postgresServers");
-  // Faults have to do with processes and sockets, and what people see with neither version: the newest stands for both (vitest.config.ts).
-  const servers = newest ? all.slice(-1) : all;
+  const servers = which === "newest" ? all.slice(-1) : which === "oldest" ? all.slice(0, 1) : all;
+  const sqlite = { name: "sqlite", dialect: "sqlite" as const, fresh: freshSqlite, migrated: freshSqlite };
   return [
-    { name: "sqlite", dialect: "sqlite", fresh: freshSqlite, migrated: freshSqlite },
+    ...(which === "oldest" ? [] : [sqlite]),
     ...servers.map((server) => ({
       name: server.name,
       dialect: "postgres" as const,
