@@ -89,7 +89,9 @@ async function withDeeds(page: Page): Promise<void> {
 
 async function listOf(page: Page, path: string): Promise<void> {
   await page.goto(`${home.url}${path}`);
-  await page.locator("main tbody tr, main .empty h2").first().waitFor();
+  // SQLite does not tell the sizes of its tables, so the screen has none to wait for.
+  const shown = path === "/database" ? "main .tiles" : "main tbody tr, main .empty h2";
+  await page.locator(shown).first().waitFor();
   await page.getByText("Loading…").first().waitFor({ state: "detached" });
   await page.evaluate("new Promise((seen) => requestAnimationFrame(() => setTimeout(seen)))");
 }
@@ -116,27 +118,23 @@ function cutOff(page: Page): Promise<string[]> {
 }
 
 describe.each([390, 1280, 1920])("[K3] at %i px", (width) => {
-  test.each(["comfortable", "compact"])("no column of a list is cut off, %s", async (density) => {
-    const page = await home.open("/", { width, height: 844 });
-    await withDeeds(page);
-    await page.evaluate(`localStorage.setItem("holdfast.density", "${density}")`);
-    for (const path of lists) {
-      await listOf(page, path);
-      expect.soft((await cutOff(page)).join("\n"), path).toBe("");
-      await fits(page);
-    }
-  });
-
-  test("the end of a row has one button at most", async () => {
-    const page = await home.open("/", { width, height: 844 });
-    for (const path of lists) {
-      await listOf(page, path);
-      const buttons = await page.evaluate<number[]>(
-        `[...document.querySelectorAll("main td.actions")].map((cell) => cell.querySelectorAll("button").length)`,
-      );
-      expect(Math.max(0, ...buttons), path).toBeLessThanOrEqual(1);
-    }
-  });
+  test.each(["comfortable", "compact"])(
+    "no column of a list is cut off, and a row ends in one button at most, %s",
+    async (density) => {
+      const page = await home.open("/", { width, height: 844 });
+      await withDeeds(page);
+      await page.evaluate(`localStorage.setItem("holdfast.density", "${density}")`);
+      for (const path of lists) {
+        await listOf(page, path);
+        expect.soft((await cutOff(page)).join("\n"), path).toBe("");
+        const buttons = await page.evaluate<number[]>(
+          `[...document.querySelectorAll("main td.actions")].map((cell) => cell.querySelectorAll("button").length)`,
+        );
+        expect.soft(Math.max(0, ...buttons), path).toBeLessThanOrEqual(1);
+        await fits(page);
+      }
+    },
+  );
 });
 
 test("[K3] at 1,280 px the lists of queues and schedules have every column that they had room for", async () => {
@@ -171,6 +169,9 @@ test("[K3] columns that have no room on a phone are in the details of their row,
   await page.setViewportSize({ width: 1280, height: 800 });
   await lanes.getByRole("columnheader", { name: "Weight" }).waitFor();
   expect(await offered(lanes, "globex")).not.toContain("Details");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await lanes.getByRole("columnheader", { name: "Weight" }).waitFor({ state: "hidden" });
+  expect(await offered(lanes, "globex")).toContain("Details");
 });
 
 test("[K3] on a phone the name of the queue stands whole in the breadcrumbs", async () => {

@@ -1,6 +1,6 @@
 // Panels and the tables in them. A screen says which columns it has and what stands in each; how wide the window must be
 // for a column to show, where numbers stand, what is there without rows, and how rows are sorted is the same everywhere.
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Action, Actions } from "./actions.tsx";
@@ -264,6 +264,18 @@ export function Cells<T>({
 }
 
 const narrow = { medium: "(max-width: 820px)", wide: "(max-width: 1180px)" } as const;
+const narrowed = new Map<keyof typeof narrow, Signal<boolean>>();
+
+/** Whether the stylesheet hides such columns. A signal: rows are drawn again when the window passes the width. */
+function isHidden(from: keyof typeof narrow): boolean {
+  const known = narrowed.get(from);
+  if (known !== undefined) return known.value;
+  const query = matchMedia(narrow[from]);
+  const hidden = signal(query.matches);
+  query.addEventListener("change", () => (hidden.value = query.matches));
+  narrowed.set(from, hidden);
+  return hidden.value;
+}
 
 /** All columns of one row, where some are not in its table. */
 function detailsOf<T>(
@@ -273,9 +285,7 @@ function detailsOf<T>(
   of: T,
   index: number,
 ): Action | false {
-  const hidden = all.some(
-    (one) => !shown.includes(one) || (one.from !== undefined && matchMedia(narrow[one.from]).matches),
-  );
+  const hidden = all.some((one) => !shown.includes(one) || (one.from !== undefined && isHidden(one.from)));
   if (!hidden) return false;
   return {
     verb: t("Details"),
