@@ -11,7 +11,8 @@
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
  * Invariants: one statement is in flight at a time (docs/decisions/one-claim-in-flight.md), and
- * what happens meanwhile is remembered; a claim that is wanted stays wanted until it is made, whatever a look finds; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
+ * what happens meanwhile is remembered; a claim that is wanted stays wanted until it is made, whatever a look finds; a look gives way to claims,
+ * but not for longer than a second; nothing is claimed while 1,500 outcomes wait to be written; an idle worker sends
  * one cheap read per poll and nothing else; after a claim that failed, or a part of one, nothing is claimed before what the
  * session holds has been compared with what the worker knows; a look that promises work which the claim then does not find (a limit,
  * another worker was faster, rows that can never be claimed) never makes the loop spin (D17); nothing here rejects.
@@ -64,6 +65,15 @@ export interface ClaimerDeps {
 /** A poll is a look that can wait: nothing is known to change by then. */
 type Todo = "claim" | "look" | "poll";
 
+/** Somebody who asked when `asked` claims had begun. */
+interface Waiter {
+  readonly asked: number;
+  readonly claimed: number;
+  /** Waits until nothing more can be claimed; else until one claim has ended. */
+  readonly all: boolean;
+  readonly resolve: (claimed: number) => void;
+}
+
 /** A claim's scope, as a worker asks. */
 interface WorkerScope extends ClaimScope {
   readonly queues: ReadonlyMap<string, number>;
@@ -81,6 +91,8 @@ const outdatedMs = 100;
 const looksApartMs = 100;
 /** A look that began at the cursor is followed by one at everything, but not sooner. */
 const looksBackMs = 1_000;
+/** Where there is always more to claim, a look waits no longer than this: it finds the sessions that have died. */
+const looksLateMs = 1_000;
 /** Claims for all queues of a worker. */
 export class Claimer {
   readonly #deps: ClaimerDeps;
@@ -118,11 +130,7 @@ export class Claimer {
   #begun = 0;
   #finished = 0;
   #claimed = 0;
-  #waiters: {
-    readonly asked: number;
-    readonly claimed: number;
-    readonly resolve: (claimed: number) => void;
-  }[] = [];
+  #waiters: Waiter[] = [];
 
   constructor(deps: ClaimerDeps) {
     this.#deps = deps;
@@ -190,10 +198,19 @@ export class Claimer {
 
   /** Claims afresh. Resolves when nothing more can be claimed now, with how many were; also when it is stopped. */
   exhausted(): Promise<number> {
+    return this.#after(true);
+  }
+
+  /** Claims afresh. Resolves when that claim has ended, though there may be more; also when it is stopped. */
+  async once(): Promise<void> {
+    await this.#after(false);
+  }
+
+  #after(all: boolean): Promise<number> {
     if (this.#stop.signal.aborted) return Promise.resolve(0);
     return new Promise((resolve) => {
       // A claim that is already under way may have looked before the caller's job was there: the next one counts.
-      this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, resolve });
+      this.#waiters.push({ asked: this.#begun, claimed: this.#claimed, all, resolve });
       this.#asked = true;
       this.claim();
     });
@@ -252,8 +269,10 @@ export class Claimer {
 
   #next(): Todo | null {
     const now = this.#deps.clock.monotonic();
-    const { claim, look, poll } = this.#wantedAt;
-    return claim <= now ? "claim" : Math.min(look, poll) <= now ? "look" : null;
+    const { claim } = this.#wantedAt;
+    const look = Math.min(this.#wantedAt.look, this.#wantedAt.poll);
+    if (claim <= now && now < look + looksLateMs) return "claim";
+    return look <= now ? "look" : null;
   }
 
   async #run(): Promise<void> {
@@ -271,6 +290,7 @@ export class Claimer {
         this.#unsure = true;
         await this.#outage(error);
       }
+      this.#tellWaiters();
     }
   }
 
@@ -588,9 +608,11 @@ export class Claimer {
   }
 
   #tellWaiters(): void {
-    if (this.#next() !== null) return;
-    const told = this.#waiters.filter(({ asked }) => asked < this.#finished);
-    this.#waiters = this.#waiters.filter(({ asked }) => asked >= this.#finished);
+    if (this.#waiters.length === 0) return;
+    const isMore = this.#next() !== null;
+    const waits = ({ asked, all }: Waiter): boolean => asked >= this.#finished || (all && isMore);
+    const told = this.#waiters.filter((waiter) => !waits(waiter));
+    this.#waiters = this.#waiters.filter(waits);
     for (const { resolve, claimed } of told) resolve(this.#claimed - claimed);
   }
 }

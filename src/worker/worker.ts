@@ -329,7 +329,8 @@ export class Worker {
     this.#scheduler?.look();
     this.#maintenance.start(workerDuties({ ...this.#deps, reap: () => this.#reap() }));
     this.#recorder?.start();
-    await this.#claimer.exhausted();
+    // Not until nothing is left to claim: beside a backlog that may take hours.
+    await this.#claimer.once();
     if (this.#stopping !== undefined) return;
     this.#markRelease();
     events.emit("worker.started", { workerId: this.id, name: this.name });

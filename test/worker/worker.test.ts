@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { sleep, systemClock } from "../../src/clock.ts";
 import { Dead, Release, RetryAfter, Throttled } from "../../src/jobs/decision.ts";
 import { StoreError } from "../../src/errors.ts";
 import { Emitter } from "../../src/events.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { reapOnce } from "../../src/lease/reaper.ts";
 import type { Store } from "../../src/storage/store.ts";
-import { type Bench, bench, gate, kind, turns } from "./bench.ts";
+import { sessionInfo } from "../support/world.ts";
+import { type Bench, bench, benchOn, gate, kind, turns } from "./bench.ts";
 
 let b: Bench;
 beforeEach(async () => {
@@ -702,6 +704,35 @@ describe("pause, settings, overload", () => {
       expect(ready).toBe(false); // nothing can be claimed yet
     },
   );
+
+  test("[O16] a worker becomes ready, and takes over from a dead one, where there is always more to claim", async () => {
+    const other = await benchOn("sqlite::memory:", systemClock);
+    const dead = await other.real.openSession(sessionInfo({ leaseMs: 500 }));
+    const id = await other.enqueue("job");
+    const everything = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
+    expect(
+      await other.real.claim(dead, everything, { levels: new Map(), lookedBackAt: -Infinity }),
+    ).toHaveLength(1);
+    let busy = true;
+    other.store.claim = async (...asked) => {
+      const jobs = await other.real.claim(...asked);
+      if (busy) other.real.wake({ kind: "work", queue: "default", priority: 0 });
+      await turns(1);
+      return jobs;
+    };
+    let ready = false;
+    const worker = other.work([kind("job", () => undefined)]);
+    worker.ready.then(
+      () => (ready = true),
+      () => undefined,
+    );
+    const isDone = async (): Promise<boolean> => (await other.get(id)).state === "done";
+    for (let i = 0; i < 100 && !(await isDone()); i++) await sleep(systemClock, 50);
+    busy = false;
+    expect(ready).toBe(true);
+    expect(await other.get(id)).toMatchObject({ state: "done", crashes: 1 });
+    await other.close();
+  });
 
   test("[O16] a claim that is put off is made, although each look finds something to look for sooner", async () => {
     let delayMs = 600;
