@@ -50,6 +50,7 @@ export class Claims {
   readonly #warn: StoreEvents["onWarning"];
   #claimsTakeMs = 0;
   #budgetTurn = 0;
+  #gatedTurn = 0;
 
   constructor({ driver, clock, lines, gates, warn }: ClaimsDeps) {
     this.#driver = driver;
@@ -106,6 +107,7 @@ export class Claims {
     gates: { readonly laned: boolean; readonly limited: boolean },
   ): Promise<ClaimedJob[]> {
     const sentAt = this.#clock.monotonic();
+    this.#gatedTurn += 1;
     const ask = {
       ...gates,
       session,
@@ -113,6 +115,7 @@ export class Claims {
       now: this.#driver.now(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
+      turn: this.#gatedTurn,
       cursor,
       monotonic: () => this.#clock.monotonic(),
     };

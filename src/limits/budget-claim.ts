@@ -172,7 +172,17 @@ class Taking {
     const now = this.#ask.now();
     const lanesFirst = turn % 2 === 0;
     const cursor = this.#cursorOf(queues);
-    const ask: GatedAsk = { ...gates, session, scope, now, claimsTakeMs, lanesFirst, cursor, monotonic };
+    const ask: GatedAsk = {
+      ...gates,
+      session,
+      scope,
+      now,
+      claimsTakeMs,
+      lanesFirst,
+      turn,
+      cursor,
+      monotonic,
+    };
     const claim = yield* gatedClaim(ask);
     for (const [id, rate] of claim.rated) this.rated.set(id, rate);
     this.broken.push(...claim.broken);

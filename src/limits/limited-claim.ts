@@ -114,6 +114,8 @@ export interface GatedAsk {
   readonly limited: boolean;
   /** Lanes have the first choice; else jobs without one have. By turns. */
   readonly lanesFirst: boolean;
+  /** One more with each claim: which kind has the first choice among lanes that are equally far behind. */
+  readonly turn: number;
   /** Whose part it is (`partOf`) that tells where the claims of jobs without a lane got to. */
   readonly cursor: ClaimCursor;
   readonly monotonic: () => number;
@@ -334,7 +336,7 @@ class Claiming implements GatedClaim {
     const { now, session } = this.#ask;
     const { names, direction } = this.#params;
     const picked = yield* this.#pick(mostTurns);
-    const turns = this.#turnsOf(picked);
+    const turns = kindsByTurns(this.#turnsOf(picked), this.#ask.turn);
     this.#share(turns);
     const asked = turns.filter((turn) => turn.asked > 0);
     if (asked.length > 0) {
@@ -676,6 +678,16 @@ function startsOf(of: Taking, rate: LateRate, now: number): Starts {
 
 function startsText(of: Taking, now: number): string | null {
   return of.rate === null ? null : JSON.stringify(startsOf(of, of.rate, now));
+}
+
+/**
+ * Virtual times say nothing about lanes of different kinds, each of which has one that is furthest behind: where there is room for one job only,
+ * the first of them would get it each time. Two claims for each kind, because every other claim may have none for lanes.
+ */
+function kindsByTurns(turns: readonly Turn[], turn: number): Turn[] {
+  const kinds = [...Map.groupBy(turns, ({ line }) => line).values()];
+  const first = Math.floor(turn / 2) % Math.max(1, kinds.length);
+  return [...kinds.slice(first), ...kinds.slice(0, first)].flat();
 }
 
 function turnKey({ lane, line }: Turn): string {

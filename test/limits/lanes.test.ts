@@ -249,6 +249,30 @@ onEveryStore((target) => {
     expect(first.filter((lane) => lane === "tenant-0").length).toBe(24);
   });
 
+  test("[N6] kinds with lanes share a queue, also where there is room for one job at a time", async () => {
+    const world = await newWorld(target);
+    const { hf, work } = await world.client();
+    const jobs = ["some", "more", "most"].map((name) => quickJob(world, name, { lane: laneOf }));
+    for (let n = 0; n < 15; n++) for (const { job } of jobs) await hf.enqueue(job, inLane(n % 3, n));
+    await hf.queues.set("default", { concurrency: 1 });
+    const behind = (): number[] => jobs.map(({ runs }) => 15 - runs.length);
+    await work(
+      jobs.map(({ job }) => job),
+      { queues: { default: 1 } },
+    );
+    await world.until("half of them to have run", () => jobs.flatMap(({ runs }) => runs).length >= 21);
+    for (const left of behind()) expect(left).toBeLessThan(13);
+    await world.until("all to have run", () => jobs.flatMap(({ runs }) => runs).length === 45);
+    const leased = jobs.map(() => 0);
+    for (let n = 0; n < 12; n++)
+      for (const { job } of jobs) await hf.enqueue(job, inLane(n % 3, n), { queue: "leased" });
+    for (let n = 0; n < 12; n++) {
+      const [lease] = await hf.lease({ queues: ["leased"], limit: 1 });
+      leased[jobs.findIndex(({ job }) => job.name === lease!.name)]! += 1;
+    }
+    for (const count of leased) expect(count).toBeGreaterThan(1);
+  });
+
   test("[N6] jobs without a lane and jobs with one share a queue", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
