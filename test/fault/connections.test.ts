@@ -133,6 +133,23 @@ test.each(["blackhole", "loseAnswers"] as const)(
   },
 );
 
+test("[O9] postgres 18: a statement is given up at its deadline, though the server cannot be asked about it", async () => {
+  const { url } = await server().then((started) => ({ url: started.url() }));
+  const proxy = await TcpProxy.to(url);
+  onTestFinished(() => proxy.close());
+  const ours = await connections(proxy.url(url));
+  const silent = await ours.dedicated();
+  onTestFinished(() => silent.end().catch(() => {}));
+  // New connections wait too: whoever asks is told nothing for 7 s.
+  proxy.pause();
+  const startedMs = systemClock.monotonic();
+  await expect(
+    ours.send(silent, { text: "select 1", name: "", values: [] }, 6_000, true),
+  ).rejects.toMatchObject({ code: "CONNECTION_LOST" });
+  expect(systemClock.monotonic() - startedMs).toBeLessThan(9_000);
+  proxy.resume();
+});
+
 test("[O9] postgres 18: a worker's statements that wait for a lock do not pile up on the server", async () => {
   const { url } = await server().then((started) => ({ url: started.url() }));
   const hf = await client(url);

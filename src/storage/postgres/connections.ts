@@ -320,12 +320,17 @@ export class Connections {
         waiting = false;
         void this.#abandon(client, answer, `Postgres did not answer within ${deadlineMs} ms`).then(reject);
       };
+      let timer: Timer;
       const ask = async (leftMs: number): Promise<void> => {
+        // The question may take long itself.
+        timer = systemClock.after(leftMs, giveUp);
+        const askedAt = systemClock.monotonic();
         const working = await this.#isWorking(client);
         // An answer that is on its way arrives meanwhile.
         if (!working) await afterMs(CANCEL_MS, undefined);
         if (!waiting) return;
-        if (working) return wait(leftMs);
+        timer.cancel();
+        if (working) return wait(Math.max(0, leftMs - (systemClock.monotonic() - askedAt)));
         waiting = false;
         reject(
           new StoreError(
@@ -334,7 +339,6 @@ export class Connections {
           ),
         );
       };
-      let timer: Timer;
       // One timer for both: each statement would pay for a second one.
       const wait = (leftMs: number): void => {
         const asks = watched && leftMs > ASK_AFTER_MS;
