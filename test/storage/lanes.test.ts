@@ -92,7 +92,7 @@ onEveryStore((target) => {
     ],
     ["pickTurns", { now, ...scope, gates: [], most: batch, floors: [] }],
     ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
-    ["laneHeads", { turns }],
+    ["laneHeads", { now, turns }],
     ["peekGated", { now, ...scope, direction: 1, levels: [] }],
   ];
 

@@ -279,6 +279,59 @@ onEveryStore((target) => {
     await store.close();
   });
 
+  test.each([
+    ["due", "highest-first"],
+    ["due", "lowest-first"],
+    ["delayed", "highest-first"],
+    ["delayed", "lowest-first"],
+  ] as const)(
+    "[O16] of a lane, beside 3,000 distinct priorities of jobs that are %s, a claim reads few rows and keeps the order, %s",
+    async (others, order) => {
+      const { clock, fresh, store, session, cursor } = await start(1);
+      const newId = idFactory(() => clock.now());
+      const dueAt = clock.now() + 60_000;
+      const own = (priority: number) => Math.abs(priority) <= 20;
+      const jobs = Array.from({ length: 3_001 }, (_, n) => n - 1_500).map((priority) =>
+        newJob(newId(), {
+          priority,
+          lane: "a",
+          ...(others === "delayed" && !own(priority) ? { delayMs: 60_000 } : null),
+        }),
+      );
+      await store.enqueue(jobs);
+      const ask = { ...scope, queues: new Map([["q", 10]]), limit: 10, order };
+      const due = jobs
+        .map(({ priority }) => priority)
+        .filter((priority) => others === "due" || own(priority))
+        .sort((a, b) => (order === "highest-first" ? b - a : a - b));
+      const claimed: number[] = [];
+      // The first job is of no lane; by turns, it comes with the second claim at the latest.
+      for (let n = 0; n < 3; n += 1) {
+        const taken = await store.claim(session, ask, cursor);
+        claimed.push(...taken.filter(({ lane }) => lane === "a").map(({ priority }) => priority));
+      }
+      expect(claimed.length).toBeGreaterThanOrEqual(29);
+      expect(claimed).toEqual(due.slice(0, claimed.length));
+      const [turn] = await fresh.query(`select lane, line from ${fresh.table("turn")}`);
+      const turns = [{ lane: turn!["lane"] as number, line: turn!["line"] as number, limit: 10, by: 0 }];
+      const direction = order === "highest-first" ? 1 : -1;
+      const params = { now: clock.now(), session, turns, names: ["n"], direction };
+      const read = await rowsOf(fresh, "takeLaned", { ...params, counted: [], most: 10, rates: null });
+      // SQLite meets each entry of the index that is not due.
+      const entries = fresh.dialect === "sqlite" && others === "delayed" ? 3_000 : 0;
+      expect(read).toBeLessThanOrEqual(400 + entries);
+      while ((await store.claim(session, ask, cursor)).length > 0);
+      const heads = await fresh.query(`select wake_at from ${fresh.table("turn")} where wake_at is not null`);
+      expect(heads).toEqual(others === "delayed" ? [{ wake_at: dueAt }] : []);
+      await clock.advance("61s");
+      await store.renew(session);
+      expect(await store.claim(await openSession(store), ask, cursor)).toHaveLength(
+        others === "delayed" ? 10 : 0,
+      );
+      await store.close();
+    },
+  );
+
   test("[O16] jobs of several kinds come in order over 1,000 priorities, those of a later due time behind", async () => {
     const { clock, fresh, store, session, cursor } = await start(500);
     await fill(fresh, 500, clock.now(), "m");
@@ -293,6 +346,15 @@ onEveryStore((target) => {
     await store.close();
   });
 });
+
+/** How many rows of `ready` it reads; nothing is changed. */
+async function rowsOf(fresh: FreshStore, name: StatementName, params: Params): Promise<number> {
+  if (fresh.dialect === "sqlite") return rowsReadOnSqlite(fresh, name, params);
+  await fresh.query("begin");
+  const nodes = await explainOnPostgres(fresh, name, params);
+  await fresh.query("rollback");
+  return rowsRead(nodes, /^ready/);
+}
 
 /** Jobs of the priorities from 1 on. */
 async function fill(fresh: FreshStore, count: number, now: number, name = "n"): Promise<void> {

@@ -9,7 +9,7 @@
  */
 import type { LimitStatementName, Statements, Tables } from "../../catalogue.ts";
 import { WAITING_AT } from "../../../jobs/job.ts";
-import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../../../limits/lane-rows.ts";
+import { FORGET_AFTER_MS, MARK_AFTER_MS, MOST_RANKS } from "../../../limits/lane-rows.ts";
 import { noMachineUnlessNamed, plainUnlessNamed } from "../../../lease/plain-jobs.ts";
 
 /** What jobs.ts lends: the pieces that both files are made of. */
@@ -62,22 +62,52 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
    * Every (lane, line, rank) that has rows, for the lanes in :turns, each from where its turn begins (`from_at`): index entries of ended jobs stay
    * before it while somebody holds an old snapshot. It is read in the statement after the one that locked the lane.
    */
-  const levels = `
+  const wanted = `
     wanted as materialized (
       select w.lane, w.line, w.n, o.tid, coalesce(o.from_at, ${BEFORE_ALL}) as from_at
       from unnest(:turns.lane::int[], :turns.line::int[], :turns.limit::int[]) as w (lane, line, n) left join lateral ${turnOf("w.lane", "w.line")} o on true
-    ),
-    level_of (lane, line, n, from_at, rank) as (
+    )`;
+  const levels = `
+    ${wanted},
+    level_of (lane, line, n, from_at, rank, nth) as (
       select w.lane, w.line, w.n, w.from_at,
-        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at order by r.rank limit 1) from wanted w
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at order by r.rank limit 1), 1 from wanted w
       union all
       select l.lane, l.line, l.n, l.from_at,
-        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at order by r.rank limit 1)
-      from level_of l where l.rank is not null
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at order by r.rank limit 1), l.nth + 1
+      from level_of l where l.rank is not null and l.nth < ${MOST_RANKS}
     )`;
   const plain = plainUnlessNamed(t, "r", "id", ":names::text[]");
   const dueIn = (level: string) =>
     `r.lane = ${level}.lane and r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW} and r.run_at >= ${level}.from_at`;
+  const nextIn = (row: string, after?: string) => {
+    const read = (beyond: string, order: string) => `(select r.rank from ${t.ready} r
+            where r.lane = ${row}.lane and r.line = ${row}.line${after === undefined ? "" : ` and r.rank ${beyond} ${after}`} and r.run_at >= ${row}.from_at
+            order by r.rank${order} limit 1)`;
+    return `case when :direction::bigint > 0 then ${read(">", "")} else ${read("<", " desc")} end`;
+  };
+  /**
+   * The same in claim order, as far as a claim needs them: `n` is how many jobs are still asked for when it comes to the level. One more is found,
+   * of which none is asked for: it tells that the lane has several priorities.
+   */
+  const levelsToTake = `
+    ${wanted},
+    level_of (lane, line, n, from_at, rank, nth) as (
+      select w.lane, w.line, w.n, w.from_at, ${nextIn("w")}, 1 from wanted w
+      union all
+      select l.lane, l.line, case when x.rank is not null then l.n - (
+          select count(*)::int from (select 1 from ${t.ready} r where ${dueIn("l")} and ${plain} limit l.n) d) else 0 end, l.from_at, x.rank, l.nth + 1
+      from level_of l cross join lateral (select ${nextIn("l", "l.rank")} as rank offset 0) x where l.rank is not null and l.n > 0 and l.nth < ${MOST_RANKS}
+    )`;
+  /** Due jobs of the levels behind the last that was found of a lane, if there may be more. */
+  const behind = (columns: string) => {
+    const read = (turn: string, beyond: string, order: string) => `
+            select ${columns} from ${t.ready} r
+            where :direction::bigint ${turn} 0 and l.nth = ${MOST_RANKS} and r.lane = l.lane and r.line = l.line and r.rank ${beyond} l.rank
+              and r.token is null and r.run_at <= ${NOW} and r.run_at >= l.from_at and ${plain}
+            order by r.rank${order}, r.run_at, r.id limit l.n`;
+    return `(select * from (${read(">", ">", "")}) up union all select * from (${read("<", "<", " desc")}) down)`;
+  };
   const due = (level: string) => `
         ${dueIn(level)} and ${plain}
         order by r.run_at, r.id`;
@@ -247,9 +277,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         where w.line = s.line and w.active and w.vtime >= ${floorOf("s.line")} and ${gives("w")} order by w.vtime, w.lane limit :most::int for update of a skip locked
       ) p`,
     takeLaned: `
-      with recursive ${levels},
+      with recursive ${levelsToTake},
       level as materialized (
-        select l.lane, l.line, l.n, l.from_at, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+        select l.lane, l.line, l.n, l.from_at, l.rank, l.nth, count(*) over (partition by l.lane, l.line) as ranks
         from level_of l where l.rank is not null and ${piece.alive}
       ),
       -- A lane with one priority has nothing to share.
@@ -257,10 +287,12 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         select lane, line, rank, from_at, n from level where ranks = 1
         union all
         select lane, line, rank, from_at, count(*)::int as n from (
-          select l.lane, l.line, l.rank, l.from_at, l.n,
-            row_number() over (partition by l.lane, l.line order by l.rank * :direction::bigint, h.run_at, h.id) as place
-          from level l cross join lateral (select r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) h where l.ranks > 1
-        ) placed where place <= n group by lane, line, rank, from_at
+          select l.lane, l.line, h.rank, l.from_at, max(l.n) over (partition by l.lane, l.line) as asked,
+            row_number() over (partition by l.lane, l.line order by h.rank * :direction::bigint, h.run_at, h.id) as place
+          from level l cross join lateral (
+            (select r.rank, r.run_at, r.id from ${t.ready} r where ${due("l")} limit l.n) union all ${behind("r.rank, r.run_at, r.id")}
+          ) h where l.ranks > 1 and l.n > 0
+        ) placed where place <= asked group by lane, line, rank, from_at
       ),
       ticket as materialized (select nextval('${t.token}'::regclass) as token),
       taken as (${take("1 + 2 * (r.line = any(:counted::int[]))::int")}
@@ -318,11 +350,22 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       select id from gone`,
     laneHeads: `
       with recursive ${levels}
-      select l.lane, l.line, min(h.run_at) as at from level_of l cross join lateral (
-        select r.run_at from ${t.ready} r
-        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.run_at >= l.from_at and case when r.token is null then true end
-        order by r.run_at, r.id limit 1
-      ) h where l.rank is not null group by l.lane, l.line`,
+      select h.lane, h.line, min(h.run_at) as at from (
+        select l.lane, l.line, r.run_at from level_of l cross join lateral (
+          select r.run_at from ${t.ready} r
+          where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.run_at >= l.from_at and case when r.token is null then true end
+          order by r.run_at, r.id limit 1
+        ) r where l.rank is not null
+        union all
+        select l.lane, l.line, r.run_at from level_of l cross join lateral (
+          (select r.run_at from ${t.ready} r
+            where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at and r.run_at <= ${NOW}
+              and case when r.token is null then true end limit 1)
+          union all
+          -- What is not due is not claimed: its row need not be looked at.
+          select min(r.run_at) from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at and r.run_at > ${NOW}
+        ) r where l.nth = ${MOST_RANKS} and r.run_at is not null
+      ) h group by h.lane, h.line`,
     turned: `
       with counted as (
         update ${t.lane} a set running = a.running + c.n, starts = c.starts

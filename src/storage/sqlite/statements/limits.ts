@@ -6,7 +6,7 @@
 import type { LimitStatementName, Statements, Tables } from "../../catalogue.ts";
 import { WAITING_AT } from "../../../jobs/job.ts";
 import { MOST_COUNTED } from "../../../jobs/job-bounds.ts";
-import { FORGET_AFTER_MS, MARK_AFTER_MS } from "../../../limits/lane-rows.ts";
+import { FORGET_AFTER_MS, MARK_AFTER_MS, MOST_RANKS } from "../../../limits/lane-rows.ts";
 import { noMachineUnlessNamed, plainUnlessNamed } from "../../../lease/plain-jobs.ts";
 import { seqOf } from "../seq.ts";
 
@@ -40,19 +40,49 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
   const inScope = (queue: string) =>
     `exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = ${queue})`;
   /** Every (lane, line, rank) that has rows, for the lanes in :turns. */
-  const levels = `
+  const wanted = `
     wanted as materialized (
       select w.value ->> 'lane' as lane, w.value ->> 'line' as line, w.value ->> 'limit' as n from json_each(:turns) w
-    ),
-    level_of (lane, line, n, rank) as (
-      select w.lane, w.line, w.n,
-        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.token is null order by r.rank limit 1) from wanted w
+    )`;
+  const levels = `
+    ${wanted},
+    level_of (lane, line, rank, nth) as (
+      select w.lane, w.line,
+        (select r.rank from ${t.ready} r where r.lane = w.lane and r.line = w.line and r.token is null order by r.rank limit 1), 1 from wanted w
       union all
-      select l.lane, l.line, l.n,
-        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
-      from level_of l where l.rank is not null
+      select l.lane, l.line,
+        (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1), l.nth + 1
+      from level_of l where l.rank is not null and l.nth < ${MOST_RANKS}
     )`;
   const plain = plainUnlessNamed(t, "c", "seq", ":names");
+  const nextIn = (row: string, after?: string) => {
+    const read = (beyond: string, order: string) => `(select r.rank from ${t.ready} r
+            where r.lane = ${row}.lane and r.line = ${row}.line and r.token is null${after === undefined ? "" : ` and r.rank ${beyond} ${after}`}
+            order by r.rank${order} limit 1)`;
+    return `case when :direction > 0 then ${read(">", "")} else ${read("<", " desc")} end`;
+  };
+  /**
+   * The same in claim order, as far as a claim needs them: `n` is how many jobs are still asked for when it comes to the level. One more is found,
+   * of which none is asked for: it tells that the lane has several priorities.
+   */
+  const levelsToTake = `
+    ${wanted},
+    level_of (lane, line, n, rank, nth) as (
+      select w.lane, w.line, w.n, ${nextIn("w")}, 1 from wanted w
+      union all
+      select l.lane, l.line, case when ${nextIn("l", "l.rank")} is null then 0 else l.n - (
+          select count(*) from (select 1 from ${t.ready} c
+            where c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= :now and ${plain} limit :most)) end,
+        ${nextIn("l", "l.rank")}, l.nth + 1
+      from level_of l where l.rank is not null and l.n > 0 and l.nth < ${MOST_RANKS}
+    )`;
+  /** Due jobs of the levels behind the last that was found of a lane, if there may be more. */
+  const behind = (turn: string, beyond: string, order: string) => `
+            select seq from (
+              select c.seq from ${t.ready} c
+              where :direction ${turn} 0 and l.nth = ${MOST_RANKS} and c.lane = l.lane and c.line = l.line and c.rank ${beyond} l.rank
+                and c.token is null and c.run_at <= :now and ${plain}
+              order by c.rank${order}, c.run_at, c.seq limit :most)`;
   const due = (level: string) => `
               c.lane = ${level}.lane and c.line = ${level}.line and c.rank = ${level}.rank and c.token is null and c.run_at <= :now and ${plain}
               order by c.run_at, c.seq`;
@@ -150,9 +180,9 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
       join ${t.lane} a on a.id = w.lane`,
     takeLaned: [
       `insert into ${t.claim} (session, ids, rates)
-        with recursive ${levels},
+        with recursive ${levelsToTake},
         level as materialized (
-          select l.lane, l.line, l.n, l.rank, count(*) over (partition by l.lane, l.line) as ranks
+          select l.lane, l.line, l.n, l.rank, l.nth, count(*) over (partition by l.lane, l.line) as ranks
           from level_of l where l.rank is not null and ${piece.alive}
         )
         -- A lane with one priority has nothing to share: the index alone answers.
@@ -164,10 +194,13 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
           where l.ranks = 1 and o.key < l.n
           union all
           select seq from (
-            select r.seq, l.n, row_number() over (partition by l.lane, l.line order by l.rank * :direction, r.run_at, r.seq) as place
+            select r.seq, max(l.n) over (partition by l.lane, l.line) as asked, row_number() over (partition by l.lane, l.line order by r.rank * :direction, r.run_at, r.seq) as place
             from level l cross join ${t.ready} r
-            where l.ranks > 1 and r.seq in (select c.seq from ${t.ready} c where ${due("l")} limit :most)
-          ) where place <= n
+            where l.ranks > 1 and l.n > 0 and r.seq in (
+              select seq from (select c.seq from ${t.ready} c where ${due("l")} limit :most)
+              union all ${behind(">", ">", "")}
+              union all ${behind("<", "<", " desc")})
+          ) where place <= asked
         ) having count(*) > 0`,
       ...take("1 + 2 * (line in (select value from json_each(:counted)))"),
       // All that was asked for: mostly it is what was got, and `turned` puts the rest right.
@@ -193,8 +226,12 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
     dropStrays: `select value as id from json_each(:ids) where false and :session is not null`,
     laneHeads: `
       with recursive ${levels}
-      select l.lane, l.line, min((select r.run_at from ${t.ready} r
-          where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)) as at
+      select l.lane, l.line, min(min(
+          (select r.run_at from ${t.ready} r
+            where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1),
+          coalesce(case when l.nth = ${MOST_RANKS} then coalesce(
+            (select r.run_at from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank and r.run_at <= :now limit 1),
+            (select min(r.run_at) from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank)) end, ${WAITING_AT}))) as at
       from level_of l where l.rank is not null group by l.lane, l.line`,
     turned: [
       `update ${t.lane} set running = running + :lanes.n, starts = :lanes.starts where id = :lanes.lane`,
