@@ -90,50 +90,57 @@ onEveryStore((target) => {
     },
   );
 
-  onPostgres("[N18][O16] under a held snapshot, claims of lanes read no more of the ended jobs", async () => {
-    const clock = new FakeClock();
-    const fresh = await target.fresh();
-    const store = await openStore(fresh.url, { ...fresh.options, clock });
-    for (const table of ["ready", "lane", "turn"])
-      await fresh.query(`alter table ${fresh.table(table)} set (autovacuum_enabled = off)`);
-    const newId = idFactory(() => clock.now());
-    const session = await openSession(store);
-    const release = await holdSnapshot(fresh);
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-    const read: Record<string, number[]> = { take: [], heads: [] };
-    const [{ id: line } = {}, ...lanes] = await laned();
-    async function laned(): Promise<{ id?: number }[]> {
-      await fill();
-      const rows = await fresh.query(`select id from ${fresh.table("lane")} order by id`);
-      return [...(await fresh.query(`select id from ${fresh.table("line")}`)), ...rows] as { id: number }[];
-    }
-    async function fill(): Promise<void> {
-      await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { lane: `l${i % 4}` })));
-      for (let left = batch; left > 0;) {
-        const jobs = await store.claim(session, scope, cursor);
-        left -= jobs.length;
-        await store.settle(session, jobs.map(done), [...new Set(jobs.map(({ token }) => token))]);
+  onPostgres.each([1, 3])(
+    "[N18][O16] under a held snapshot, claims of lanes with %i priorities read no more of the ended jobs",
+    async (priorities) => {
+      const clock = new FakeClock();
+      const fresh = await target.fresh();
+      const store = await openStore(fresh.url, { ...fresh.options, clock });
+      for (const table of ["ready", "lane", "turn"])
+        await fresh.query(`alter table ${fresh.table(table)} set (autovacuum_enabled = off)`);
+      const newId = idFactory(() => clock.now());
+      const session = await openSession(store);
+      const release = await holdSnapshot(fresh);
+      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const read: Record<string, number[]> = { take: [], heads: [] };
+      const [{ id: line } = {}, ...lanes] = await laned();
+      async function laned(): Promise<{ id?: number }[]> {
+        await fill();
+        const rows = await fresh.query(`select id from ${fresh.table("lane")} order by id`);
+        return [...(await fresh.query(`select id from ${fresh.table("line")}`)), ...rows] as { id: number }[];
       }
-    }
-    for (let n = 0; n < 20; n += 1) {
-      await fill();
-      const turns = lanes.map(({ id }) => ({ lane: id!, line: line!, limit: 5, by: 0 }));
-      const params = { now: clock.now(), session, turns, names: ["n"], direction: 1 };
-      const more = { counted: [], most: 5, rates: null };
-      read["take"]!.push(await blocksOf(fresh, "takeLaned", { ...params, ...more }));
-      read["heads"]!.push(await blocksOf(fresh, "laneHeads", params));
-      await clock.advance("1s");
-      await store.renew(session);
-    }
-    const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
-    // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and turns are few.
-    const grown = Object.entries(read).map(
-      ([, blocks]) => (mean(blocks.slice(-4)) - mean(blocks.slice(2, 6))) / 14,
-    );
-    for (const blocks of grown) expect(blocks).toBeLessThan(8);
-    await release();
-    await store.close();
-  });
+      async function fill(): Promise<void> {
+        await store.enqueue(
+          Array.from({ length: batch }, (_, i) =>
+            newJob(newId(), { lane: `l${i % 4}`, priority: Math.floor(i / 4) % priorities }),
+          ),
+        );
+        for (let left = batch; left > 0;) {
+          const jobs = await store.claim(session, scope, cursor);
+          left -= jobs.length;
+          await store.settle(session, jobs.map(done), [...new Set(jobs.map(({ token }) => token))]);
+        }
+      }
+      for (let n = 0; n < 20; n += 1) {
+        await fill();
+        const turns = lanes.map(({ id }) => ({ lane: id!, line: line!, limit: 5, by: 0 }));
+        const params = { now: clock.now(), session, turns, names: ["n"], direction: 1 };
+        const more = { counted: [], most: 5, rates: null };
+        read["take"]!.push(await blocksOf(fresh, "takeLaned", { ...params, ...more }));
+        read["heads"]!.push(await blocksOf(fresh, "laneHeads", params));
+        await clock.advance("1s");
+        await store.renew(session);
+      }
+      const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
+      // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and turns are few.
+      const grown = Object.entries(read).map(
+        ([, blocks]) => (mean(blocks.slice(-4)) - mean(blocks.slice(2, 6))) / 14,
+      );
+      for (const blocks of grown) expect(blocks).toBeLessThan(8);
+      await release();
+      await store.close();
+    },
+  );
 
   test("[N6] a lane gives the jobs that its claims have passed over: due before, given back, of other priorities, locked by somebody", async () => {
     const clock = new FakeClock();

@@ -34,6 +34,8 @@ export interface Pieces {
 
 export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, LimitStatementName> {
   const NOW = piece.now;
+  /** Where the turn of a lane with more priorities begins is not looked for: each claim would look into all of them. */
+  const FEW_RANKS = 8;
   const BEFORE_ALL = "'-9223372036854775808'::bigint";
   /** The laned lines in scope. */
   const laned = (where: string, name = "scope") => `
@@ -282,6 +284,16 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         select l.lane, l.line, l.n, l.from_at, l.rank, l.nth, count(*) over (partition by l.lane, l.line) as ranks
         from level_of l where l.rank is not null and ${piece.alive}
       ),
+      -- All priorities of a lane that has more than one, and not too many.
+      rank_of (lane, line, from_at, rank, nth) as (
+        select l.lane, l.line, l.from_at,
+          (select r.rank from ${t.ready} r where r.lane = l.lane and r.line = l.line and r.run_at >= l.from_at order by r.rank limit 1), 1
+        from (select distinct lane, line, from_at from level where ranks > 1) l
+        union all
+        select o.lane, o.line, o.from_at,
+          (select r.rank from ${t.ready} r where r.lane = o.lane and r.line = o.line and r.rank > o.rank and r.run_at >= o.from_at order by r.rank limit 1), o.nth + 1
+        from rank_of o where o.rank is not null and o.nth <= ${FEW_RANKS}
+      ),
       -- A lane with one priority has nothing to share.
       share as materialized (
         select lane, line, rank, from_at, n from level where ranks = 1
@@ -308,13 +320,19 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         where a.id = w.lane
           and a.ctid = any(array(select ${laneAt("m.lane")} from wanted m))
       ),
-      -- Of a lane with one priority: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
+      -- Of a lane with few priorities: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
       -- found to be due before that rings (\`wakeTurns\`).
       reached as materialized (
         select l.lane, l.line, coalesce(
           (select r.run_at from ${t.ready} r where ${dueIn("l")} and not r.id = any(array(select id from taken)) order by r.run_at, r.id limit 1),
           (select max(k.run_at) from taken k where k.lane_id = l.lane and k.line = l.line)) as from_at
         from level l where l.ranks = 1
+        union all
+        select o.lane, o.line, coalesce(min(h.run_at), (select max(k.run_at) from taken k where k.lane_id = o.lane and k.line = o.line))
+        from rank_of o left join lateral (
+          select r.run_at from ${t.ready} r where ${dueIn("o")} and not r.id = any(array(select id from taken)) order by r.run_at, r.id limit 1
+        ) h on true
+        where o.rank is not null group by o.lane, o.line having max(o.nth) <= ${FEW_RANKS}
       ),
       moved as (
         update ${t.turn} o set vtime = o.vtime + m.by,
