@@ -170,6 +170,7 @@ export class Settles {
     let rows: Row[];
     if (calls.length === 1 && only !== undefined && more === 0) {
       rows = await this.#driver.write(only, "settle");
+      this.#wakeKept(again, ids(rows));
       // Rarely any; should this process die here, the sweep grants them.
       await this.grant(asked(rows));
     } else {
@@ -195,11 +196,12 @@ export class Settles {
       };
       const settled = await this.#driver.transaction("settle", all, "settle");
       rows = settled.rows;
+      // First: who is woken for a place that is free must know of the job that is due before the others.
+      this.#wakeKept(again, ids(rows));
       this.#wakeFreed(settled.freed);
       await this.#tellGranted(settled.granted);
     }
     const moved = await this.#tellWatchers(ended, rows);
-    this.#wakeKept(again, moved);
     for (const id of committed) moved.add(id);
     return moved;
   }

@@ -38,6 +38,8 @@ export interface SettlerDeps {
   readonly random: () => number;
   readonly log: Logger;
   readonly workerId: string;
+  /** These are about to be sent. */
+  readonly onSending?: (settlements: readonly Settlement[]) => void;
   /** The database has written these. */
   readonly onSettled: (settlements: readonly Settlement[]) => void;
   /** These jobs are not ours any more; nothing was written. */
@@ -204,6 +206,7 @@ export class Settler {
         return;
       }
       try {
+        this.#deps.onSending?.(batch);
         const moved = await this.#deps.store.settle(
           session,
           batch.map(({ transition }) => transition),

@@ -154,8 +154,15 @@ export class Claimer {
    * Jobs of this queue were given back that are due since then: the next claim goes back to them.
    */
   claimFrom(queue: string, runAt: number): void {
-    this.#givenBack.set(queue, Math.min(runAt, this.#givenBack.get(queue) ?? Infinity));
+    this.expectFrom(queue, runAt);
     this.claim();
+  }
+
+  /** Jobs of this queue are about to be given back that are due since then: a claim that sees them goes back to them. */
+  expectFrom(queue: string, runAt: number): void {
+    this.#givenBack.set(queue, Math.min(runAt, this.#givenBack.get(queue) ?? Infinity));
+    // At once too: a claim that has begun looks at the places of limited queues when it has locked them.
+    goBack(this.#cursor, new Map([[queue, runAt]]));
   }
 
   /** The session may hold jobs that this worker does not know: compares before it does anything else. */

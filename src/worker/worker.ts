@@ -572,6 +572,14 @@ export class Worker {
     });
   }
 
+  /** A claim may see what is given back before we hear that it is written. */
+  #sending(settlements: readonly Settlement[]): void {
+    for (const { transition } of settlements) {
+      const keeps = transition.move === "again" ? transition.keeps : undefined;
+      if (keeps !== undefined) this.#claimer.expectFrom(keeps.queue, keeps.runAt);
+    }
+  }
+
   #settled(settlements: readonly Settlement[]): void {
     this.#report.settled(settlements);
     if (this.#stopping !== undefined)
@@ -680,6 +688,7 @@ export class Worker {
       random,
       log,
       workerId: this.id,
+      onSending: (settlements) => this.#sending(settlements),
       onSettled: (settlements) => this.#settled(settlements),
       onLost: (jobs) => this.#lost(jobs),
       onFatal: (error) => this.#fail(error, "settling"),

@@ -1,8 +1,10 @@
 // Which position a job has in the claim order: given back or lost (O12), and due in the past (O13).
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { defineJob, fixed, Release } from "holdfast";
 import type { Store } from "../../src/storage/store.ts";
 import { onEveryStore } from "../support/stores.ts";
+import { newWorld } from "../support/world.ts";
 import { client, patient } from "../support/client.ts";
 
 const ordered = defineJob({ name: "ordered", run: (_n: number) => null });
@@ -172,6 +174,45 @@ onEveryStore((target) => {
     expect(delays).toEqual([0]);
     expect(runs).toHaveLength(5);
     await worker.stop();
+  });
+
+  test("[O12] a claim that sees a released job before its worker hears that it is written takes that job", async () => {
+    const world = await newWorld(target);
+    const { hf, tap, work } = await world.client();
+    await hf.queues.set("default", { concurrency: 1 });
+    const order: number[] = [];
+    const job = defineJob({
+      name: "ordered",
+      run: (n: number) => {
+        order.push(n);
+        if (order.filter((one) => one === n).length === 1) throw new Release();
+      },
+    });
+    await hf.enqueueMany([1, 2, 3, 4].map((input) => ({ job, input })));
+    // The claim for the slot that is free reaches the database when the release is written, and is answered before it.
+    let written = Promise.resolve();
+    let claims = 0;
+    tap.around = async (verb, call) => {
+      if (verb === "claim") {
+        await written;
+        const answer = await call();
+        claims += 1;
+        return answer;
+      }
+      if (verb !== "settle") return call();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      written = promise;
+      tap.deaf = true;
+      const answer = await call();
+      tap.deaf = false;
+      resolve();
+      const before = claims;
+      for (let turn = 0; turn < 200 && claims === before; turn++) await nextTurn();
+      return answer;
+    };
+    await work([job], { queues: { default: 1 } });
+    await world.until("all to have run", () => order.length === 8, "30s");
+    expect(order).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
   });
 
   test("[O13] an instant in the past is now", async () => {
