@@ -24,6 +24,7 @@ export function Details({ job }: { job: JobDetail }) {
     job.endedAt === null ? { topic: `run:${job.id}` } : {},
   );
   const history = flow.data;
+  const firstStepAt = useFirstStepAt(job.id, history);
   const expected = useExpected(job.id, job.endedAt === null);
   return (
     <div class="stack">
@@ -32,17 +33,24 @@ export function Details({ job }: { job: JobDetail }) {
           <Drift job={job} run={(history?.stepCount ?? 0) > 0} />
           {job.errors.length > 0 && <Attempts job={job} />}
           <Payload job={job} />
-          <Timeline
-            job={job}
-            stepped={(history?.stepCount ?? 0) > 0}
-            firstStepAt={history?.earlier === null ? (history.steps[0]?.startedAt ?? null) : null}
-          />
+          <Timeline job={job} stepped={(history?.stepCount ?? 0) > 0} firstStepAt={firstStepAt} />
         </div>
         <FactsOf job={job} />
       </div>
       {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
     </div>
   );
+}
+
+/** Since when a run was at work. Null: it has no steps, or that is not read yet. A long history comes without its first steps. */
+function useFirstStepAt(id: string, history: FlowHistory | null): number | null {
+  const cut = history !== null && history.earlier !== null;
+  const first = useQuery(`first step ${id} ${cut}`, (signal) =>
+    cut
+      ? get<FlowHistory>(`/jobs/${id}/history`, { before: 1, limit: 1 }, signal)
+      : Promise.resolve<FlowHistory | null>(null),
+  );
+  return (cut ? first.data : history)?.steps[0]?.startedAt ?? null;
 }
 
 const both = new Intl.ListFormat(language);
