@@ -83,12 +83,12 @@ test("[K3] the longest mark of an axis has room: 16 min 40 s", async () => {
   const page = await own.open("/queues/slow");
   const chart = page.getByRole("region", { name: "Running time" });
   await chart.locator(".u-axis").first().waitFor({ state: "attached" });
-  const [room, needed] = await chart.evaluate<[number, number], Element>((panel) => {
-    const axes = [...panel.querySelectorAll<HTMLElement>(".u-axis")].map((axis) => axis.offsetWidth);
-    const pen = document.createElement("canvas").getContext("2d")!;
-    pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  const [room, needed] = await page.evaluate<[number, number]>(`(() => {
+    const axes = [...document.querySelectorAll('[aria-label="Running time"] .u-axis')].map((axis) => axis.offsetWidth);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = "11px " + getComputedStyle(document.body).fontFamily;
     return [Math.min(...axes), pen.measureText("16 min 40 s").width];
-  });
+  })()`);
   expect(room).toBeGreaterThanOrEqual(needed + 10);
 });
 
