@@ -121,8 +121,8 @@ describe("a filter in words", () => {
     vi.stubGlobal("document", { getElementById: () => null, documentElement: { dataset: {} } });
     vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {} }));
     // By a name that the compiler does not follow: it would want a browser's types here.
-    const path = "../../ui/src/filter-words.ts";
-    ({ inWords } = (await import(path)) as { inWords: typeof inWords });
+    const { href } = new URL("../../ui/src/filter-words.ts", import.meta.url);
+    ({ inWords } = (await import(href)) as { inWords: typeof inWords });
     return () => vi.unstubAllGlobals();
   });
 
