@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readRunFile } from "../../src/workflows/run-file.ts";
 import { defineJob, fixed } from "../../src/index.ts";
-import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/waterfall.ts";
+import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/workflows/waterfall.ts";
 import type { FlowStep } from "../../src/dashboard/api/contract.ts";
 import { accessible, choose, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
 

@@ -8,7 +8,7 @@ import type { Io } from "../../src/cli/io.ts";
 import { find, parse } from "../../src/cli/run.ts";
 import type { FilterJson } from "../../src/dashboard/api/contract.ts";
 import { ageless, FILTER_PARAMS, insightFilter } from "../../src/dashboard/api/query.ts";
-import { commandOf, filterJson, filterOf as filterInAddress } from "../../ui/src/job-filter.ts";
+import { commandOf, filterJson, filterOf as filterInAddress } from "../../ui/src/jobs/job-filter.ts";
 
 const id = "0199c1d8-7c00-7000-8000-000000000000";
 const at = Date.parse("2026-01-31T12:00:00.123Z");
@@ -121,7 +121,7 @@ describe("a filter in words", () => {
     vi.stubGlobal("document", { getElementById: () => null, documentElement: { dataset: {} } });
     vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => {} }));
     // By a name that the compiler does not follow: it would want a browser's types here.
-    const { href } = new URL("../../ui/src/filter-words.ts", import.meta.url);
+    const { href } = new URL("../../ui/src/jobs/filter-words.ts", import.meta.url);
     ({ inWords } = (await import(href)) as { inWords: typeof inWords });
     return () => vi.unstubAllGlobals();
   });

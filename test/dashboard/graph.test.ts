@@ -3,10 +3,16 @@ import { describe, expect, test } from "vitest";
 import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
 import { stepsBefore, type OrderedStep } from "../../src/dashboard/api/step-order.ts";
 import { stemOf } from "../../src/workflows/alike-steps.ts";
-import { countsOf, fansOf } from "../../ui/src/graph-fans.ts";
-import { withExpected } from "../../ui/src/graph-ghosts.ts";
-import { type Box, type Opened, type Picture, pictureOf, type Run } from "../../ui/src/graph-picture.ts";
-import { layout } from "../../ui/src/graph.ts";
+import { countsOf, fansOf } from "../../ui/src/workflows/graph-fan-outs.ts";
+import { withExpected } from "../../ui/src/workflows/expected-steps.ts";
+import {
+  type Box,
+  type Opened,
+  type Picture,
+  pictureOf,
+  type Run,
+} from "../../ui/src/workflows/graph-picture.ts";
+import { layout } from "../../ui/src/workflows/graph-layout.ts";
 
 type Graph = FlowHistory["graph"];
 

@@ -1,9 +1,9 @@
 // What the dialog for a new job is made of: JSON in parts, fields of a schema, masks, recent inputs. Pure.
 import { describe, expect, test } from "vitest";
 import type { JobLine } from "../../src/dashboard/api/contract.ts";
-import { at, compact, placeText, pretty, readJson, replaced } from "../../ui/src/json-text.ts";
-import { maskedInput, stillMasked } from "../../ui/src/masks.ts";
-import { candidates, distinct, type RecentInput, recentInputs } from "../../ui/src/recent-inputs.ts";
+import { at, compact, placeText, pretty, readJson, replaced } from "../../ui/src/json/json-text.ts";
+import { maskedInput, stillMasked } from "../../ui/src/json/redaction-masks.ts";
+import { candidates, distinct, type RecentInput, recentInputs } from "../../ui/src/new-job/recent-inputs.ts";
 import {
   fieldsOf,
   type FormField,
@@ -12,7 +12,7 @@ import {
   membersOf,
   shownIn,
   withMember,
-} from "../../ui/src/schema-form.ts";
+} from "../../ui/src/json/schema-fields.ts";
 
 const text =
   '{ "a" : [1.50, 12345678901234567890, {"b":"x\\"},[:"}], "__proto__": null, "": true, "a b":-0 }';

@@ -5,8 +5,8 @@ import type { InsightFilter } from "../../src/operate/browse.ts";
 import type { JobState } from "../../src/jobs/job.ts";
 import { DEEP_PARTS, searchedAtOnce } from "../../src/operate/browse-bounds.ts";
 import { boundOf, walksOf } from "../../src/operate/browse-rows.ts";
-import { type Asked, HEAD, JobRows } from "../../ui/src/job-rows.ts";
-import { stretchOf, stripOf } from "../../ui/src/job-strip.ts";
+import { type Asked, HEAD, JobRows } from "../../ui/src/jobs/job-rows.ts";
+import { stretchOf, stripOf } from "../../ui/src/jobs/time-strip.ts";
 
 const job = (n: number, state: JobState = "ready"): JobLine =>
   ({ id: `job-${String(n).padStart(4, "0")}`, state }) as JobLine;

@@ -1,11 +1,11 @@
 // What a job's page makes of what it is told: moments, stacks, progress and lines. Pure.
 import { describe, expect, test } from "vitest";
 import type { FlowStep } from "../../src/dashboard/api/contract.ts";
-import { foldOf, momentsOf } from "../../ui/src/moments.ts";
-import { shareOf } from "../../ui/src/progress.ts";
-import { linesOf } from "../../ui/src/step-lines.ts";
-import { stackParts } from "../../ui/src/stack.ts";
-import { lifeOf } from "../../ui/src/waterfall.ts";
+import { foldOf, momentsOf } from "../../ui/src/job-page/timeline-moments.ts";
+import { shareOf } from "../../ui/src/job-page/progress-share.ts";
+import { linesOf } from "../../ui/src/workflows/step-lines.ts";
+import { stackParts } from "../../ui/src/code/stack-frames.ts";
+import { lifeOf } from "../../ui/src/workflows/waterfall.ts";
 
 const job: Parameters<typeof momentsOf>[0] = {
   attempt: 1,

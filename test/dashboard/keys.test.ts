@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keyTable } from "../../ui/src/key-table.ts";
-import { actions } from "../../ui/src/verbs.ts";
+import { keyTable } from "../../ui/src/app/key-table.ts";
+import { actions } from "../../ui/src/jobs/job-actions.ts";
 import { root } from "../support/repository.ts";
 
 const sources = readdirSync(join(root, "ui/src"), { recursive: true, encoding: "utf8" })

@@ -97,8 +97,8 @@ async function textsIn(lang: string, holdfastStrings: Readonly<Record<string, st
   vi.resetModules();
   vi.stubGlobal("document", { documentElement: { lang } });
   vi.stubGlobal("holdfastStrings", holdfastStrings);
-  const { filled, t } = await import("../../ui/src/text.ts");
-  return { filled, t, ...(await import("../../ui/src/durations.ts")) };
+  const { filled, t } = await import("../../ui/src/language/translation.ts");
+  return { filled, t, ...(await import("../../ui/src/language/quantities.ts")) };
 }
 
 afterEach(() => vi.unstubAllGlobals());

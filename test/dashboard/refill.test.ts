@@ -1,6 +1,6 @@
 // What a budget has between two looks at it, and when it gives again.
 import { expect, test } from "vitest";
-import { refillOf, tokensAt } from "../../ui/src/refill.ts";
+import { refillOf, tokensAt } from "../../ui/src/limits/budget-refill.ts";
 
 const slack = { tokens: 0.25, limit: 30, perMs: 60_000, burst: 10, at: 1_000_000 };
 

@@ -15,7 +15,7 @@ import {
   type SnippetJob,
   typescriptSnippet,
   USUAL_ATTEMPTS,
-} from "../../ui/src/snippets.ts";
+} from "../../ui/src/new-job/snippets.ts";
 import { on } from "../cli/support.ts";
 import { removeDirectory, temporaryDirectory } from "../support/guard.ts";
 import { onEveryStore } from "../support/stores.ts";

@@ -1,6 +1,6 @@
 // Tables by a column that somebody chose.
 import { describe, expect, test } from "vitest";
-import { orderOf, pressed, type SortColumn, slugOf, sorted } from "../../ui/src/sorting.ts";
+import { orderOf, pressed, type SortColumn, slugOf, sorted } from "../../ui/src/kit/sorting.ts";
 
 interface Row {
   readonly name: string;

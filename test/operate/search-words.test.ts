@@ -4,8 +4,8 @@ import { bornWithin, wordFilter, wordTexts } from "../../src/operate/filter-rang
 import { checkTrace, traceIdIn } from "../../src/values/trace-id.ts";
 import { parseSearch, SEARCH_WORDS, wordOf } from "../../src/operate/search-words.ts";
 import { instantOf, windowOf } from "../../src/values/instant.ts";
-import { pathsIn, suggest, valueOf, wordAt } from "../../ui/src/completion.ts";
-import { readSearch } from "../../ui/src/job-filter.ts";
+import { pathsIn, suggest, valueOf, wordAt } from "../../ui/src/jobs/search-completion.ts";
+import { readSearch } from "../../ui/src/jobs/job-filter.ts";
 
 test("a trace is named by its id or a traceparent, and what is neither is refused", () => {
   const id = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -4,16 +4,16 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style.css";
 import { segmentsOf, isScreen } from "../../src/dashboard/appearance/screens.ts";
-import { denied, locked, unlock } from "./api.ts";
-import { startBidi } from "./bidi.ts";
-import { count, duration, number } from "./format.ts";
-import { Icon, type IconName, Logo } from "./icons.tsx";
-import { onKey, startKeys } from "./keys.ts";
-import { about, connect, connection, heardAt, live, may, me, overview } from "./live.ts";
-import { Dialogs, named, now, showDialog, skew, Toasts } from "./parts.tsx";
-import { go, href, path, startRouter } from "./router.ts";
-import { tellCutTexts } from "./cut-texts.ts";
-import { startRowKeys } from "./row-keys.ts";
+import { denied, locked, unlock } from "./data/api.ts";
+import { startBidi } from "./language/bidi.ts";
+import { count, duration, number } from "./kit/format.ts";
+import { Icon, type IconName, Logo } from "./kit/icons.tsx";
+import { onKey, startKeys } from "./kit/shortcuts.ts";
+import { about, connect, connection, heardAt, live, may, me, overview } from "./data/live-stream.ts";
+import { Dialogs, named, now, showDialog, skew, Toasts } from "./kit/parts.tsx";
+import { go, href, path, startRouter } from "./data/router.ts";
+import { tellCutTexts } from "./kit/truncation-titles.ts";
+import { startRowKeys } from "./app/row-shortcuts.ts";
 import {
   Audit,
   Batches,
@@ -29,14 +29,14 @@ import {
   Schedules,
   ScheduleScreen,
   Workers,
-} from "./lazy-screens.tsx";
-import { Errors } from "./screens/errors.tsx";
-import { Job } from "./screens/job.tsx";
-import { OperationsScreen } from "./screens/operations.tsx";
-import { Overview } from "./screens/overview.tsx";
-import { Queues } from "./screens/queues.tsx";
-import { brandName, nextTheme, page, theme } from "./settings.ts";
-import { t } from "./text.ts";
+} from "./app/lazy-screens.tsx";
+import { Errors } from "./screens/failures-screen.tsx";
+import { Job } from "./screens/job-screen.tsx";
+import { OperationsScreen } from "./screens/operations-screen.tsx";
+import { Overview } from "./screens/overview-screen.tsx";
+import { Queues } from "./screens/queues-screen.tsx";
+import { brandName, nextTheme, page, theme } from "./data/page-settings.ts";
+import { t } from "./language/translation.ts";
 
 interface Place {
   readonly path: string;

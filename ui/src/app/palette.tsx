@@ -1,0 +1,284 @@
+// The palette: every place, queue, schedule, worker and saved view by its name, and what can be done to them. Fetched after the
+// first paint; opened by Ctrl K, by / where a screen has no search of its own, or by the button above.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type {
+  JobLine,
+  JobMatches,
+  QueueLine,
+  ScheduleLine,
+  WorkerLine,
+} from "../../../src/dashboard/api/contract.ts";
+import { idPart } from "../../../src/values/id-part.ts";
+import { get, query, seg, send } from "../data/api.ts";
+import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
+import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
+import { Icon, type IconName } from "../kit/icons.tsx";
+import { live, may, overview } from "../data/live-stream.ts";
+import { attempt } from "../kit/parts.tsx";
+import { go } from "../data/router.ts";
+import { nextTheme } from "../data/page-settings.ts";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+import { views } from "../jobs/saved-views.tsx";
+
+export interface PalettePlace {
+  readonly path: string;
+  readonly name: string;
+  readonly icon: IconName;
+  readonly key: string;
+}
+
+interface Option {
+  readonly name: string;
+  readonly icon: IconName;
+  readonly hint: string;
+  readonly run: () => void;
+}
+
+const mostJobs = 5;
+/** Of things by name; a place is always there. */
+const mostOptions = 14;
+
+export function Palette({
+  close,
+  places,
+  help,
+}: {
+  close: () => void;
+  places: readonly PalettePlace[];
+  help: () => void;
+}) {
+  const text = useSignal("");
+  const at = useSignal(0);
+  const input = useRef<HTMLInputElement>(null);
+  // It comes after its dialog was opened, which has given the focus away by then.
+  useEffect(() => input.current?.focus(), []);
+  const wanted = text.value.trim().toLowerCase();
+  const named = useNamed(wanted !== "");
+  const { jobs, asking } = useJobs(wanted);
+  const options = optionsOf(text.value, places, { ...named, jobs }, help);
+  const chosen = Math.min(at.value, options.length - 1);
+  const choose = (i: number): void => {
+    close();
+    options[i]?.run();
+  };
+  // Enter right after an id was put in: the job that it means comes first, once it is known.
+  const entered = useSignal<string | null>(null);
+  useEffect(() => {
+    if (entered.value === wanted && !asking) choose(0);
+  });
+  return (
+    <div class="dialog">
+      <input
+        ref={input}
+        class="input"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={`palette-${chosen}`}
+        aria-label={t("Go to a screen, a queue or a job, or do something")}
+        placeholder={t("A screen, a name, a job's id, an action, or text in a payload")}
+        spellcheck={false}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          at.value = 0;
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown") at.value = Math.min(options.length - 1, chosen + 1);
+          else if (event.key === "ArrowUp") at.value = Math.max(0, chosen - 1);
+          else if (event.key === "Enter" && asking && at.value === 0) entered.value = wanted;
+          else if (event.key === "Enter") choose(chosen);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <ul id="palette-list" role="listbox" aria-label={t("Where to")}>
+        {options.map((option, i) => (
+          <li
+            key={`${option.hint} ${option.name}`}
+            id={`palette-${i}`}
+            role="option"
+            aria-selected={i === chosen}
+            onClick={() => choose(i)}
+          >
+            <Icon name={option.icon} />
+            <span class="clip">{option.name}</span>
+            <span class="hint">{option.hint}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Jobs by a part of their ids, once it is long enough to be meant for one; `asking`: they are not known yet. */
+function useJobs(wanted: string): { readonly jobs: readonly JobLine[]; readonly asking: boolean } {
+  const part = /^[0-9a-f…-]+$/.test(wanted) && idPart(wanted) !== null ? wanted : null;
+  const { data, error } = useQuery(`palette id ${part ?? ""}`, async (signal) => ({
+    part,
+    jobs: part === null ? [] : (await get<JobMatches>("/jobs/matching", { id: part }, signal)).jobs,
+  }));
+  if (part === null || data === null) return { jobs: [], asking: part !== null && error === null };
+  return { jobs: data.jobs, asking: data.part !== part && error === null };
+}
+
+interface Named {
+  readonly schedules: readonly ScheduleLine[];
+  readonly workers: readonly WorkerLine[];
+}
+
+/** Schedules and workers, asked for once somebody types. */
+function useNamed(ask: boolean): Named {
+  const found = useQuery(`palette ${ask}`, async (signal): Promise<Named> => {
+    if (!ask) return { schedules: [], workers: [] };
+    const [{ schedules }, { workers }] = await Promise.all([
+      get<Pick<Named, "schedules">>("/schedules", {}, signal),
+      get<Pick<Named, "workers">>("/workers", {}, signal),
+    ]);
+    return { schedules, workers };
+  });
+  return found.data ?? { schedules: [], workers: [] };
+}
+
+function optionsOf(
+  typed: string,
+  places: readonly PalettePlace[],
+  { schedules, workers, jobs }: Named & { readonly jobs: readonly JobLine[] },
+  help: () => void,
+): Option[] {
+  const wanted = typed.trim().toLowerCase();
+  const words = wanted.split(/\s+/);
+  const fits = ({ name, hint }: Option): boolean =>
+    words.every((word) => `${name} ${hint}`.toLowerCase().includes(word));
+  const queues = overview.value?.queues ?? [];
+  const things: Option[] =
+    wanted === ""
+      ? []
+      : [
+          ...views.value.map(({ name, to }) => option(name, "star", t("saved view"), () => go(to))),
+          ...queues.map(({ name }) => option(name, "queues", t("queue"), () => go(`/queues/${seg(name)}`))),
+          ...schedules.map(({ name }) =>
+            option(name, "calendar", t("schedule"), () => go(`/schedules/${seg(name)}`)),
+          ),
+          ...workers.map(({ name, id }) =>
+            option(name, "workers", t("worker {id}", { id: id.slice(-6) }), () =>
+              go(`/workers?worker=${seg(id)}`),
+            ),
+          ),
+          ...queues.flatMap(queueActions),
+          ...schedules.flatMap(scheduleActions),
+        ];
+  const ways = places.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
+  const found = [
+    // A place is meant by its name, and not by the key beside it.
+    ...ways.filter(({ name }) => name.toLowerCase().includes(wanted)),
+    ...things.filter(fits).slice(0, mostOptions),
+    ...commands(help).filter(fits),
+  ];
+  found.unshift(
+    ...jobs
+      .slice(0, mostJobs)
+      .map(({ id, name, state }) =>
+        option(t("Job {id}", { id }), "jobs", `${name}, ${state}`, () => go(`/jobs/${id}`)),
+      ),
+  );
+  if (wanted !== "" && may("jobs:search"))
+    // Words, ids and their ends mean here what they mean in the search for jobs, which reads them.
+    found.push(
+      option(t("Find jobs with “{typed}”", { typed: typed.trim() }), "search", t("search"), () =>
+        go(`/jobs${query({ find: typed.trim() })}`),
+      ),
+    );
+  return found;
+}
+
+function option(name: string, icon: IconName, hint: string, run: () => void): Option {
+  return { name, icon, hint, run };
+}
+
+/** What can be done to nothing in particular. */
+function commands(help: () => void): Option[] {
+  return [
+    ...(may("jobs:enqueue") ? [option(t("New job"), "plus", "", () => enqueueDialog({}))] : []),
+    option(t("Change the theme"), "moon", "t", nextTheme),
+    option(
+      live.value ? t("Pause live updates") : t("Resume live updates"),
+      live.value ? "pause" : "play",
+      ".",
+      () => {
+        live.value = !live.value;
+      },
+    ),
+    option(t("Keyboard and settings"), "keyboard", "?", help),
+    ...(mayDo("retry")
+      ? [
+          option(t("Retry all dead jobs"), "retry", t("after a look"), () =>
+            startBulk("retry", { state: ["dead"] }, again),
+          ),
+        ]
+      : []),
+  ];
+}
+
+function queueActions({ name, pausedAt, drainingAt }: QueueLine): Option[] {
+  const done = pausedAt === null && drainingAt === null ? "pause" : "resume";
+  return [
+    ...(may("queues:pause")
+      ? [
+          option(
+            done === "pause" ? t("Pause queue {name}", { name }) : t("Resume queue {name}", { name }),
+            done === "pause" ? "pause" : "play",
+            "",
+            () =>
+              void attempt(
+                done === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
+                () => send("POST", `/queues/${seg(name)}/${done}`),
+              ),
+          ),
+        ]
+      : []),
+    ...(mayDo("retry")
+      ? [
+          option(t("Retry all dead of queue {name}", { name }), "retry", t("after a look"), () =>
+            startBulk("retry", { state: ["dead"], queue: [name] }, again),
+          ),
+        ]
+      : []),
+  ];
+}
+
+function scheduleActions({ name, paused }: ScheduleLine): Option[] {
+  const path = `/schedules/${seg(name)}`;
+  return [
+    ...(may("schedules:set")
+      ? [
+          option(
+            paused ? t("Resume schedule {name}", { name }) : t("Pause schedule {name}", { name }),
+            paused ? "play" : "pause",
+            "",
+            () =>
+              void attempt(paused ? t("It makes jobs again.") : t("It makes no more jobs."), () =>
+                send("POST", `${path}/${paused ? "resume" : "pause"}`),
+              ),
+          ),
+        ]
+      : []),
+    ...(may("schedules:trigger")
+      ? [
+          option(
+            t("Run schedule {name} now", { name }),
+            "play",
+            "",
+            () =>
+              void attempt(t("Its job is made."), () =>
+                send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
+              ),
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Lists hear of what was done by the live stream. */
+function again(): void {}

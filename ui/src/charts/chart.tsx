@@ -1,0 +1,373 @@
+// A line chart by uPlot, drawn anew when the theme changes and fed without being made anew. A sentence says the same to who
+// cannot see it. Charts of a page share their cursor: what one is pointed at, all tell of that moment. Where points lead somewhere, a click or Enter goes there, and a stretch that is dragged over (or chosen with
+// Shift and the arrows) is handed on: to who listens it is a slider over the minutes.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { type Lead, useBrush } from "./brush.ts";
+import { durationMark } from "../language/quantities.ts";
+import { axisSize, BINARY, timeRange, WHOLE } from "./axis-scale.ts";
+import { duration, number, clockTime, clockSecond, minuteOf } from "../kit/format.ts";
+import type { Mark } from "./lazy-chart.tsx";
+import { contrast, theme } from "../data/page-settings.ts";
+import { t } from "../language/translation.ts";
+
+export interface Line {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+  readonly shown: (value: number) => string;
+}
+
+/** A fifth line is grey, as the axes are: it stands for the rest. */
+const colours = {
+  light: ["#4f46e5", "#0b7fa8", "#b45309", "#b0257a"],
+  dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#f58cc4"],
+};
+
+/** Of a chart as a table. */
+const mostRows = 500;
+/** A longer time has its dates: an hour and a minute alone would be of any day. */
+const datedMs = 12 * 3_600_000;
+/** With more contrast: darker on white, lighter on black. */
+const strong = {
+  light: ["#1d12b8", "#00556f", "#7a3c00", "#7d0052"],
+  dark: ["#c3c4ff", "#8fe3ff", "#ffd98c", "#ffb8e0"],
+};
+
+function isDark(): boolean {
+  const chosen = theme.value === "dark" || theme.value === "light";
+  return chosen ? theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+export function Chart({
+  title,
+  at,
+  lines,
+  empty,
+  marks = [],
+  sizes = false,
+  lead,
+}: {
+  title: string;
+  at: readonly number[];
+  lines: readonly Line[];
+  /** Said where nothing was measured: a flat line explains nothing. */
+  empty?: string;
+  /** Instants with a word, such as deploys: lines across, and a sentence below. */
+  marks?: readonly Mark[];
+  /** Bytes. */
+  sizes?: boolean;
+  lead?: Lead;
+}) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const marked = useRef(marks);
+  marked.current = marks;
+  const leads = useRef(lead);
+  leads.current = lead;
+  const tabled = useSignal(false);
+  const pointed = useSignal<number | null>(null);
+  const dated = (at.at(-1) ?? 0) - (at[0] ?? 0) > datedMs;
+  const spokenTime = useRef(timeOf);
+  spokenTime.current = dated ? dateOf : timeOf;
+  const whenOf = spokenTime.current;
+  const active = lead !== undefined;
+  const dark = isDark();
+  const high = contrast.value;
+  const names = lines.map(({ name }) => name).join();
+
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const palette = (high ? strong : colours)[dark ? "dark" : "light"];
+    const axis = high ? (dark ? "#ffffff" : "#000000") : dark ? "#a0a2ae" : "#5c5d68";
+    const grid = { stroke: high ? "#808080" : dark ? "#22262e" : "#ececf0", width: 1 };
+    const shown = lines[0]?.shown ?? String;
+    plot.current = new uPlot(
+      {
+        width: element.clientWidth,
+        height: 180,
+        legend: { show: false },
+        cursor: {
+          y: false,
+          points: { size: 6 },
+          drag: { x: active, y: false, setScale: false },
+          // Where, and nothing else: a stretch is chosen in one.
+          sync: { key: "page", filters: { pub: (type) => type === "mousemove", sub: () => true } },
+        },
+        padding: [8, 20, 0, 0],
+        hooks: {
+          setCursor: [(drawn) => (pointed.value = drawn.cursor.idx ?? null)],
+          draw: [(drawn) => drawMarks(drawn, marked.current, axis)],
+          setSelect: [
+            (drawn) => {
+              const { left, width } = drawn.select;
+              if (width < 4) return;
+              const [from, to] = [drawn.posToIdx(left), drawn.posToIdx(left + width)];
+              drawn.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+              leads.current?.range(from, to);
+            },
+          ],
+        },
+        scales: {
+          x: { time: true, range: (drawn) => timeRange(drawn.data[0], Date.now() / 1_000) },
+          y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.15] },
+        },
+        axes: [
+          {
+            stroke: axis,
+            grid: { show: false },
+            ticks: { show: false },
+            font: "11px system-ui",
+            size: 26,
+            space: 90,
+            values: (_plot, ticks) =>
+              ticks.map((tick) => (spokenTime.current === dateOf ? dateOf(tick).slice(5) : timeOf(tick))),
+          },
+          {
+            stroke: axis,
+            grid,
+            ticks: { show: false },
+            font: "11px system-ui",
+            size: (_plot, labels) => axisSize(labels),
+            ...(sizes
+              ? { incrs: [...BINARY] }
+              : shown === number || shown === duration
+                ? { incrs: [...WHOLE] }
+                : {}),
+            values: (_plot, ticks) => ticks.map(shown === duration ? durationMark : (tick) => shown(tick)),
+          },
+        ],
+        series: [
+          {},
+          ...lines.map(({ name }, i) => ({
+            label: name,
+            stroke: palette[i] ?? axis,
+            width: high ? 2.5 : 1.75,
+            fill: i === 0 ? `${palette[0]}1a` : "transparent",
+            // A minute alone, between gaps, has no line: it is a dot.
+            points: {
+              show: true,
+              size: 5,
+              fill: palette[i] ?? axis,
+              filter: (plotted: uPlot, index: number) => alone(plotted.data[index] ?? []),
+            },
+          })),
+        ],
+      },
+      dataOf(at, lines),
+      element,
+    );
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: 180 }),
+    );
+    resized.observe(element);
+    const over = plot.current.over;
+    let pressedAt = 0;
+    const press = (event: MouseEvent): void => void (pressedAt = event.clientX);
+    const click = (event: MouseEvent): void => {
+      const drawn = plot.current;
+      const index = drawn?.cursor.idx ?? null;
+      // What was dragged was no click.
+      if (drawn === null || index === null || Math.abs(event.clientX - pressedAt) > 3) return;
+      leads.current?.point(index, nearest(drawn, index));
+    };
+    over.addEventListener("mousedown", press);
+    over.addEventListener("click", click);
+    return () => {
+      resized.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+    // Data goes in below, without a new chart.
+  }, [dark, high, names, active]);
+
+  useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, marks]);
+
+  const { index, anchor, keyDown, leave } = useBrush(at.length, lead, (chosen, here) => {
+    const drawn = plot.current;
+    if (drawn === null) return;
+    const left = (i: number): number => drawn.valToPos((at[i] ?? 0) / 1_000, "x");
+    drawn.setCursor(chosen === null ? { left: -10, top: -10 } : { left: left(here), top: 0 });
+    const width = chosen === null ? 0 : left(chosen.top) - left(chosen.low);
+    const height = width === 0 ? 0 : drawn.over.clientHeight;
+    drawn.setSelect({ left: width === 0 ? 0 : left(chosen?.low ?? 0), top: 0, width, height }, false);
+  });
+  const spoken = (index: number): string =>
+    `${whenOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
+  const chosen = index ?? at.length - 1;
+  // What is pointed at, here or in another chart of the page; else now.
+  const told = Math.min(pointed.value ?? at.length - 1, at.length - 1);
+
+  const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
+  return (
+    <div class="chart">
+      <div class="legend" aria-hidden="true">
+        {lines.map(({ name, values, shown }, i) => (
+          <span key={name}>
+            <i class={`swatch-${i}`} />
+            {name} <b>{shownOf(values[told], shown)}</b>
+          </span>
+        ))}
+        {told < at.length - 1 && <span class="when">{whenOf((at[told] ?? 0) / 1_000)}</span>}
+      </div>
+      {active ? (
+        <div
+          class="plot leads"
+          ref={host}
+          role="slider"
+          tabIndex={0}
+          aria-label={t("{title}. Arrows go through time, Shift chooses a stretch, Enter opens it.", {
+            title,
+          })}
+          aria-valuemin={0}
+          aria-valuemax={Math.max(0, at.length - 1)}
+          aria-valuenow={Math.max(0, chosen)}
+          aria-valuetext={
+            anchor === null
+              ? index === null
+                ? t("Now, {what}", { what: spoken(chosen) })
+                : spoken(chosen)
+              : t("From {anchor} to {anchor2}", {
+                  anchor: whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000),
+                  anchor2: whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000),
+                })
+          }
+          onKeyDown={keyDown}
+          onBlur={leave}
+        />
+      ) : (
+        <div class="plot" ref={host} role="img" aria-label={t("{title}. Now: {last}.", { title, last })} />
+      )}
+      {index !== null && (
+        <p class="point small" aria-hidden="true">
+          {spoken(chosen)}
+        </p>
+      )}
+      {marks.length > 0 && (
+        <p class="marks small muted">
+          {t("Deployed: {marks}", {
+            marks: marks
+              .map(({ at: ms, text }) => t("{text} at {ms}", { text, ms: whenOf(ms / 1_000) }))
+              .join(", "),
+          })}
+        </p>
+      )}
+      {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
+        <p class="nothing muted small">{empty}</p>
+      )}
+      <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
+        <summary>{t("View as table")}</summary>
+        {tabled.value && <Figures title={title} at={at} lines={lines} whenOf={whenOf} />}
+      </details>
+    </div>
+  );
+}
+
+/** The same as rows, the newest first; minutes in which nothing was measured are left out. */
+function Figures({
+  title,
+  at,
+  lines,
+  whenOf,
+}: {
+  title: string;
+  at: readonly number[];
+  lines: readonly Line[];
+  whenOf: (seconds: number) => string;
+}) {
+  const known = at
+    .map((_, i) => i)
+    .filter((i) => lines.some(({ values }) => (values[i] ?? null) !== null))
+    .slice(-mostRows)
+    .toReversed();
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={t("{title} as a table", { title })}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{t("Time")}</th>
+            {lines.map(({ name }) => (
+              <th key={name} scope="col" class="num">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {known.map((i) => (
+            <tr key={at[i]}>
+              <th scope="row">{whenOf((at[i] ?? 0) / 1_000)}</th>
+              {lines.map(({ name, values, shown }) => (
+                <td key={name} class="num">
+                  {shownOf(values[i], shown)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.fillStyle = colour;
+  ctx.font = `${11 * devicePixelRatio}px system-ui`;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at, text } of marks) {
+    const x = plot.valToPos(at / 1_000, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const word = text.slice(0, 16);
+    const gap = 4 * devicePixelRatio;
+    // Near the end there is no room on the right of it.
+    const fits = x + gap + ctx.measureText(word).width <= bbox.left + bbox.width;
+    ctx.textAlign = fits ? "left" : "right";
+    ctx.fillText(word, fits ? x + gap : x - gap, bbox.top + 11 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+/** The line that is nearest to the pointer. */
+function nearest(plot: uPlot, index: number): number | null {
+  const top = plot.cursor.top ?? 0;
+  let found: { line: number; far: number } | null = null;
+  for (let line = 1; line < plot.data.length; line += 1) {
+    const value = plot.data[line]?.[index];
+    if (typeof value !== "number") continue;
+    const far = Math.abs(plot.valToPos(value, "y") - top);
+    if (found === null || far < found.far) found = { line: line - 1, far };
+  }
+  return found?.line ?? null;
+}
+
+function timeOf(seconds: number): string {
+  return seconds % 60 === 0 ? clockTime(seconds * 1_000) : clockSecond(seconds * 1_000);
+}
+
+function dateOf(seconds: number): string {
+  return minuteOf(seconds * 1_000);
+}
+
+function shownOf(value: number | null | undefined, shown: (value: number) => string): string {
+  return value === null || value === undefined ? "—" : shown(value);
+}
+
+function dataOf(at: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
+  return [at.map((ms) => ms / 1_000), ...lines.map(({ values }) => [...values])];
+}
+
+function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  const is = (i: number): boolean => typeof values[i] === "number";
+  for (let i = 0; i < values.length; i += 1) if (is(i) && !is(i - 1) && !is(i + 1)) found.push(i);
+  return found;
+}

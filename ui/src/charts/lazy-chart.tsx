@@ -1,0 +1,38 @@
+// Charts come after the page. A browser in which they do not load still has the chart's sentence.
+import type { Chart as ChartOf } from "./chart.tsx";
+import { lazily } from "../kit/lazy-component.tsx";
+import { language } from "../language/translation.ts";
+
+/** An instant with a word, such as a deploy. */
+export interface Mark {
+  readonly at: number;
+  readonly text: string;
+}
+
+export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
+  async () => {
+    allowAnyLanguage();
+    return (await import("./chart.tsx")).Chart;
+  },
+  ({ lines }) => {
+    const now = lines.map(
+      ({ name, values, shown }) =>
+        `${name} ${values.at(-1) === null || values.at(-1) === undefined ? "—" : shown(values.at(-1) as number)}`,
+    );
+    return (
+      <div class="chart">
+        <div class="legend">{now.join(" · ")}</div>
+        <div class="plot" />
+      </div>
+    );
+  },
+);
+
+/** uPlot hands navigator.language to Intl when it is loaded, and Intl throws for one such as "en-US@posix". */
+function allowAnyLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { configurable: true, value: language });
+  }
+}

@@ -1,0 +1,68 @@
+// What waited in which queue, and how many slots were used, over the time that the other charts show. Measured once a minute.
+import { useMemo } from "preact/hooks";
+import type { Load } from "../../../src/dashboard/api/contract.ts";
+import { number } from "../kit/format.ts";
+import { Chart, type Mark } from "./lazy-chart.tsx";
+import { Loaded, now } from "../kit/parts.tsx";
+import { measuredOver } from "./measured-steps.ts";
+import { Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { leadsOf, stepsOver, timeNote, useOverTime } from "./time-range.tsx";
+
+export function LoadCharts({ marks }: { marks: readonly Mark[] }) {
+  const query = useOverTime<Load>("/series/load", { everyMs: 15_000 });
+  return <Loaded query={query}>{(all) => <Charts all={all} note={timeNote()} marks={marks} />}</Loaded>;
+}
+
+function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly Mark[] }) {
+  const tick = Math.floor(now.value / 10_000) * 10_000;
+  const { at, waiting, slots, looked } = useMemo(() => linesOf(all, tick), [all, tick]);
+  const steps = { at, stepMs: all.stepMs };
+  const unseen = t("Nothing was measured in this time; a worker does it once a minute.");
+  return (
+    <>
+      <Panel title={t("Backlog by queue")} note={t("ready jobs, {note}", { note })}>
+        <Chart
+          title={t("Backlog by queue")}
+          marks={marks}
+          empty={looked ? t("Nothing waited when a worker looked.") : unseen}
+          lead={leadsOf(steps, (_index, line) => ({
+            queue: line === null ? null : (all.queues[line]?.name ?? null),
+            more: "",
+          }))}
+          at={at}
+          lines={waiting}
+        />
+      </Panel>
+      <Panel title={t("Slots")} note={t("of all workers, those of paused queues left out, {note}", { note })}>
+        <Chart
+          title={t("Slots")}
+          marks={marks}
+          empty={unseen}
+          lead={leadsOf(steps, () => ({ queue: null, more: "" }))}
+          at={at}
+          lines={slots}
+        />
+      </Panel>
+    </>
+  );
+}
+
+/** The same lines until something is new: a chart is fed, not made anew. Pure. */
+function linesOf(load: Load, now: number) {
+  const over = measuredOver([load.other, load.running], stepsOver(load, now));
+  const line = (name: string, values: readonly (number | null)[]) => ({
+    name,
+    values: values.slice(0, over),
+    shown: number,
+  });
+  const named = load.queues.map(({ name, ready }) => line(name, ready));
+  // Where every queue has its own line there is no rest; where none has, nothing waited, and that is worth a line.
+  const rest = named.length === 0 || load.other.some((value) => value !== null && value > 0);
+  return {
+    at: load.at.slice(0, over),
+    waiting: rest ? [...named, line(named.length === 0 ? t("All queues") : t("Other"), load.other)] : named,
+    looked: load.other.slice(0, over).some((value) => value !== null),
+    slots: [line(t("Used"), load.running), line(t("Available"), load.slots)],
+  };
+}

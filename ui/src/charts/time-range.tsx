@@ -1,0 +1,135 @@
+// The time that charts show: the last hour, another stretch up to now, or one that was dragged over. The address has it, and
+// screens with charts hand it on to each other (router.ts).
+import type { ComponentChildren } from "preact";
+import type { Series } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import type { Lead } from "./brush.ts";
+import { windowText, amount } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { beat, now } from "../kit/parts.tsx";
+import { go, href, params, path, setParams } from "../data/router.ts";
+import { t } from "../language/translation.ts";
+import { type Query, useQuery } from "../data/live-query.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const spans = [
+  ["5m", amount(5, "minute"), 5 * MINUTE],
+  ["15m", amount(15, "minute"), 15 * MINUTE],
+  [null, amount(1, "hour"), HOUR],
+  ["6h", amount(6, "hour"), 6 * HOUR],
+  ["24h", amount(24, "hour"), 24 * HOUR],
+  ["7d", amount(7, "day"), 168 * HOUR],
+] as const;
+type Span = (typeof spans)[number];
+const usual: Span = spans[2];
+
+/** A stretch that was chosen (`from`, `to`), or the last so long (`last`). */
+function timeShown(): { from: number; to: number } | { last: Span } {
+  const [from, to] = ["from", "to"].map((name) => Number(params.value.get(name) ?? Number.NaN));
+  if (from !== undefined && to !== undefined && to > from) return { from, to };
+  const last = params.value.get("last");
+  return { last: spans.find(([name]) => name === last) ?? usual };
+}
+
+/** What was in the time that is shown: asked for again with every change, or every so often where it changes by the minute. */
+export function useOverTime<T>(
+  address: string,
+  { queue = null, everyMs = null }: { queue?: string | null; everyMs?: number | null } = {},
+): Query<T> {
+  const time = timeShown();
+  const key = "last" in time ? time.last[1] : `${time.from} ${time.to}`;
+  const tick = everyMs === null ? "" : Math.floor(beat.value / everyMs);
+  return useQuery(
+    `${address} ${queue ?? ""} ${key} ${tick}`,
+    (signal) => {
+      // By the database's clock as we heard it; the last hour is the server's own to say.
+      const last = "last" in time ? time.last : null;
+      const ago =
+        "from" in time
+          ? time
+          : { from: last === null || last[0] === null ? null : Math.floor(now.peek() - last[2]), to: null };
+      return get<T>(address, { ...(queue === null ? {} : { queue }), ...ago }, signal);
+    },
+    everyMs === null ? { sign: "overview" } : {},
+  );
+}
+
+/** The time that is shown, in words. */
+export function timeNote(): string {
+  const time = timeShown();
+  return "last" in time
+    ? t("last {last}", { last: time.last[1] })
+    : windowText(`${time.from}..${time.to - 1}`);
+}
+
+/** Chooses the time. `more`: what else there is to a stretch that was chosen. */
+export function TimePicker({ more }: { more?: (time: { from: number; to: number }) => ComponentChildren }) {
+  const time = timeShown();
+  return (
+    <div class="row tight span">
+      <nav class="spans" aria-label={t("Time shown")}>
+        {spans.map((one) => (
+          <a
+            key={one[1]}
+            href={href(`${path.value}${one[0] === null ? "" : `?last=${one[0]}`}`)}
+            aria-current={"last" in time && time.last === one ? "true" : undefined}
+          >
+            {one[1]}
+          </a>
+        ))}
+      </nav>
+      {"from" in time && (
+        <>
+          <span class="chip">
+            <b>{timeNote()}</b>
+            <button
+              type="button"
+              aria-label={t("Back to the last hour")}
+              onClick={() => setParams({ from: null, to: null })}
+            >
+              <Icon name="close" size={12} />
+            </button>
+          </span>
+          {more?.(time)}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** A stretch of a chart that is dragged over is shown alone, by all charts. */
+function showRange({ at, stepMs }: Pick<Series, "at" | "stepMs">): Lead["range"] {
+  return (from, to) =>
+    setParams({ from: String(at[from] ?? 0), to: String((at[to] ?? 0) + stepMs), last: null });
+}
+
+/** Where a chart over time leads: a stretch is shown alone, a point opens the jobs that ended then. */
+export function leadsOf(
+  steps: Pick<Series, "at" | "stepMs">,
+  of: (index: number, line: number | null) => { readonly queue: string | null; readonly more: string },
+): Lead {
+  return {
+    range: showRange(steps),
+    point: (index, line) => {
+      const { queue, more } = of(index, line);
+      const from = steps.at[index] ?? 0;
+      go(jobsOf({ from, to: from + steps.stepMs }, queue, more));
+    },
+  };
+}
+
+/** Jobs that ended in a stretch of time. */
+export function jobsOf(
+  { from, to }: { from: number; to: number },
+  queue: string | null,
+  more: string,
+): string {
+  const of = queue === null ? "" : `&queue=${encodeURIComponent(queue)}`;
+  return `/jobs?ended=${from}..${to - 1}${of}${more === "" ? "" : `&${more}`}`;
+}
+
+/** How many steps are over: one under way would look as if everything had stopped. */
+export function stepsOver({ at, stepMs }: Pick<Series, "at" | "stepMs">, now: number): number {
+  return at.filter((ms) => ms + stepMs <= now).length;
+}

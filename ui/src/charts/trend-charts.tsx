@@ -1,0 +1,130 @@
+// The last hour by the minute, or another stretch of time: how much was done, and how long it waited. A stretch that is dragged
+// over is shown alone; a point leads to the jobs that ended then.
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Series } from "../../../src/dashboard/api/contract.ts";
+import { seg } from "../data/api.ts";
+import { duration, number } from "../kit/format.ts";
+import { Chart, type Mark } from "./lazy-chart.tsx";
+import { Loaded, now } from "../kit/parts.tsx";
+import { href } from "../data/router.ts";
+import { Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
+
+type Beside = (marks: readonly Mark[]) => ComponentChildren;
+
+/** Of everything, or of one queue. `children`: what stands beside the last of them, given the deploys of this time. */
+export function Trends({ queue = null, children }: { queue?: string | null; children?: Beside }) {
+  const query = useOverTime<Series>("/series", { queue });
+  const note = timeNote();
+  return (
+    <>
+      <TimePicker
+        more={(time) => (
+          <>
+            <a class="link small" href={href(jobsOf(time, queue, ""))}>
+              {t("Jobs that ended then")}
+            </a>
+            <a class="link small" href={href(jobsOf(time, queue, "state=dead"))}>
+              {t("Those that died")}
+            </a>
+          </>
+        )}
+      />
+      <Loaded query={query}>
+        {(all) => (
+          <TrendCharts all={all} queue={queue} note={note}>
+            {children}
+          </TrendCharts>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function over(series: Series, at: number): Series {
+  const n = stepsOver(series, at);
+  const cut = <T,>(values: readonly T[]): readonly T[] => values.slice(0, n);
+  const cutAll = ({ p50, p95, p99 }: Series["waitMs"]) => ({ p50: cut(p50), p95: cut(p95), p99: cut(p99) });
+  return {
+    ...series,
+    at: cut(series.at),
+    done: cut(series.done),
+    retried: cut(series.retried),
+    dead: cut(series.dead),
+    waitMs: cutAll(series.waitMs),
+    runMs: cutAll(series.runMs),
+  };
+}
+
+function TrendCharts({
+  all,
+  queue,
+  note,
+  children,
+}: {
+  all: Series;
+  queue: string | null;
+  note: string;
+  children?: Beside | undefined;
+}) {
+  const tick = Math.floor(now.value / 10_000) * 10_000;
+  const series = useMemo(() => over(all, tick), [all, tick]);
+  const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
+  const { stepMs } = series;
+  const lead = leadsOf(series, () => ({ queue, more: "" }));
+  // By the keyboard: what failed, if anything did.
+  const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
+  const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
+  const percentiles = (title: string, what: string, none: string, of: Series["waitMs"]) => (
+    <Panel title={title} note={`${what}, ${note}`}>
+      <Chart
+        title={title}
+        marks={marks}
+        lead={lead}
+        empty={none}
+        at={series.at}
+        lines={(["p50", "p95", "p99"] as const).map((name) => ({ name, values: of[name], shown: duration }))}
+      />
+    </Panel>
+  );
+  return (
+    <div class="grid two">
+      <Panel
+        title={t("Throughput")}
+        note={
+          stepMs === 60_000
+            ? t("jobs a minute, {note}", { note })
+            : t("jobs in {stepMs}, {note}", { stepMs: duration(stepMs), note })
+        }
+      >
+        <Chart
+          title={t("Throughput")}
+          marks={marks}
+          lead={leadsOf(series, (index, line) => ({ queue, more: kinds[line ?? likely(index)] ?? "" }))}
+          empty={t("No job ended in this time; a minute shows when it is over.")}
+          at={series.at}
+          lines={[
+            { name: t("Done"), values: series.done, shown: number },
+            { name: t("Retried"), values: series.retried, shown: number },
+            { name: t("Dead"), values: series.dead, shown: number },
+          ]}
+        />
+      </Panel>
+      {percentiles(
+        t("Waiting time"),
+        t("from due to start"),
+        t("No job started in this time; a minute shows when it is over."),
+        series.waitMs,
+      )}
+      {percentiles(
+        t("Running time"),
+        t("of an attempt"),
+        t("No attempt ended in this time; a minute shows when it is over."),
+        series.runMs,
+      )}
+      {children?.(marks)}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+// A stack, its own frames first to the eye: those of libraries fold behind a button that says how many they are.
+import { useSignal } from "@preact/signals";
+import { stackParts } from "./stack-frames.ts";
+import { t } from "../language/translation.ts";
+
+export function Stack({ text }: { text: string }) {
+  const open = useSignal<ReadonlySet<number>>(new Set());
+  const toggle = (at: number): void => {
+    const next = new Set(open.value);
+    if (!next.delete(at)) next.add(at);
+    open.value = next;
+  };
+  return (
+    <pre class="code" tabIndex={0} role="group" aria-label={t("Stack")}>
+      {stackParts(text).map((part, i) =>
+        part.kind === "line" ? (
+          <span key={i} class={part.library ? "lib" : ""}>
+            {part.text}
+            {"\n"}
+          </span>
+        ) : (
+          <span key={i}>
+            {"    "}
+            <button type="button" class="unfold" aria-expanded={open.value.has(i)} onClick={() => toggle(i)}>
+              {t("{count, plural, one {# library frame} other {# library frames}}", {
+                count: part.lines.length,
+              })}
+            </button>
+            {"\n"}
+            {open.value.has(i) && <span class="lib">{part.lines.map((line) => `${line}\n`)}</span>}
+          </span>
+        ),
+      )}
+    </pre>
+  );
+}

@@ -1,0 +1,165 @@
+// What `holdfast doctor` says of the database, and how it is kept: schema, retention, what holds cleaning up back. Looked at when
+// the screen is opened, every 30 seconds while it is open and live, and when asked.
+import { useEffect } from "preact/hooks";
+import type { DoctorReport } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { duration, number } from "../kit/format.ts";
+import { Icon, type IconName } from "../kit/icons.tsx";
+import { live } from "../data/live-stream.ts";
+import { Ago, Loaded } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { Facts, Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+const everyMs = 30_000;
+
+type Check = DoctorReport["checks"][number];
+
+/** The worst first. */
+const verdicts: Readonly<Record<Check["verdict"], readonly [icon: IconName, words: string, tag: string]>> = {
+  wrong: ["dead", t("wrong"), "bad"],
+  note: ["dot", t("note"), "warn"],
+  unknown: ["minus", t("not known"), ""],
+  ok: ["check", t("ok"), "good"],
+};
+const order = Object.keys(verdicts);
+
+export function Doctor() {
+  const query = useQuery("doctor", (signal) => get<DoctorReport>("/doctor", {}, signal));
+  const { again } = query;
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (live.peek() && !document.hidden) again();
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [again]);
+  return (
+    <>
+      <Panel
+        title={t("Doctor")}
+        note={query.data === null ? undefined : <Looked of={query.data} />}
+        tools={
+          <button type="button" class="button small" aria-disabled={query.loading} onClick={again}>
+            <Icon name="retry" size={12} /> {t("Look again")}
+          </button>
+        }
+      >
+        <Loaded query={query}>{(report) => <Checks of={report} />}</Loaded>
+      </Panel>
+      {query.data !== null && <Upkeep of={query.data} />}
+    </>
+  );
+}
+
+function Looked({ of: { checks, at } }: { of: DoctorReport }) {
+  const wrong = checks.filter(({ verdict }) => verdict === "wrong").length;
+  const said =
+    wrong === 0
+      ? t("Nothing is wrong")
+      : t("{wrong, plural, one {# thing is} other {# things are}} wrong", { wrong });
+  return (
+    <>{rich("{said}, looked {when}", { said: <span role="status">{said}</span>, when: <Ago at={at} /> })}</>
+  );
+}
+
+function Checks({ of: { checks } }: { of: DoctorReport }) {
+  const sorted = [...checks].sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
+  const well = sorted.filter(({ verdict }) => verdict === "ok");
+  const rest = sorted.filter(({ verdict }) => verdict !== "ok");
+  return (
+    <>
+      <Lines of={rest} />
+      <details class="tabled">
+        <summary>{t("{well} more are well", { well: number(well.length) })}</summary>
+        <Lines of={well} />
+      </details>
+    </>
+  );
+}
+
+function Lines({ of }: { of: readonly Check[] }) {
+  return (
+    <ul class="checks">
+      {of.map(({ name, verdict, text, remedy }) => {
+        const [icon, words, tag] = verdicts[verdict];
+        return (
+          <li key={`${name} ${text}`}>
+            <span class={`tag ${tag}`}>
+              <Icon name={icon} size={12} />
+              {words}
+            </span>
+            <b>{name}</b>
+            <span>
+              {text}
+              {remedy !== null && <span class="remedy">→ {remedy}</span>}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Upkeep({ of: { schema, retention, prune, oldest } }: { of: DoctorReport }) {
+  const kept = (ms: number) => (ms === 0 ? t("for ever") : duration(ms));
+  const { transactionMs, whose, xminAge } = oldest;
+  return (
+    <Panel title={t("Upkeep")} note={t("retention as this process was opened with")}>
+      <Facts
+        of={[
+          [
+            t("Schema"),
+            <>
+              {rich("version {version} ({name}), applied {when}", {
+                version: schema.version,
+                name: schema.name,
+                when: <Ago at={schema.appliedAt} />,
+              })}
+            </>,
+          ],
+          [t("Done jobs are kept"), kept(retention.doneMs)],
+          [t("Dead and cancelled ones"), kept(retention.deadMs)],
+          ...(retention.queues === 0
+            ? []
+            : [
+                [
+                  t("With times of their own"),
+                  t("{queues, plural, one {# queue} other {# queues}}", { queues: retention.queues }),
+                ] as const,
+              ]),
+          ...(retention.eventLogMs === null ? [] : [[t("Event log"), kept(retention.eventLogMs)] as const]),
+          [
+            t("Next clean-up"),
+            prune === null ? (
+              t("none yet: a worker does it")
+            ) : (
+              <>
+                {rich("due {when}, last {when2}", {
+                  when: <Ago at={prune.nextAt} />,
+                  when2: <Ago at={prune.doneAt} />,
+                })}
+              </>
+            ),
+          ],
+          ...(transactionMs === null
+            ? []
+            : [
+                [
+                  t("Oldest transaction"),
+                  whose === null ? t("none is open") : `${duration(transactionMs)} (${whose})`,
+                ] as const,
+              ]),
+          ...(xminAge === null
+            ? []
+            : [
+                [
+                  t("Oldest snapshot"),
+                  t("{xminAge, plural, one {# transaction} other {# transactions}} behind", { xminAge }),
+                ] as const,
+              ]),
+        ]}
+      />
+    </Panel>
+  );
+}

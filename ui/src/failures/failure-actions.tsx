@@ -1,0 +1,193 @@
+// What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
+import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
+import { Field, openForm } from "../kit/actions.tsx";
+import { send } from "../data/api.ts";
+import { startBulk } from "../operations/bulk-dialog.tsx";
+import { may } from "../data/live-stream.ts";
+import { attempt, toast } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { go } from "../data/router.ts";
+import { t } from "../language/translation.ts";
+
+/** Its dead jobs. */
+export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
+  return {
+    state: ["dead"],
+    ...(queues.length === 1 ? { queue: queues } : {}),
+    name: [name],
+    errorGroup: group,
+  };
+}
+
+export function isSettled({ state }: ErrorGroup): boolean {
+  return state === "resolved" || state === "ignored";
+}
+
+/** Whether somebody should look at it: it has jobs, or came back. */
+export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
+  return state === "regressed" || (state === "open" && dead + retrying > 0);
+}
+
+/** Runs one of them again; its page shows what becomes of it. */
+export function tryOne(group: ErrorGroup): void {
+  const { sample, dead } = group;
+  if (!may("jobs:retry") || sample === null || dead === 0) return;
+  void attempt(t("One of them runs again: see what becomes of it."), () =>
+    send("POST", `/jobs/${sample}/retry`),
+  ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
+}
+
+export function retryAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("retry", deadOf(group), again);
+}
+
+/** With another input: an object that is merged into each, or the steps of a JSON Patch. */
+export function patchAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead === 0) return;
+  let patch: object | null = null;
+  openForm({
+    title: t("Retry with another input"),
+    verb: t("Look what that does"),
+    body: (
+      <>
+        <label class="field">
+          <span>{t("Patch (JSON)")}</span>
+          <textarea
+            class="input mono"
+            name="patch"
+            rows={6}
+            required
+            placeholder={'{ "plan": "pro", "coupon": null }'}
+            spellcheck={false}
+          />
+        </label>
+        <p class="muted small">
+          {rich(
+            "An object is merged into each input, and null takes a key away. A list is a JSON Patch: {code}. Unique keys and lanes stay what they were.",
+            { code: <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code> },
+          )}
+        </p>
+      </>
+    ),
+    run: async (fields) => {
+      const given = fields.json("patch", t("patch"));
+      if (typeof given !== "object" || given === null) throw new Error(t("A patch is an object or a list."));
+      patch = given;
+      return null;
+    },
+    then: () => startBulk("retry", deadOf(group), again, patch),
+  });
+}
+
+/** Into another queue, where they stay dead. */
+export function moveAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("edit", deadOf(group), again);
+}
+
+export function deleteAll(group: ErrorGroup, again: () => void): void {
+  if (group.dead > 0) startBulk("delete", deadOf(group), again);
+}
+
+function mayDecide(): boolean {
+  if (may("errors:triage")) return true;
+  toast(t("You may not decide about errors here."), "bad");
+  return false;
+}
+
+export function resolve(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: t("Resolve this error"),
+    verb: t("Resolve"),
+    body: (
+      <>
+        <p class="muted">
+          {t(
+            "If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay: retry or delete them.",
+          )}
+        </p>
+        <NoteFields group={group} />
+      </>
+    ),
+    run: async (fields) => {
+      await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
+      return t("It is resolved.");
+    },
+    then: again,
+  });
+}
+
+export function ignore(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: t("Ignore this error"),
+    verb: t("Ignore"),
+    body: (
+      <>
+        <div class="grid two">
+          <Field label={t("For")} name="for" placeholder={t("good, or 12h, 7d")} />
+          <Field
+            label={t("Until it fails so often more")}
+            name="count"
+            inputMode="numeric"
+            placeholder={t("no matter")}
+          />
+        </div>
+        <NoteFields group={group} />
+      </>
+    ),
+    run: async (fields) => {
+      await send("POST", `/errors/${group.group}/ignore`, {
+        ...noteOf(fields.text("note"), fields.text("link")),
+        for: fields.text("for"),
+        count: fields.number("count"),
+      });
+      return t("It is ignored.");
+    },
+    then: again,
+  });
+}
+
+export function reopen(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  void attempt(t("It is open again."), () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+}
+
+export function note(group: ErrorGroup, again: () => void): void {
+  if (!mayDecide()) return;
+  openForm({
+    title: t("Note"),
+    verb: t("Keep"),
+    body: <NoteFields group={group} />,
+    run: async (fields) => {
+      await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
+      return t("It is noted.");
+    },
+    then: again,
+  });
+}
+
+/** What is left empty is taken away. */
+function noteOf(
+  text: string | undefined,
+  link: string | undefined,
+): { note: string | null; link: string | null } {
+  return { note: text ?? null, link: link ?? null };
+}
+
+function NoteFields({ group }: { group: ErrorGroup }) {
+  return (
+    <>
+      <label class="field">
+        <span>{t("Note")}</span>
+        <textarea
+          class="input short"
+          name="note"
+          defaultValue={group.note ?? ""}
+          placeholder={t("For whoever looks next")}
+        />
+      </label>
+      <Field label={t("Link")} name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+// The errors of a job's attempts, newest first: message or stack, and what changed from one to the next.
+import { useSignal } from "@preact/signals";
+import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { Diff } from "../code/diff-view.tsx";
+import { duration, number } from "../kit/format.ts";
+import { Ago, State } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { href } from "../data/router.ts";
+import { Stack } from "../code/stack-view.tsx";
+import { Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+
+/** When it was, and how long it ran as far as that is known. */
+function ranWords({ at, ranMs, lost }: JobDetail["errors"][number]) {
+  const when = <Ago at={at} />;
+  if (ranMs === null) return when;
+  const time = duration(ranMs);
+  return lost
+    ? rich("{when}, with its worker: held for {time}, until its lease passed", { when, time })
+    : rich("{when}, ran {time}", { when, time });
+}
+
+export function Attempts({ job }: { job: JobDetail }) {
+  const newest = [...job.errors].reverse();
+  const open = useSignal(0);
+  const compared = useSignal(-1);
+  const shown = (i: number) => {
+    const failure = newest[i];
+    if (failure === undefined) return null;
+    return (
+      <div key={failure.at + failure.attempt} class="stack" style={{ gap: "8px" }}>
+        <div class="row">
+          <State state={failure.lost ? "lost" : "failed"} />
+          <b>{t("Attempt {attempt}", { attempt: failure.attempt })}</b>
+          <span class="muted small">{ranWords(failure)}</span>
+          {i > 0 && failure.message === newest[i - 1]?.message && <span class="tag">{t("same error")}</span>}
+          <span style={{ flex: 1 }} />
+          {differs(failure, newest[i + 1]) && (
+            <button
+              type="button"
+              class="button quiet small"
+              aria-expanded={compared.value === i}
+              onClick={() => (compared.value = compared.value === i ? -1 : i)}
+            >
+              {compared.value === i
+                ? t("Hide differences")
+                : t("Compare with attempt {attempt}", { attempt: newest[i + 1]?.attempt })}
+            </button>
+          )}
+          {failure.stack !== null && (
+            <button
+              type="button"
+              class="button quiet small"
+              aria-expanded={open.value === i}
+              onClick={() => (open.value = open.value === i ? -1 : i)}
+            >
+              {open.value === i ? t("Hide stack") : t("Stack")}
+            </button>
+          )}
+        </div>
+        {compared.value === i && newest[i + 1] !== undefined ? (
+          <Diff
+            before={wholeOf(newest[i + 1]!)}
+            after={wholeOf(failure)}
+            label={t("Error of attempt {attempt} and of attempt {attempt2}", {
+              attempt: newest[i + 1]?.attempt,
+              attempt2: failure.attempt,
+            })}
+          />
+        ) : open.value === i && failure.stack !== null ? (
+          <Stack text={failure.stack} />
+        ) : (
+          <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+            {failure.message}
+          </pre>
+        )}
+      </div>
+    );
+  };
+  return (
+    <Panel
+      title={t("Failures")}
+      note={t("{newest}, newest first", { newest: number(newest.length) })}
+      tools={
+        job.errorGroup !== null && (
+          <a class="link small" href={href(`/errors/${job.errorGroup}`)}>
+            {t("All with this error")}
+          </a>
+        )
+      }
+    >
+      <div class="body stack">
+        {shown(0)}
+        {newest.length > 1 && (
+          <details class="folded">
+            <summary>
+              {t("{n, plural, one {# earlier failure} other {# earlier failures}}", { n: newest.length - 1 })}
+            </summary>
+            <div class="stack">{newest.slice(1).map((_, i) => shown(i + 1))}</div>
+          </details>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+type Failed = JobDetail["errors"][number];
+
+/** The message and its frames; a stack has the message in it. */
+function wholeOf({ message, stack }: Failed): string {
+  if (stack === null) return message;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
+}
+
+function differs(one: Failed, before: Failed | undefined): boolean {
+  return before !== undefined && wholeOf(one) !== wholeOf(before);
+}

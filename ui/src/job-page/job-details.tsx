@@ -1,0 +1,314 @@
+// The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
+import { language, t } from "../language/translation.ts";
+import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { get, seg } from "../data/api.ts";
+import { useExpected } from "../workflows/expected-run.ts";
+import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { Attempts } from "./attempt-errors.tsx";
+import { Timeline } from "./job-timeline.tsx";
+import { Json } from "../json/json-view.tsx";
+import { copy, Empty, JobLink } from "../kit/parts.tsx";
+import { shareOf } from "./progress-share.ts";
+import { href } from "../data/router.ts";
+import { Flow } from "../workflows/run-view.tsx";
+import { page } from "../data/page-settings.ts";
+import { Facts, Panel } from "../kit/table.tsx";
+import { useQuery } from "../data/live-query.ts";
+
+export function Details({ job }: { job: JobDetail }) {
+  // Asked once more when it has ended: what was read just before lacks its last steps.
+  const flow = useQuery(
+    `flow ${job.id} ${job.endedAt ?? "live"}`,
+    (signal) => get<FlowHistory>(`/jobs/${job.id}/history`, {}, signal),
+    job.endedAt === null ? { topic: `run:${job.id}` } : {},
+  );
+  const history = flow.data;
+  const firstStepAt = useFirstStepAt(job.id, history);
+  const expected = useExpected(job.id, job.endedAt === null);
+  return (
+    <div class="stack">
+      <div class="grid aside">
+        <div class="stack">
+          <Drift job={job} run={(history?.stepCount ?? 0) > 0} />
+          {job.errors.length > 0 && <Attempts job={job} />}
+          <Payload job={job} />
+          <Timeline job={job} stepped={(history?.stepCount ?? 0) > 0} firstStepAt={firstStepAt} />
+        </div>
+        <FactsOf job={job} />
+      </div>
+      {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
+    </div>
+  );
+}
+
+/** Since when a run was at work. Null: it has no steps, or that is not read yet. A long history comes without its first steps. */
+function useFirstStepAt(id: string, history: FlowHistory | null): number | null {
+  const cut = history !== null && history.earlier !== null;
+  const first = useQuery(`first step ${id} ${cut}`, (signal) =>
+    cut
+      ? get<FlowHistory>(`/jobs/${id}/history`, { before: 1, limit: 1 }, signal)
+      : Promise.resolve<FlowHistory | null>(null),
+  );
+  return (cut ? first.data : history)?.steps[0]?.startedAt ?? null;
+}
+
+const both = new Intl.ListFormat(language);
+
+/** The code that a run began with, and the code that there is. */
+function Drift({ job, run }: { job: JobDetail; run: boolean }) {
+  const { version, workerVersions } = job;
+  const [oldest, newest] = [workerVersions[0], workerVersions.at(-1)];
+  if (job.endedAt !== null || oldest === undefined || newest === undefined) return null;
+  const there = both.format(workerVersions.map((one) => `v${one}`));
+  const text =
+    newest < version
+      ? t("It needs v{version} of its code, and workers have {there}: it waits for newer ones.", {
+          version,
+          there,
+        })
+      : oldest < version
+        ? t("It needs v{version} of its code. Workers have {there}: the older ones leave it alone.", {
+            version,
+            there,
+          })
+        : newest > version && run
+          ? t(
+              'This run began with v{version} of its code, and workers now have {there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.',
+              { version, there },
+            )
+          : null;
+  if (text === null) return null;
+  return (
+    <div class="banner warn" role="status">
+      {text}
+    </div>
+  );
+}
+
+/** Asked once: neither the input nor the code of this process changes. */
+function useCheck({ id, payloadHidden }: JobDetail): InputCheck | null {
+  const nothing: InputCheck = { checked: false, issues: [] };
+  const query = useQuery(`check ${id} ${payloadHidden}`, (signal) =>
+    payloadHidden ? Promise.resolve(nothing) : get<InputCheck>(`/jobs/${id}/check`, {}, signal),
+  );
+  return query.data;
+}
+
+function Checked({ check }: { check: InputCheck | null }) {
+  if (check === null || !check.checked) return null;
+  const fits = check.issues.length === 0;
+  return (
+    <span
+      class={`tag ${fits ? "good" : "bad"}`}
+      title={t("Held against the schema of its kind, as this process has it")}
+    >
+      <Icon name={fits ? "check" : "dead"} size={11} />{" "}
+      {fits ? t("fits its schema") : t("does not fit its schema")}
+    </span>
+  );
+}
+
+function Payload({ job }: { job: JobDetail }) {
+  const check = useCheck(job);
+  if (job.payloadHidden)
+    return (
+      <section class="panel" aria-label={t("Payload")}>
+        <Empty icon="audit" title={t("Payloads are hidden")}>
+          <p>{t("You may see this job, but not what it was given.")}</p>
+        </Empty>
+      </section>
+    );
+  const share = job.progress === null ? null : shareOf(job.progress);
+  return (
+    <>
+      <Part title={t("Input")} text={job.input} size={job.inputBytes} mark={<Checked check={check} />}>
+        {check !== null && check.issues.length > 0 && (
+          <ul class="issues small">
+            {check.issues.map(({ path, message }) => (
+              <li key={path + message}>
+                {path !== "" && <b class="mono">{path.replace(/^\./, "")}</b>} {message}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Part>
+      {job.output !== null && <Part title={t("Output")} text={job.output} />}
+      {job.progress !== null && (
+        <Part title={t("Progress")} text={job.progress}>
+          {share !== null && (
+            <div class="row how-far">
+              <span
+                class="progress"
+                role="progressbar"
+                aria-label={t("Progress")}
+                aria-valuemin={0}
+                aria-valuemax={100}
+                aria-valuenow={Math.round(share.share * 100)}
+              >
+                <i style={{ width: `${share.share * 100}%` }} />
+              </span>
+              <b class="small nowrap">{share.words}</b>
+            </div>
+          )}
+        </Part>
+      )}
+    </>
+  );
+}
+
+function Part({
+  title,
+  text,
+  size,
+  mark,
+  children,
+}: {
+  title: string;
+  text: string | null;
+  /** As it is stored; else as it is shown. */
+  size?: number | null;
+  mark?: preact.ComponentChildren;
+  children?: preact.ComponentChildren;
+}) {
+  return (
+    <Panel
+      title={title}
+      note={bytes(size ?? new TextEncoder().encode(text ?? "").length)}
+      tools={
+        <>
+          {mark}
+          <button type="button" class="button quiet small" onClick={() => void copy(text ?? "")}>
+            <Icon name="copy" size={13} /> {t("Copy")}
+          </button>
+        </>
+      }
+    >
+      <div class="body stack">
+        {children}
+        <Json text={text ?? "null"} label={title} />
+      </div>
+    </Panel>
+  );
+}
+
+function Trace({ id }: { id: string }) {
+  const words = <span class="mono">{id.slice(0, 16)}…</span>;
+  const jobs = href(`/jobs?trace=${id}`);
+  if (typeof page.traceLink !== "string")
+    return (
+      <a class="link" title={t("Jobs of trace {id}", { id })} href={jobs}>
+        {words}
+      </a>
+    );
+  return (
+    <>
+      <a
+        class="link"
+        title={id}
+        href={page.traceLink.replaceAll("{traceId}", id)}
+        target="_blank"
+        rel="noreferrer"
+      >
+        {words}
+      </a>{" "}
+      <a class="link small" href={jobs}>
+        {t("its jobs")}
+      </a>
+    </>
+  );
+}
+
+/** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
+function attempts({ attempt, maxAttempts }: JobDetail): string {
+  return attempt === 0
+    ? t("none used up, {maxAttempts} allowed", { maxAttempts: number(maxAttempts) })
+    : t("{attempt} of {maxAttempts}", { attempt: number(attempt), maxAttempts: number(maxAttempts) });
+}
+
+function FactsOf({ job }: { job: JobDetail }) {
+  const facts: [string, preact.ComponentChildren][] = [
+    [
+      t("Queue"),
+      <a class="link" href={href(`/queues/${job.queue}`)}>
+        {job.queue}
+      </a>,
+    ],
+    [t("Attempts"), attempts(job)],
+    [t("Priority"), number(job.priority)],
+    [t("Created"), instant(job.createdAt)],
+    [t("Due"), instant(job.runAt)],
+    [t("Started"), instant(job.startedAt)],
+    [t("Ended"), instant(job.endedAt)],
+  ];
+  if (job.timeoutMs !== null) facts.push([t("Timeout"), duration(job.timeoutMs)]);
+  if (job.deadlineAt !== null) facts.push([t("Start by"), instant(job.deadlineAt)]);
+  if (job.leaseUntil !== null) facts.push([t("Lease until"), instant(job.leaseUntil)]);
+  if (job.workerId !== null) facts.push([t("Worker"), <span class="mono">{job.workerId}</span>]);
+  if (job.traceId !== null) facts.push([t("Trace"), <Trace id={job.traceId} />]);
+  if (job.version > 1) facts.push([t("Code version"), `v${job.version}`]);
+  if (job.crashes > 0) facts.push([t("Crashes"), number(job.crashes)]);
+  if (job.throttles > 0)
+    facts.push([t("Throttled"), t("{throttles} times", { throttles: number(job.throttles) })]);
+  if (job.key !== null)
+    facts.push([
+      t("Key"),
+      <a class="link mono" href={href(`/jobs?key=${seg(job.key)}`)}>
+        {job.key}
+      </a>,
+    ]);
+  if (job.lane !== null)
+    facts.push([
+      t("Lane"),
+      <a class="link mono" href={href(`/jobs?lane=${seg(job.lane)}`)}>
+        {job.lane}
+      </a>,
+    ]);
+  if (job.context !== null) facts.push([t("Context"), job.context]);
+  if (job.parentId !== null)
+    facts.push([t("Parent"), <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
+  for (const { id, role, total, then } of job.batches) {
+    facts.push([
+      role === "job" ? t("Batch") : t("Comes after"),
+      <a class="link" title={t("Batch {id}", { id })} href={href(`/jobs?batch=${seg(id)}`)}>
+        {role === "job"
+          ? t("one of {total} jobs", { total: number(total) })
+          : t("a batch of {total} jobs", { total: number(total) })}
+      </a>,
+    ]);
+    if (role === "job" && then !== null) facts.push([t("Then"), <JobLink id={then.id}>{then.name}</JobLink>]);
+  }
+  const { schedule } = job;
+  if (schedule !== null)
+    facts.push(
+      [
+        t("Schedule"),
+        <a class="link" href={href(`/schedules/${seg(schedule.name)}`)}>
+          {schedule.name}
+        </a>,
+      ],
+      [
+        t("Its slot"),
+        schedule.by === "slot"
+          ? instant(schedule.at)
+          : t("{at}, by {by}", { at: instant(schedule.at), by: schedule.by }),
+      ],
+      ...(["previous", "next"] as const).flatMap((which) => {
+        const one = schedule[which];
+        const name = which === "previous" ? t("Run before") : t("Run after");
+        return one === null
+          ? []
+          : [
+              [name, <JobLink id={one.jobId}>{instant(one.at)}</JobLink>] as [
+                string,
+                preact.ComponentChildren,
+              ],
+            ];
+      }),
+    );
+  return (
+    <Panel title={t("Facts")}>
+      <Facts of={facts} />
+    </Panel>
+  );
+}

@@ -1,0 +1,59 @@
+// A job's life as one bar: delayed, waiting, each attempt, and what lies between attempts.
+import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { duration } from "../kit/format.ts";
+import { now } from "../kit/parts.tsx";
+import { t } from "../language/translation.ts";
+import { Bar, bandWords } from "../workflows/waterfall-view.tsx";
+import { type Band, lifeOf, rangeOf } from "../workflows/waterfall.ts";
+
+export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: number | null }) {
+  const life = lifeOf(job, firstStepAt, job.endedAt === null ? now.value : 0);
+  if (life.bands.length === 0) return null;
+  const { from, to } = rangeOf([life]);
+  const kinds = [...new Set(life.bands.map(({ kind }) => kind))];
+  return (
+    <div class="life">
+      <span
+        class="bands"
+        role="img"
+        aria-label={t("From enqueue on: {bands}.", { bands: life.bands.map(words).join(", ") })}
+      >
+        {life.bands.map((band, i) => (
+          <Bar key={i} band={band} x={(ms) => ((ms - from) / (to - from)) * 100} />
+        ))}
+      </span>
+      <div class="legend" aria-hidden="true">
+        {kinds.map((kind) => (
+          <span key={kind}>
+            <i class={`band ${kind}`} />
+            {bandWords[kind]}{" "}
+            <b>
+              {duration(
+                life.bands
+                  .filter((band) => band.kind === kind)
+                  .reduce((sum, band) => sum + band.to - band.from, 0),
+              )}
+            </b>
+          </span>
+        ))}
+        <span class="spring" />
+        <span>{t("{to} in all", { to: duration(to - from) })}</span>
+      </div>
+      {life.skewed && (
+        <p class="small">
+          <span class="tag warn">{t("clock skew")}</span>{" "}
+          <span class="muted">
+            {t(
+              "By their own clocks something ended before it began: the clocks of two machines differ. It is shown as no time at all.",
+            )}
+          </span>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function words({ kind, from, to, open }: Band): string {
+  const [what, time] = [bandWords[kind], duration(to - from)];
+  return open ? t("{what} {time} so far", { what, time }) : `${what} ${time}`;
+}

@@ -1,0 +1,170 @@
+// What a job's handler said: newest page first, oldest line first, filtered by level and text on the server.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { LogList } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { instant, number, clockSecond } from "../kit/format.ts";
+import { Empty, Loaded } from "../kit/parts.tsx";
+import { params, setParams } from "../data/router.ts";
+import { Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+const levels = ["trace", "debug", "info", "warn", "error"] as const;
+
+export function JobLog({ id }: { id: string }) {
+  const level = params.value.get("level") ?? "trace";
+  const search = params.value.get("find") ?? "";
+  const older = useSignal<{ of: string; lines: LogList["lines"]; earlier: string | null } | null>(null);
+  const asked = { level: level === "trace" ? null : level, search };
+  const key = JSON.stringify([id, asked]);
+  const query = useQuery(`log ${key}`, (signal) => get<LogList>(`/jobs/${id}/log`, asked, signal), {
+    sign: `log:${id}`,
+  });
+  const typed = useRef<ReturnType<typeof setTimeout> | null>(null);
+  useEffect(
+    () => () => {
+      if (typed.current !== null) clearTimeout(typed.current);
+    },
+    [],
+  );
+  const before = older.value?.of === key ? older.value : null;
+  const filtered = level !== "trace" || search !== "";
+  return (
+    <Panel
+      title={t("Log")}
+      note={
+        query.data === null
+          ? ""
+          : filtered
+            ? t("{matched} of {kept, plural, one {# line} other {# lines}}", {
+                matched: number(query.data.matched),
+                kept: query.data.kept,
+              })
+            : t("{kept, plural, one {# line} other {# lines}}", { kept: query.data.kept })
+      }
+      tools={
+        <>
+          <label class="row tight small">
+            <span class="hidden-text">{t("Level")}</span>
+            <select
+              class="input"
+              value={level}
+              onChange={(event) =>
+                setParams({ level: event.currentTarget.value === "trace" ? null : event.currentTarget.value })
+              }
+            >
+              {levels.map((one) => (
+                <option key={one} value={one}>
+                  {one === "trace" ? t("all levels") : t("{one} and louder", { one })}
+                </option>
+              ))}
+            </select>
+          </label>
+          <input
+            class="input log-find"
+            type="search"
+            aria-label={t("Text in the log")}
+            placeholder={t("Find in the log")}
+            defaultValue={search}
+            spellcheck={false}
+            onInput={(event) => {
+              const { value } = event.currentTarget;
+              if (typed.current !== null) clearTimeout(typed.current);
+              typed.current = setTimeout(() => setParams({ find: value }, { replace: true }), 200);
+            }}
+          />
+        </>
+      }
+    >
+      <Loaded query={query}>
+        {(log) => {
+          if (log.kept === 0) return <NoLog />;
+          if (log.matched === 0)
+            return (
+              <Empty icon="search" title={t("No line matches")}>
+                <p>
+                  {t("{kept, plural, one {# line} other {# lines}} of this job are kept.", {
+                    kept: log.kept,
+                  })}
+                </p>
+              </Empty>
+            );
+          const lines = before === null ? log.lines : merged(before.lines, log.lines);
+          const earlier = before === null ? log.earlier : before.earlier;
+          return (
+            <>
+              {earlier !== null && (
+                <div class="more">
+                  <button
+                    type="button"
+                    class="button small"
+                    onClick={() =>
+                      void get<LogList>(`/jobs/${id}/log`, { ...asked, before: earlier }).then((page) => {
+                        older.value = { of: key, lines: merged(page.lines, lines), earlier: page.earlier };
+                      })
+                    }
+                  >
+                    {t("Earlier lines")}
+                  </button>
+                </div>
+              )}
+              <Lines lines={lines} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Lines({ lines }: { lines: LogList["lines"] }) {
+  return (
+    <div class="scroll log" tabIndex={0} role="region" aria-label={t("Lines of the log")}>
+      <table>
+        <thead class="hidden-text">
+          <tr>
+            <th scope="col">{t("Time")}</th>
+            <th scope="col">{t("Level")}</th>
+            <th scope="col">{t("Attempt")}</th>
+            <th scope="col">{t("Message")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <tr key={line.id} class={line.level}>
+              <td class="muted nowrap" title={instant(line.at)}>
+                {clockSecond(line.at)}.{String(line.at % 1_000).padStart(3, "0")}
+              </td>
+              <td class="level">{line.level}</td>
+              <td class="muted nowrap medium-only" title={t("Attempt")}>
+                #{line.attempt}
+              </td>
+              <td class="said">
+                {line.message}
+                {line.details !== null && <span class="muted"> {line.details}</span>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function NoLog() {
+  return (
+    <Empty icon="audit" title={t("Nothing was kept")}>
+      <p>
+        {t("Its handler said nothing with ctx.log, or its worker does not keep what is said. Ask for it:")}
+      </p>
+      <pre class="code">{`const hf = await open(url, { jobLog: true });`}</pre>
+    </Empty>
+  );
+}
+
+/** Older lines and newer ones, each once. */
+function merged(older: LogList["lines"], newer: LogList["lines"]): LogList["lines"] {
+  const known = new Set(newer.map(({ id }) => id));
+  return [...older.filter(({ id }) => !known.has(id)), ...newer];
+}

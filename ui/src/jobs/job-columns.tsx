@@ -1,0 +1,239 @@
+// The columns of the lists of jobs, and choosing among them. What is chosen is kept in this browser, for each list by itself.
+import type { JobLine } from "../../../src/dashboard/api/contract.ts";
+import { bytes, duration, number, shortId } from "../kit/format.ts";
+import { Ago, JobLink, JobStateOf, now, showDialog } from "../kit/parts.tsx";
+import { href } from "../data/router.ts";
+import { keptList, previews } from "../data/page-settings.ts";
+import type { Column } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+
+/** The lists of jobs. */
+export type JobsKind = "jobs" | "scheduled" | "retries";
+
+const took = ({ startedAt, endedAt, state }: JobLine) =>
+  startedAt !== null && endedAt === null && state === "running" ? (
+    <Elapsed since={startedAt} />
+  ) : startedAt === null || endedAt === null ? (
+    "—"
+  ) : (
+    duration(endedAt - startedAt)
+  );
+const waited = ({ startedAt, runAt, createdAt }: JobLine): string =>
+  startedAt === null ? "—" : duration(startedAt - (runAt ?? createdAt));
+
+/** Goes on by the second, by the database's clock. */
+function Elapsed({ since }: { since: number }) {
+  const ms = Math.max(0, now.value - since);
+  return (
+    <span class="running-for" title={t("It runs")}>
+      {duration(Math.floor(ms / 1_000) * 1_000)}
+    </span>
+  );
+}
+
+const dash = <span class="muted">—</span>;
+
+const queueLink = ({ queue }: JobLine) => (
+  <a class="link" href={href(`/queues/${queue}`)}>
+    {queue}
+  </a>
+);
+/** Where the lane has a column of its own. */
+const queueAlone: Column<JobLine> = { head: t("Queue"), from: "medium", cell: queueLink };
+
+/** Of a text of any length: what is cut off is told when it is pointed at. */
+const cut = (of: (job: JobLine) => string | null): Pick<Column<JobLine>, "style" | "title"> => ({
+  style: { maxWidth: "190px" },
+  title: (job) => of(job) ?? "",
+});
+
+/** Beside the job itself, which is always there. */
+const columns: Readonly<Record<string, Column<JobLine>>> = {
+  state: { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
+  queue: {
+    head: t("Queue"),
+    from: "medium",
+    style: { maxWidth: "190px" },
+    title: ({ lane }) => lane ?? "",
+    cell: (one) => (
+      <>
+        {queueLink(one)}
+        {one.lane !== null && <span class="sub clip">{one.lane}</span>}
+      </>
+    ),
+  },
+  lane: {
+    head: t("Lane"),
+    from: "medium",
+    class: "mono clip",
+    ...cut(({ lane }) => lane),
+    cell: ({ lane }) => lane ?? dash,
+  },
+  key: {
+    head: t("Key"),
+    from: "medium",
+    class: "mono clip",
+    ...cut(({ key }) => key),
+    cell: ({ key }) => key ?? dash,
+  },
+  context: {
+    head: t("Context"),
+    from: "medium",
+    class: "clip",
+    ...cut(({ context }) => context),
+    cell: ({ context }) => context ?? dash,
+  },
+  id: { head: t("Id"), from: "medium", class: "mono", title: ({ id }) => id, cell: ({ id }) => shortId(id) },
+  priority: { head: t("Priority"), num: true, from: "medium", cell: ({ priority }) => number(priority) },
+  attempt: {
+    head: t("Attempts"),
+    num: true,
+    from: "medium",
+    title: ({ attempt, maxAttempts }) =>
+      t("{attempt} of {maxAttempts} attempts used up", {
+        attempt: attempt === 0 ? t("None") : number(attempt),
+        maxAttempts: number(maxAttempts),
+      }),
+    cell: ({ attempt, maxAttempts }) => (
+      <>
+        {attempt}
+        <span class="muted"> / {maxAttempts}</span>
+      </>
+    ),
+  },
+  worker: {
+    head: t("Worker"),
+    from: "wide",
+    class: "mono clip",
+    ...cut(({ workerId }) => workerId),
+    cell: ({ workerId }) => workerId ?? dash,
+  },
+  waited: { head: t("Waited"), num: true, from: "wide", class: "muted nowrap", cell: waited },
+  took: { head: t("Took"), num: true, from: "wide", class: "muted nowrap", cell: took },
+  size: {
+    head: t("Size"),
+    num: true,
+    from: "wide",
+    class: "muted nowrap",
+    cell: ({ inputBytes }) => bytes(inputBytes),
+  },
+  started: {
+    head: t("Started"),
+    num: true,
+    from: "medium",
+    class: "muted",
+    cell: ({ startedAt }) => <Ago at={startedAt} />,
+  },
+  ended: {
+    head: t("Ended"),
+    num: true,
+    from: "medium",
+    class: "muted",
+    cell: ({ endedAt }) => <Ago at={endedAt} />,
+  },
+  due: { head: t("Due"), num: true, class: "muted", cell: ({ runAt }) => <Ago at={runAt} /> },
+  created: { head: t("Created"), num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
+};
+
+const usual = ["state", "queue", "attempt", "took", "created"];
+
+function isColumn(value: unknown): value is string {
+  return typeof value === "string" && Object.hasOwn(columns, value);
+}
+
+/** Empty: the usual ones. */
+const chosen = {
+  jobs: keptList("columns", isColumn),
+  scheduled: keptList("columns.scheduled", isColumn),
+  retries: keptList("columns.retries", isColumn),
+} as const;
+
+/** In a list of what is due later, when that is stands for when it was created unless both were chosen. */
+function namesOf(kind: JobsKind): readonly string[] {
+  const { value } = chosen[kind];
+  if (value.length > 0) return value;
+  return usual.map((name) => (kind !== "jobs" && name === "created" ? "due" : name));
+}
+
+export function jobColumns(kind: JobsKind): Column<JobLine>[] {
+  const names = namesOf(kind);
+  return [
+    job,
+    ...Object.keys(columns)
+      .filter((name) => names.includes(name))
+      .flatMap((name) => (name === "queue" && names.includes("lane") ? queueAlone : (columns[name] ?? []))),
+  ];
+}
+
+const job: Column<JobLine> = {
+  head: t("Job"),
+  class: "job",
+  cell: ({ id, name, error, state, preview, inputBytes }) => {
+    const failed = error !== null && state !== "done" ? error : null;
+    const input = preview ?? (inputBytes > 0 ? `(${bytes(inputBytes)})` : "");
+    return (
+      <>
+        <JobLink id={id}>{name}</JobLink>
+        {failed !== null && (
+          <span class={`sub clip ${state === "cancelled" ? "" : "error-line"}`} title={failed}>
+            {failed}
+          </span>
+        )}
+        {previews.value === "on" && (input !== "" || failed === null) && (
+          <span class="sub mono clip">{input}</span>
+        )}
+      </>
+    );
+  },
+};
+
+export function chooseColumns(kind: JobsKind): void {
+  showDialog(t("Columns"), (close) => <Chooser kind={kind} close={close} />);
+}
+
+const titles = { jobs: t("Jobs"), scheduled: t("Scheduled"), retries: t("Retries") } as const;
+
+function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
+  const shown = namesOf(kind);
+  return (
+    <div class="dialog">
+      <header>
+        <h2>{t("Columns of {kind}", { kind: titles[kind] })}</h2>
+      </header>
+      <div class="content">
+        <p class="muted">{t("The job is always shown; narrow windows leave some out.")}</p>
+        <div class="grid two">
+          {Object.entries(columns).map(([name, { head }]) => (
+            <label class="row" key={name}>
+              <input
+                type="checkbox"
+                checked={shown.includes(name)}
+                onChange={(event) => {
+                  const next = shown.filter((one) => one !== name);
+                  chosen[kind].value = event.currentTarget.checked ? [...next, name] : next;
+                }}
+              />{" "}
+              {head}
+            </label>
+          ))}
+        </div>
+        <label class="row">
+          <input
+            type="checkbox"
+            checked={previews.value === "on"}
+            onChange={(event) => (previews.value = event.currentTarget.checked ? "on" : "off")}
+          />{" "}
+          {t("The beginning of the input, below each job, in every list")}
+        </label>
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={() => (chosen[kind].value = [])}>
+          {t("As usual")}
+        </button>
+        <button type="button" class="button primary" onClick={close}>
+          {t("Done")}
+        </button>
+      </footer>
+    </div>
+  );
+}

@@ -1,0 +1,246 @@
+// A value that is written by hand: JSON, or in a form where its schema is known. It is text all the way to the server, so that
+// nothing of it is lost on the way.
+import { type Signal, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { ErrorBody, KindDetail } from "../../../src/dashboard/api/contract.ts";
+import { ApiFailure } from "../data/api.ts";
+import { Icon } from "../kit/icons.tsx";
+import { InputForm } from "./input-form.tsx";
+import { type JsonNode, placeText, readJson } from "./json-text.ts";
+import { type Mark, stillMasked } from "./redaction-masks.ts";
+import { attempt } from "../kit/parts.tsx";
+import { fieldsOf, type FormField, membersOf } from "./schema-fields.ts";
+import { t } from "../language/translation.ts";
+
+export type Issue = NonNullable<ErrorBody["error"]["issues"]>[number];
+
+/** What is being written. */
+export interface Draft {
+  /** The input: JSON, or on its way to it. */
+  readonly text: Signal<string>;
+  readonly marks: Signal<readonly Mark[]>;
+  /** Fields of the form whose content is nothing that they take, by key. */
+  readonly halves: Signal<ReadonlyMap<string, string>>;
+  readonly issues: Signal<readonly Issue[]>;
+}
+
+export function useDraft(text: string, marks: readonly Mark[] = []): Draft {
+  return {
+    text: useSignal(text),
+    marks: useSignal(marks),
+    halves: useSignal<ReadonlyMap<string, string>>(new Map()),
+    issues: useSignal<readonly Issue[]>([]),
+  };
+}
+
+/**
+ * What was written.
+ *
+ * @throws Error that says what is not understood
+ */
+export function written({ text, halves }: Draft, notJson: string): JsonNode {
+  if (halves.value.size > 0)
+    throw new Error(
+      t("Not understood: {value}.", {
+        value: [...halves.value.keys()].map((key) => key.slice(0, 60)).join(", "),
+      }),
+    );
+  try {
+    return readJson(text.value.trim() === "" ? "null" : text.value);
+  } catch {
+    throw new Error(notJson);
+  }
+}
+
+/** As schema libraries say, each in its own words, that a value is not there. */
+const missing = /\breceived undefined\b|\(was missing\)/i;
+
+/** What the schema found. Texts of somebody's schema: cut, so that they cannot push the form away. */
+function takeIssues(draft: Draft, error: unknown): void {
+  if (error instanceof ApiFailure)
+    draft.issues.value = error.issues.map(({ path, message }) => ({
+      path,
+      message: missing.test(message) ? t("This is needed.") : message.slice(0, 300),
+    }));
+}
+
+/** A form around a draft: sent once at a time, with what was wrong with it, until something else is written. */
+export interface Sending {
+  readonly form: RefObject<HTMLFormElement | null>;
+  /** What was wrong; null: nothing. */
+  readonly wrong: string | null;
+  readonly onSubmit: (event: Event) => void;
+}
+
+/**
+ * What sending the form does.
+ *
+ * @param send sends it; gives what is done and said after the dialog is gone
+ * @param misfit said where the schema found something
+ */
+export function useSending(
+  draft: Draft,
+  { send, misfit, close }: { send: (fields: FormData) => Promise<After>; misfit: string; close: () => void },
+): Sending {
+  const form = useRef<HTMLFormElement>(null);
+  const wrong = useSignal<string | null>(null);
+  const busy = useSignal(false);
+  // What was wrong with another text is over.
+  useEffect(() => void (wrong.value = null), [draft.text.value]);
+  const submit = async (): Promise<void> => {
+    if (busy.value) return;
+    busy.value = true;
+    wrong.value = null;
+    draft.issues.value = [];
+    try {
+      const { said, next } = await send(new FormData(form.current ?? undefined));
+      close();
+      await attempt(said, async () => next?.());
+    } catch (error) {
+      takeIssues(draft, error);
+      wrong.value =
+        draft.issues.value.length > 0 ? misfit : error instanceof Error ? error.message : String(error);
+      requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+    }
+    busy.value = false;
+  };
+  return {
+    form,
+    wrong: wrong.value,
+    onSubmit: (event) => {
+      event.preventDefault();
+      void submit();
+    },
+  };
+}
+
+/** What is said once it was sent, and what is done then. */
+export interface After {
+  readonly said: string;
+  readonly next?: () => void;
+}
+
+/** Where the schema is known there is a form, and JSON is the other way; else JSON alone. */
+export function SchemaInput({
+  draft,
+  of,
+  what,
+  undone,
+}: {
+  draft: Draft;
+  of: Pick<KindDetail, "name" | "checked" | "schema"> | null;
+  /** What is written: "input", "data". */
+  what: string;
+  /** What is not done with it while a part is redacted. */
+  undone: string;
+}) {
+  const called = `${what.charAt(0).toUpperCase()}${what.slice(1)}`;
+  const wanted = useSignal<"form" | "json">("form");
+  const fields = fieldsOf(of?.schema);
+  const members = fields === null ? null : membersOf(draft.text.value);
+  const asForm = fields !== null && members !== null && wanted.value === "form";
+  const masked = maskedIn(draft);
+  const turn = (to: "form" | "json"): void => {
+    // What a field did not take is not part of the text.
+    draft.halves.value = new Map();
+    wanted.value = to;
+  };
+  return (
+    <fieldset class="input-of">
+      <legend class="hidden-text">{called}</legend>
+      {fields !== null && (
+        <div class="row">
+          <b class="small">{called}</b>
+          <span class="muted small medium-only">
+            {t("checked against the schema of {name}", { name: of?.name })}
+          </span>
+          <span style={{ flex: 1 }} />
+          <span class="switch" role="group" aria-label={t("{called} as", { called })}>
+            <button
+              type="button"
+              aria-pressed={asForm}
+              disabled={members === null}
+              onClick={() => turn("form")}
+            >
+              {t("Form")}
+            </button>
+            <button type="button" aria-pressed={!asForm} onClick={() => turn("json")}>
+              {t("JSON")}
+            </button>
+          </span>
+        </div>
+      )}
+      {asForm ? (
+        <InputForm draft={draft} fields={fields} members={members} masked={masked} />
+      ) : (
+        <JsonInput draft={draft} fields={fields} called={called} checked={of?.checked === true} />
+      )}
+      {masked.length > 0 && (
+        <div class="banner warn" id="input-masked" role="status">
+          <Icon name="dead" />
+          <span>{t("{masked} As it is, it is not {undone}.", { masked: maskedText(masked), undone })}</span>
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+function maskedIn({ text, marks }: Draft): readonly (readonly string[])[] {
+  try {
+    return stillMasked(readJson(text.value), marks.value);
+  } catch {
+    return [];
+  }
+}
+
+function JsonInput({
+  draft: { text, issues },
+  fields,
+  called,
+  checked,
+}: {
+  draft: Draft;
+  fields: readonly FormField[] | null;
+  called: string;
+  checked: boolean;
+}) {
+  const told = issues.value.length > 0;
+  return (
+    <div class="field">
+      <label for="input-json" class={fields === null ? "" : "hidden-text"}>
+        {t("{called} (JSON)", { called })}
+      </label>
+      <textarea
+        id="input-json"
+        class="input"
+        spellcheck={false}
+        autocomplete="off"
+        value={text.value}
+        aria-invalid={told}
+        aria-describedby="input-issues"
+        onInput={(event) => (text.value = event.currentTarget.value)}
+      />
+      <div id="input-issues" class="small">
+        {told ? (
+          <ul class="issues">
+            {issues.value.map(({ path, message }) => (
+              <li key={path + message}>
+                {path !== "" && <b class="mono">{path.replace(/^\./, "")}</b>} {message}
+              </li>
+            ))}
+          </ul>
+        ) : (
+          checked && fields === null && <span class="muted">{t("Checked against its schema first.")}</span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function maskedText(places: readonly (readonly string[])[]): string {
+  const shown = places.slice(0, 8).map(placeText).join(", ");
+  return places.length > 8
+    ? t("Redacted: {shown} and more. Put the real values in, or take them out.", { shown })
+    : t("Redacted: {shown}. Put the real values in, or take them out.", { shown });
+}

@@ -1,0 +1,24 @@
+// Limits that hold for a while: the field that says how long, and how all panels come to know that something has changed.
+import { signal } from "@preact/signals";
+import { Field, type Fields } from "../kit/actions.tsx";
+import { t } from "../language/translation.ts";
+
+/** What holds for a while is asked for by several panels: one question, and all are told. */
+export const changed = signal(0);
+
+export function told(again: () => void): () => void {
+  return () => {
+    changed.value += 1;
+    again();
+  };
+}
+
+/** The fields that say how long a change holds. */
+export function WhileField() {
+  return <Field label={t("For how long")} name="for" placeholder={t("for good; or 30m, 4h, 2d")} />;
+}
+
+export function whileOf(fields: Fields): { for?: string } {
+  const delay = fields.text("for");
+  return delay === undefined ? {} : { for: delay };
+}

@@ -1,0 +1,69 @@
+// The menu that copies a job as text: to see it in a terminal, or to enqueue one like it.
+import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { Icon } from "../kit/icons.tsx";
+import { commandOf } from "../jobs/job-filter.ts";
+import { Menu } from "../kit/menu.tsx";
+import { copy } from "../kit/parts.tsx";
+import { page } from "../data/page-settings.ts";
+import { commandSnippet, curlSnippet, typescriptSnippet } from "./snippets.ts";
+import { t } from "../language/translation.ts";
+
+interface Form {
+  readonly name: string;
+  readonly hint: string;
+  readonly text: (job: JobDetail) => string;
+}
+
+const see: Form = {
+  name: t("Command to see it"),
+  hint: "holdfast jobs show",
+  text: ({ id }) => commandOf("list", { ids: [id] }),
+};
+const likeIt: readonly Form[] = [
+  { name: t("CLI command"), hint: "holdfast enqueue", text: commandSnippet },
+  {
+    name: "curl",
+    hint: "POST /api/v1/jobs",
+    text: (job) => curlSnippet(job, { api: `${location.origin}${page.basePath}/api/v1`, auth: page.auth }),
+  },
+  { name: "TypeScript", hint: "hf.enqueue", text: typescriptSnippet },
+];
+
+export function CopyAs({ job }: { job: JobDetail }) {
+  const masked = job.payloadHidden || job.masked.length > 0;
+  const item = ({ name, hint, text }: Form, choose: (run: () => void) => () => void) => (
+    <button
+      key={name}
+      type="button"
+      role="menuitem"
+      tabIndex={-1}
+      onClick={choose(() => {
+        const said = masked ? t("Copied. Its first line says what must be filled in.") : undefined;
+        void copy(text(job), name === see.name ? undefined : said);
+      })}
+    >
+      {name} <span class="hint mono">{hint}</span>
+    </button>
+  );
+  return (
+    <Menu
+      label={t("Copy as")}
+      looks="button quiet small"
+      button={
+        <>
+          <Icon name="copy" size={13} /> {t("Copy as…")}
+        </>
+      }
+    >
+      {(choose) => (
+        <>
+          {item(see, choose)}
+          <div role="group" aria-label={t("To enqueue one like it")}>
+            <span aria-hidden="true">{t("To enqueue one like it")}</span>
+            {likeIt.map((form) => item(form, choose))}
+          </div>
+        </>
+      )}
+    </Menu>
+  );
+}

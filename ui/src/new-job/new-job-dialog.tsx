@@ -1,0 +1,177 @@
+// The dialog for a new job: its kind, its input (schema-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
+import { Field, Fields } from "../kit/actions.tsx";
+import { call, get, seg } from "../data/api.ts";
+import type { Start } from "./lazy-new-job.tsx";
+import { compact, enqueueBody, readJson } from "../json/json-text.ts";
+import { KindField } from "./name-field.tsx";
+import { may } from "../data/live-stream.ts";
+import { maskedInput, stillMasked } from "../json/redaction-masks.ts";
+import { Ago, DialogButtons, JobStateOf, showDialog } from "../kit/parts.tsx";
+import { type RecentInput, recentInputs } from "./recent-inputs.ts";
+import { go } from "../data/router.ts";
+import { type Draft, SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";
+import { t } from "../language/translation.ts";
+
+export function newJobDialog(start: Start): void {
+  showDialog(t("New job"), (close) => <NewJob start={start} close={close} />, "new-job");
+}
+
+function NewJob({ start, close }: { start: Start; close: () => void }) {
+  const name = useSignal(start.name ?? "");
+  const given = useRef(maskedInput(start.input ?? "{}", start.masked ?? [])).current;
+  const draft = useDraft(given.text, given.marks);
+  const kind = useSignal<KindDetail | null>(null);
+  const recent = useSignal<readonly RecentInput[]>([]);
+
+  useEffect(() => {
+    kind.value = null;
+    recent.value = [];
+    const ended = new AbortController();
+    void learn(name.value.trim(), ended.signal, kind, recent);
+    return () => ended.abort();
+  }, [name.value]);
+
+  const { form, wrong, onSubmit } = useSending(draft, {
+    send: async (fields) => ({ said: await enqueue(new Fields(fields), draft) }),
+    misfit: t("The input does not fit the schema of this kind. Nothing was enqueued."),
+    close,
+  });
+
+  const computed = (what: "unique" | "lane"): string =>
+    kind.value?.[what] === true
+      ? kind.value.here
+        ? t("from the input")
+        : t("needed for this kind")
+      : t("none");
+  return (
+    <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
+      <header>
+        <h2>{t("New job")}</h2>
+      </header>
+      <div class="content">
+        <KindField start={start.name ?? ""} chosen={name} />
+        <Recent
+          list={recent.value}
+          take={({ input, masked }) => {
+            const taken = maskedInput(input ?? "null", masked);
+            draft.text.value = taken.text;
+            draft.marks.value = taken.marks;
+            draft.halves.value = new Map();
+            draft.issues.value = [];
+          }}
+        />
+        {start.payloadHidden === true && (
+          <div class="banner warn">
+            {t("You may not see the input of the job that you copy: put one in.")}
+          </div>
+        )}
+        <SchemaInput draft={draft} of={kind.value} what={t("input")} undone="enqueued" />
+        <div class="grid two">
+          <Field
+            label={t("Queue")}
+            name="queue"
+            placeholder={kind.value?.queue ?? t("default")}
+            defaultValue={start.queue ?? ""}
+          />
+          <Field label={t("Delay")} name="delay" placeholder={t("none, or 5m")} />
+          <Field
+            label={t("Priority")}
+            name="priority"
+            inputMode="numeric"
+            placeholder="0"
+            defaultValue={start.priority === 0 ? "" : (start.priority ?? "")}
+          />
+          <Field
+            label={t("Attempts")}
+            name="attempts"
+            inputMode="numeric"
+            placeholder={t("as its kind has")}
+          />
+          <Field label={t("Unique key")} name="key" placeholder={computed("unique")} />
+          <Field
+            label={t("Lane")}
+            name="lane"
+            placeholder={computed("lane")}
+            defaultValue={start.lane ?? ""}
+          />
+        </div>
+      </div>
+      {wrong !== null && (
+        <div class="banner bad told" role="alert">
+          {wrong}
+        </div>
+      )}
+      <DialogButtons verb={t("Enqueue")} danger={false} close={close} />
+    </form>
+  );
+}
+
+/** What is known of a kind, and what its jobs were lately given. A name that nobody knows is none the worse. */
+async function learn(
+  name: string,
+  ended: AbortSignal,
+  kind: Signal<KindDetail | null>,
+  recent: Signal<readonly RecentInput[]>,
+): Promise<void> {
+  if (name === "") return;
+  const ask = async <T,>(into: Signal<T>, question: Promise<T>): Promise<void> => {
+    try {
+      const answer = await question;
+      if (!ended.aborted) into.value = answer;
+    } catch {
+      // Then without.
+    }
+  };
+  await Promise.all([
+    ask(kind, get<KindDetail>(`/kinds/${seg(name)}`, {}, ended)),
+    may("view:payload") && ask(recent, recentInputs(name, get, ended)),
+  ]);
+}
+
+/** @throws Error that says what is wrong; ApiFailure with what the schema found. */
+async function enqueue(fields: Fields, draft: Draft): Promise<string> {
+  const name = fields.text("name");
+  if (name === undefined) throw new Error(t("Which kind of job? Put its name in."));
+  const input = written(draft, t("The input is not JSON."));
+  if (stillMasked(input, draft.marks.value).length > 0)
+    throw new Error(t("Nothing was enqueued: a part of the input is redacted."));
+  const options = {
+    queue: fields.text("queue"),
+    delay: fields.text("delay"),
+    priority: fields.number("priority"),
+    attempts: fields.number("attempts"),
+    key: fields.text("key"),
+    lane: fields.text("lane"),
+  };
+  const json = enqueueBody(name, compact(input), options);
+  const response = await call("/jobs", { method: "POST", json });
+  const { status, id } = (await response.json()) as { status: string; id: string };
+  go(`/jobs/${id}`);
+  return status === "enqueued" ? t("Enqueued.") : t("Not enqueued again: {status}.", { status });
+}
+
+function Recent({ list, take }: { list: readonly RecentInput[]; take: (one: RecentInput) => void }) {
+  if (list.length === 0) return null;
+  return (
+    <div class="field">
+      <span id="recent-inputs">{t("Recent inputs")}</span>
+      <ul class="recent" aria-labelledby="recent-inputs">
+        {list.map((one) => (
+          <li key={one.id}>
+            <button type="button" onClick={() => take(one)} title={t("Take this input")}>
+              <span class="mono clip">{compact(readJson(one.input ?? "null")).slice(0, 400)}</span>
+              {one.masked.length > 0 && <span class="tag warn">{t("redacted")}</span>}
+              <JobStateOf job={one} />
+              <span class="muted small">
+                <Ago at={one.createdAt} />
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

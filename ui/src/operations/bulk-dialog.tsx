@@ -1,0 +1,336 @@
+// Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
+// rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
+import { type ComponentChildren } from "preact";
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type {
+  BulkVerb,
+  DryRun,
+  EditJson,
+  FilterJson,
+  Operation,
+} from "../../../src/dashboard/api/contract.ts";
+import { Buttons } from "../kit/actions.tsx";
+import { get, send } from "../data/api.ts";
+import { askEdit, editInWords, passedOver } from "./job-edit.tsx";
+import { count, number, shortId } from "../kit/format.ts";
+import { inWords } from "../jobs/filter-words.ts";
+import { Icon } from "../kit/icons.tsx";
+import { commandOf } from "../jobs/job-filter.ts";
+import { may } from "../data/live-stream.ts";
+import { isUnderWay, OperationProgress, outcomesInWords, steering } from "./operation-progress.tsx";
+import { verbOn, verbs } from "../jobs/job-actions.ts";
+import { Diff } from "../code/diff-view.tsx";
+import { copy, Failure, JobStateOf, showDialog, toast } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+
+export function mayDo(action: BulkVerb): boolean {
+  return may(verbs[action].permission);
+}
+
+/**
+ * Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first; `dead`: the jobs are
+ * known to be dead, whether the filter says so or not.
+ */
+export function startBulk(
+  action: BulkVerb,
+  filter: FilterJson,
+  done: () => void,
+  patch: object | null = null,
+  dead = filter.state?.length === 1 && filter.state[0] === "dead",
+): void {
+  if (!mayDo(action)) {
+    toast(t("You may not do this to jobs here: {verb}.", { verb: verbs[action].verb }), "bad");
+    return;
+  }
+  const verb = verbOn(action, dead);
+  const show = (change: EditJson | null): void =>
+    showDialog(t("{verb} jobs", { verb }), (close) => (
+      <Bulk {...{ action, verb, filter, change, patch, close, done }} />
+    ));
+  if (action === "edit") askEdit(`${verb} ${inWords(filter)}`, dead, show);
+  else show(null);
+}
+
+/** What nothing brings back: jobs that are gone, and runs that end where they are, with nothing undone. */
+const irreversible: readonly BulkVerb[] = ["delete", "purge", "terminate"];
+
+function Bulk({
+  action,
+  verb,
+  filter,
+  change,
+  patch,
+  close,
+  done,
+}: {
+  action: BulkVerb;
+  verb: string;
+  filter: FilterJson;
+  change: EditJson | null;
+  patch: object | null;
+  close: () => void;
+  done: () => void;
+}) {
+  const dry = useSignal<DryRun | null>(null);
+  const running = useSignal<Operation | null>(null);
+  const error = useSignal<Error | null>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const perSecond = useSignal("");
+  const wrong = useSignal<string | null>(null);
+  const closed = useRef(false);
+  const { danger } = verbs[action];
+  const edit = { ...(change === null ? {} : { change }), ...(patch === null ? {} : { patch }) };
+
+  const look = (): void => {
+    error.value = null;
+    send<DryRun>("POST", "/jobs/bulk", { action, filter, ...edit, dryRun: true }).then(
+      (answer) => (dry.value = answer),
+      (failure: unknown) => (error.value = failure as Error),
+    );
+  };
+  useEffect(look, []);
+
+  useEffect(() => () => void (closed.current = true), []);
+  const follow = async (operation: Operation): Promise<void> => {
+    let current = operation;
+    running.value = current;
+    while (isUnderWay(current) && !closed.current) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      current = await get<Operation>(`/operations/${current.id}`);
+      running.value = current;
+    }
+    if (closed.current) return;
+    toast(
+      current.matched === 0 ? t("No job matched any more.") : `${verb}: ${outcomesInWords(current)}.`,
+      current.state === "failed" ? "bad" : "good",
+    );
+    close();
+    done();
+  };
+
+  const matched = dry.value?.matched;
+  const typed =
+    matched !== undefined && (irreversible.includes(action) || matched.more || matched.count > 1_000)
+      ? action
+      : null;
+  const start = (): void => {
+    if (dry.value === null || running.value !== null) return;
+    if (typed !== null && input.current?.value !== typed) {
+      input.current?.focus();
+      return;
+    }
+    const rate = rateOf(perSecond.value);
+    if (rate === "wrong") {
+      wrong.value = t("A rate is a whole number of jobs a second, or empty.");
+      return;
+    }
+    error.value = null;
+    send<Operation>("POST", "/jobs/bulk", {
+      action,
+      ...edit,
+      ...(rate === null ? {} : { rate }),
+      filter: dry.value.bounded,
+    })
+      .then(follow)
+      .catch((failure: unknown) => (error.value = failure as Error));
+  };
+
+  const what = (): ComponentChildren => {
+    const said = { verb, jobs: <b>{inWords(filter)}</b> };
+    if (change !== null)
+      return rich("{verb} every one of: {jobs}, to {change}.", {
+        ...said,
+        change: <b>{editInWords(change)}</b>,
+      });
+    return patch === null
+      ? rich("{verb} every one of: {jobs}.", said)
+      : rich("{verb} every one of: {jobs}, with another input.", said);
+  };
+
+  return (
+    <form
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        start();
+      }}
+    >
+      <header>
+        <h2>
+          {matched === undefined || running.value !== null
+            ? `${verb}…`
+            : matched.more
+              ? t("{verb} {count} jobs?", { verb, count: count(matched) })
+              : t("{verb} {count, plural, one {# job} other {# jobs}}?", { verb, count: matched.count })}
+        </h2>
+      </header>
+      <div class="content">
+        {error.value !== null && <Failure error={error.value} again={look} />}
+        {wrong.value !== null && (
+          <div class="banner bad" role="alert">
+            {wrong.value}
+          </div>
+        )}
+        <p>{what()}</p>
+        {dry.value !== null && <PassedOver dry={dry.value} />}
+        {running.value !== null ? (
+          <>
+            <OperationProgress operation={running.value} />
+            <p class="muted small">{t("The server does it: this window can be closed.")}</p>
+          </>
+        ) : dry.value === null ? (
+          <p class="muted">{t("Looking what that would be…")}</p>
+        ) : (
+          <>
+            {dry.value.patched !== null ? (
+              <Patched samples={dry.value.patched} />
+            ) : (
+              <>
+                <h3>{dry.value.samples.length === 0 ? t("Nothing matches now.") : t("For example")}</h3>
+                {dry.value.samples.length > 0 && (
+                  <ul class="samples">
+                    {dry.value.samples.map((job) => (
+                      <li key={job.id}>
+                        <JobStateOf job={job} />
+                        <span class="nowrap">{job.name}</span>
+                        <span class="mono muted nowrap">{shortId(job.id)}</span>
+                        <span class="mono clip muted">{job.preview}</span>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </>
+            )}
+            {action !== "edit" && (matched?.count ?? 0) > 1 && (
+              <label class="field rate">
+                <span>{t("At most")}</span>
+                <input
+                  class="input"
+                  inputMode="numeric"
+                  autocomplete="off"
+                  placeholder={t("as fast as it goes")}
+                  aria-label={t("At most so many jobs a second")}
+                  value={perSecond.value}
+                  aria-invalid={wrong.value !== null}
+                  onInput={(event) => {
+                    perSecond.value = event.currentTarget.value;
+                    wrong.value = null;
+                  }}
+                />
+                <span>{t("a second")}</span>
+              </label>
+            )}
+            {typed !== null && (
+              <label class="field">
+                <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
+                <input ref={input} class="input" autocomplete="off" spellcheck={false} />
+              </label>
+            )}
+          </>
+        )}
+      </div>
+      <footer>
+        {running.value === null ? (
+          <>
+            <button type="button" class="button" onClick={close}>
+              {t("Not now")}
+            </button>
+            <button
+              type="submit"
+              class={`button ${danger ? "danger fill" : "primary"}`}
+              disabled={dry.value === null || (matched?.count === 0 && !matched.more)}
+            >
+              {matched === undefined ? verb : `${verb} ${count(matched)}`}
+            </button>
+          </>
+        ) : (
+          <>
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                close();
+                done();
+              }}
+            >
+              {t("Close")}
+            </button>
+            <Buttons of={steering(running.value, (next) => (running.value = next))} on="" />
+          </>
+        )}
+        <button
+          type="button"
+          class="button quiet aside"
+          title={t("The same in a terminal")}
+          onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
+        >
+          <Icon name="copy" size={13} /> {t("Copy as command")}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+/** What becomes of some inputs. */
+function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
+  const misfits = samples.filter(({ after }) => after === null).length;
+  return (
+    <>
+      {misfits > 0 && (
+        <div class="banner warn" role="status">
+          {t("The patch does not fit {misfits} of these {samples}: they stay dead, as they are.", {
+            misfits: number(misfits),
+            samples: number(samples.length),
+          })}
+        </div>
+      )}
+      {samples.length === 0 && <h3>{t("Nothing matches now.")}</h3>}
+      {samples.map(({ id, before, after }) => (
+        <figure key={id} class="patched">
+          <figcaption class="mono muted">{shortId(id)}</figcaption>
+          {after === null ? (
+            <p class="muted">{t("The patch does not fit.")}</p>
+          ) : (
+            <Diff
+              before={before}
+              after={after}
+              label={t("Input of {id}, before and after", { id: shortId(id) })}
+            />
+          )}
+        </figure>
+      ))}
+    </>
+  );
+}
+
+/** "50" a second; null: no limit. */
+function rateOf(text: string): { limit: number; per: string } | null | "wrong" {
+  if (text.trim() === "") return null;
+  const limit = Number(text);
+  return Number.isInteger(limit) && limit > 0 ? { limit, per: "1s" } : "wrong";
+}
+
+/** What an edit will leave as it is, as far as the dry run looked. */
+function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
+  const left = Object.entries(outcomes ?? {}).filter(([outcome]) => outcome !== "edited");
+  if (left.length === 0) return null;
+  const all = judged >= matched.count && !matched.more;
+  return (
+    <div class="banner warn" role="status">
+      <span>
+        {all
+          ? t("{outcomes} will change; passed over: {left}.", {
+              outcomes: number(outcomes?.["edited"] ?? 0),
+              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
+            })
+          : t("Of the newest {judged}, {outcomes} will change; passed over: {left}.", {
+              judged: number(judged),
+              outcomes: number(outcomes?.["edited"] ?? 0),
+              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
+            })}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+// A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
+import type { Operation } from "../../../src/dashboard/api/contract.ts";
+import type { Actions } from "../kit/actions.tsx";
+import { send } from "../data/api.ts";
+import { ago, count, number, rate, shortId } from "../kit/format.ts";
+import { me } from "../data/live-stream.ts";
+import { attempt, now } from "../kit/parts.tsx";
+import { href } from "../data/router.ts";
+import { t } from "../language/translation.ts";
+import { verbs } from "../jobs/job-actions.ts";
+
+/** Neither over nor given up. */
+export function isUnderWay({ state }: Operation): boolean {
+  return state === "running" || state === "paused";
+}
+
+/** "12 retried, 3 superseded". */
+export function outcomesInWords({ outcomes }: Operation): string {
+  return Object.entries(outcomes)
+    .map(([outcome, n]) => `${number(n)} ${outcome.replaceAll("_", " ")}`)
+    .join(", ");
+}
+
+export function OperationProgress({ operation }: { operation: Operation }) {
+  const { matched, total, refused, state, standsStill } = operation;
+  const all = Math.max(matched, total.count);
+  const share = state === "done" ? 1 : all === 0 ? 0 : matched / all;
+  const left =
+    operation.rate === null || state !== "running" || standsStill || total.more
+      ? null
+      : ((all - matched) * operation.rate.perMs) / operation.rate.limit;
+  return (
+    <div class="operation">
+      <div
+        class={`progress ${state}`}
+        role="progressbar"
+        aria-label={t("{verb}: how far", { verb: verbs[operation.action].verb })}
+        aria-valuemin={0}
+        aria-valuemax={all}
+        aria-valuenow={matched}
+        aria-valuetext={
+          total.more
+            ? t("{matched} of {all} or more", { matched: number(matched), all: number(all) })
+            : t("{matched} of {all}", { matched: number(matched), all: number(all) })
+        }
+      >
+        <i style={{ width: `${share * 100}%` }} />
+      </div>
+      <p class="small muted">
+        {t("{matched} of {all}", {
+          matched: number(matched),
+          all: count({ count: all, more: total.more && state !== "done" }),
+        })}
+        {refused > 0 && operation.refusals.length === 0 && (
+          <span class="refused" title={outcomesInWords(operation)}>
+            {" · "}
+            {t("{refused} refused", { refused: number(refused) })}
+          </span>
+        )}
+        {operation.rate !== null && ` · ${rate(operation.rate)}`}
+        {left !== null && ` · ${t("ready {when}", { when: ago(now.value + left, now.value) })}`}
+      </p>
+      {operation.refusals.length > 0 && <Refusals operation={operation} />}
+    </div>
+  );
+}
+
+/** To whom it could not be done, and why not. */
+function Refusals({ operation: { refused, refusals } }: { operation: Operation }) {
+  return (
+    <details class="refusals small">
+      <summary>
+        <span class="refused">{t("{refused} refused", { refused: number(refused) })}</span>
+      </summary>
+      <ul>
+        {refusals.map(({ id, outcome }) => (
+          <li key={id}>
+            <a class="mono link" href={href(`/jobs/${id}`)} title={id}>
+              {shortId(id)}
+            </a>{" "}
+            {reasons[outcome] ?? outcome.replaceAll("_", " ")}
+          </li>
+        ))}
+      </ul>
+      {refused > refusals.length && (
+        <p class="muted">{t("The first {refusals} of them.", { refusals: number(refusals.length) })}</p>
+      )}
+    </details>
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  superseded: t("another job has its unique key"),
+  not_ended: t("has not ended"),
+  ended: t("has ended already"),
+  not_paused: t("is not paused"),
+  not_scheduled: t("is not scheduled"),
+  not_found: t("is not there any more"),
+  patch_failed: t("the patch does not fit its input"),
+  past_deadline: t("must start earlier"),
+  keyed: t("is unique within its queue"),
+};
+
+/** Pause, go on, stop. Whoever started it may pause and stop it; to go on needs what the action needs. */
+export function steering(operation: Operation, then: (next: Operation) => void): Actions {
+  const { id, action, actor, state, standsStill } = operation;
+  const { permission } = verbs[action];
+  const own = me.value?.user === actor && !me.value.readOnly;
+  const needs = own ? "view" : permission;
+  const steer = (verb: string, said: string) => (): void =>
+    void attempt(said, async () => then(await send<Operation>("POST", `/operations/${id}/${verb}`)));
+  return [
+    state === "running" &&
+      !standsStill && { verb: t("Pause"), needs, icon: "pause", press: steer("pause", t("It is paused.")) },
+    (state === "paused" || state === "failed" || standsStill) && {
+      verb: t("Go on"),
+      needs: permission,
+      icon: "play",
+      primary: true,
+      press: steer("resume", t("It goes on.")),
+    },
+    state !== "done" &&
+      state !== "stopped" && {
+        verb: t("Stop"),
+        needs,
+        icon: "stop",
+        danger: true,
+        press: steer("stop", t("It is stopped.")),
+      },
+  ];
+}

@@ -1,0 +1,211 @@
+// The overview's second half: who works, the last day in three figures, the kinds that take longest, and what operators did lately.
+import type {
+  AuditLine,
+  JobCount,
+  Overview,
+  Series,
+  SlowKinds,
+} from "../../../src/dashboard/api/contract.ts";
+import { get, seg } from "../data/api.ts";
+import { within } from "./capped-count.ts";
+import { count, duration, number } from "../kit/format.ts";
+import { may, overview } from "../data/live-stream.ts";
+import { Ago, beat, Empty, Loaded } from "../kit/parts.tsx";
+import { href } from "../data/router.ts";
+import { Panel, Table, Tile } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const unknown = t("a minute shows when it is over");
+/** Minutes that count as now. */
+const lately = 5;
+
+/** By the database's clock, to the minute: what is asked for changes with it. */
+function thisMinute(): number {
+  return Math.floor((overview.value?.at ?? 0) / minuteMs) * minuteMs;
+}
+
+const sum = (list: readonly number[]): number => list.reduce((all, n) => all + n, 0);
+
+const snippet = `import { defineJob, open } from "holdfast";
+
+const hf = await open();
+const sendMail = defineJob({
+  name: "send-mail",
+  run: async ({ to }: { to: string }) => console.log("sent to", to),
+});
+hf.work([sendMail], { queues: ["default"] });
+await hf.enqueue(sendMail, { to: "a@example.org" });`;
+
+/** Where no job has ever been: how to make one. It goes away by itself. */
+export function FirstRun() {
+  return (
+    <section class="panel" aria-label={t("First steps")}>
+      <Empty icon="jobs" title={t("No job yet")}>
+        <p>{t("Run this against the same database, and this page shows the job within a second.")}</p>
+        <pre class="code">{snippet}</pre>
+      </Empty>
+    </section>
+  );
+}
+
+/** Who works, throughput and success now, and what died in a day. What nobody has measured is a dash, not a 0. */
+export function DayTiles({ now: standing }: { now: Overview }) {
+  const to = thisMinute();
+  const now = useQuery(`tiles now ${to}`, (signal) =>
+    get<Series>("/series", { from: to - lately * minuteMs, to }, signal),
+  );
+  const day = useQuery(`tiles day ${to}`, (signal) =>
+    get<Series>("/series", { from: to - dayMs, to }, signal),
+  );
+  const ended = (series: Series): number => sum(series.done) + sum(series.retried) + sum(series.dead);
+  // A minute is told when it is over: until the first, nothing is known, and that is no 0.
+  const measured = day.data !== null && ended(day.data) > 0;
+  const done = measured && now.data !== null ? sum(now.data.done) : null;
+  const attempts = measured && now.data !== null ? ended(now.data) : null;
+  const failed = attempts === null || done === null ? null : attempts - done;
+  const died = useQuery(`tiles died ${to}`, (signal) =>
+    get<JobCount>("/jobs/count", { state: "dead", ended: `>=${to - dayMs}` }, signal),
+  );
+  // Counted among the jobs that "Dead" counts, so that it is never more: a retry takes a job out of both.
+  const dead = died.data === null ? null : within(died.data.total, standing.totals.dead);
+  return (
+    <div class="tiles four">
+      <Tile
+        name={t("Workers")}
+        to={href("/workers")}
+        value={number(standing.workers)}
+        note={
+          standing.quiet > 0
+            ? t("{quiet} quiet", { quiet: number(standing.quiet) })
+            : t("{queueCount, plural, one {# queue} other {# queues}}", { queueCount: standing.queueCount })
+        }
+        bad={standing.workers === standing.quiet}
+      />
+      <Tile
+        name={t("Throughput")}
+        to={href("/jobs?state=done")}
+        value={done === null ? "—" : `${number(Math.round(done / lately))} / min`}
+        note={done === null ? unknown : t("done in the last {lately} min", { lately })}
+      />
+      <Tile
+        name={t("Success")}
+        to={href("/errors")}
+        value={attempts === null || attempts === 0 ? "—" : percent((done ?? 0) / attempts)}
+        note={
+          attempts === null
+            ? unknown
+            : attempts === 0
+              ? t("no attempt ended in {lately} min", { lately })
+              : t("of attempts in the last {lately} min", { lately })
+        }
+        bad={attempts !== null && attempts > 0 && (failed ?? 0) / attempts > 0.1}
+      />
+      <Tile
+        name={t("Died in 24 h")}
+        to={href("/errors")}
+        value={dead === null ? "—" : count(dead)}
+        note={t("still dead")}
+        bad={dead !== null && dead.count > 0}
+      />
+    </div>
+  );
+}
+
+/** Never 100 % where something failed. */
+function percent(share: number): string {
+  const shown = Math.floor(share * 1_000) / 10;
+  return `${shown === 100 ? 100 : shown.toFixed(1)} %`;
+}
+
+export function SlowPanel() {
+  const query = useQuery(`slowest ${Math.floor(beat.value / minuteMs)}`, (signal) =>
+    get<SlowKinds>("/slowest", {}, signal),
+  );
+  return (
+    <Panel title={t("Slowest kinds")} note={t("95 % of attempts were over by then, last 24 h")}>
+      <Loaded query={query}>
+        {({ kinds }) =>
+          kinds.length === 0 ? (
+            <Empty icon="clock" title={t("Nothing is known yet")}>
+              <p>
+                {t("Workers count the minutes that they work; the first is here soon after a job has run.")}
+              </p>
+            </Empty>
+          ) : (
+            <Table
+              rows={kinds}
+              rowKey={({ name }) => name}
+              columns={[
+                {
+                  head: t("Kind"),
+                  cell: ({ name }) => (
+                    <a class="main-link" href={href(`/jobs?name=${seg(name)}`)}>
+                      {name}
+                    </a>
+                  ),
+                },
+                { head: "p95", num: true, class: "nowrap", cell: ({ p95Ms }) => duration(p95Ms) },
+                { head: t("Attempts"), num: true, class: "muted", cell: ({ count }) => number(count) },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+export function ActivityPanel() {
+  // Who may not see it does not ask for it.
+  return may("audit:view") ? <Activity /> : null;
+}
+
+function Activity() {
+  const query = useQuery(
+    "activity",
+    (signal) => get<{ entries: readonly AuditLine[] }>("/audit", { limit: 6 }, signal),
+    { topic: "activity" },
+  );
+  return (
+    <Panel
+      title={t("Lately done by hand")}
+      tools={
+        <a class="link small" href={href("/audit")}>
+          {t("All")}
+        </a>
+      }
+    >
+      <Loaded query={query}>
+        {({ entries }) =>
+          entries.length === 0 ? (
+            <Empty icon="audit" title={t("Nothing yet")}>
+              <p>{t("What is done here and in a terminal is written down for 90 days.")}</p>
+            </Empty>
+          ) : (
+            <Table
+              rows={entries}
+              rowKey={({ id }) => String(id)}
+              columns={[
+                {
+                  head: t("What"),
+                  style: { maxWidth: "240px" },
+                  cell: ({ action, target, outcome }) => (
+                    <>
+                      <b>{action}</b> <span class="muted small">{outcome}</span>
+                      <span class="sub clip">{target ?? ""}</span>
+                    </>
+                  ),
+                },
+                { head: t("Who"), class: "clip", cell: ({ actor }) => actor },
+                { head: t("When"), num: true, class: "muted nowrap", cell: ({ at }) => <Ago at={at} /> },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,96 @@
+// What can be done to a queue: a menu in its row, buttons on its own page.
+import type { QueueDetail, QueueLine } from "../../../src/dashboard/api/contract.ts";
+import { type Action, type Actions, doing } from "../kit/actions.tsx";
+import { get, seg, send } from "../data/api.ts";
+import { startBulk } from "../operations/bulk-dialog.tsx";
+import { toast } from "../kit/parts.tsx";
+import { t } from "../language/translation.ts";
+
+type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
+
+/** One that drains can go on, or be paused at once. */
+export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => void): Actions {
+  const change = (action: "pause" | "resume"): Action =>
+    doing({
+      verb: action === "pause" ? t("Pause") : t("Resume"),
+      on: name,
+      needs: "queues:pause",
+      icon: action === "pause" ? "pause" : "play",
+      run: () => send("POST", `/queues/${seg(name)}/${action}`),
+      done: action === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
+      then: again,
+    });
+  return [
+    pausedAt === null && drainingAt === null && draining(name, again),
+    (pausedAt !== null || drainingAt !== null) && change("resume"),
+    pausedAt === null && change("pause"),
+  ];
+}
+
+function draining(name: string, again: () => void): Action {
+  return doing({
+    verb: t("Drain"),
+    on: name,
+    needs: "queues:pause",
+    icon: "drain",
+    title: t("Finish what is there, then pause"),
+    ask: (
+      <p>
+        {t(
+          "It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and what comes in meanwhile still runs. Resume ends it.",
+        )}
+      </p>
+    ),
+    run: () => send("POST", `/queues/${seg(name)}/drain`),
+    done: t("{name} is draining.", { name }),
+    then: again,
+  });
+}
+
+export function purging(queue: QueueLine, again: () => void): Action | false {
+  const some = [queue.ready, queue.scheduled, queue.waiting].some(({ count, more }) => count > 0 || more);
+  return (
+    some && {
+      verb: t("Purge"),
+      needs: "jobs:delete",
+      danger: true,
+      icon: "trash",
+      title: t("Delete what has not started"),
+      press: () =>
+        startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again),
+    }
+  );
+}
+
+export function retryDead(queue: string, again: () => void): void {
+  startBulk("retry", { state: ["dead"], queue: [queue] }, again);
+}
+
+/** The form comes with the page of the queue, or when it is first asked for. */
+function editSettings(queue: string, again: () => void): void {
+  Promise.all([import("./settings-form.tsx"), get<QueueDetail>(`/queues/${seg(queue)}`)]).then(
+    ([{ settingsForm }, detail]) => settingsForm(detail, again),
+    (error: unknown) => toast(error instanceof Error ? error.message : String(error), "bad"),
+  );
+}
+
+/** Of a row. */
+export function queueActions(queue: QueueLine, again: () => void): Actions {
+  return [
+    ...pausing(queue, again),
+    {
+      verb: t("Settings"),
+      needs: "queues:set",
+      icon: "gear",
+      title: t("Concurrency, rate, slots and more"),
+      press: () => editSettings(queue.name, again),
+    },
+    {
+      verb: t("Retry dead"),
+      needs: "jobs:retry",
+      icon: "retry",
+      press: () => retryDead(queue.name, again),
+    },
+    purging(queue, again),
+  ];
+}

@@ -1,0 +1,213 @@
+// A queue's settings as texts that somebody reads and writes: what each is, where it comes from, and what of a form has changed.
+// Pure.
+import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
+import { NO_SETTINGS } from "../../../src/limits/rules/no-settings.ts";
+import { duration, rate, rateOf, rateWords, written } from "../language/quantities.ts";
+import { t } from "../language/translation.ts";
+
+type Settings = QueueDetail["settings"];
+type Name = Exclude<keyof Settings, "retention"> | "done" | "dead";
+
+interface Setting {
+  readonly name: Name;
+  readonly label: string;
+  /** What holds where nothing is set, and whose word that is. */
+  readonly unset: string;
+  readonly by: "code" | "default";
+  readonly hint: string;
+  /** As it is read. */
+  readonly shown: (settings: Settings) => string | null;
+  /** As it is written in a form; null: it was set by code, in a way that a form has no words for. */
+  readonly text: (settings: Settings) => string | null;
+  /** @throws Error that says how it is written. */
+  readonly parsed: (text: string) => unknown;
+}
+
+const whole = (name: "slots" | "total" | "concurrency" | "weight") => ({
+  name,
+  shown: (settings: Settings) => (settings[name] === null ? null : String(settings[name])),
+  text: (settings: Settings) => (settings[name] === null ? "" : String(settings[name])),
+  parsed: (text: string) => {
+    const value = Number(text);
+    if (!Number.isInteger(value)) throw new Error(t("{text} is not a whole number.", { text }));
+    return value;
+  },
+});
+
+const kept = (name: "done" | "dead") => {
+  const of = ({ retention }: Settings): number | null =>
+    retention === null ? null : name === "done" ? retention.doneMs : retention.deadMs;
+  return {
+    name,
+    shown: (settings: Settings) => {
+      const ms = of(settings);
+      return ms === null ? null : ms === 0 ? t("for ever") : duration(ms);
+    },
+    text: (settings: Settings) => {
+      const ms = of(settings);
+      return ms === null ? "" : written(ms);
+    },
+    parsed: (text: string) => text,
+  };
+};
+
+/** "5s to 5m", or the first alone. */
+function span(text: string): { base: string; max?: string } {
+  const [, base, max] = /^([\w.]+)(?:\s*(?:to|,)\s*([\w.]+))?$/.exec(text) ?? [];
+  if (base === undefined) throw new Error(t("Write {text} as 5s to 5m.", { text }));
+  return max === undefined ? { base } : { base, max };
+}
+
+export const settings: readonly Setting[] = [
+  {
+    ...whole("slots"),
+    label: t("Slots of each worker"),
+    unset: t("as the workers were started"),
+    by: "code",
+    hint: t("as started"),
+  },
+  {
+    ...whole("total"),
+    label: t("Slots of all workers"),
+    unset: t("not split"),
+    by: "default",
+    hint: t("not split"),
+  },
+  {
+    ...whole("concurrency"),
+    label: t("Concurrency over the cluster"),
+    unset: t("unlimited"),
+    by: "default",
+    hint: t("unlimited"),
+  },
+  {
+    name: "rate",
+    label: t("Rate"),
+    unset: t("unlimited"),
+    by: "default",
+    hint: "100 per 1m",
+    shown: ({ rate: known }) => (known === null ? null : rate(known)),
+    text: ({ rate: known }) => (known === null ? "" : rateWords(known)),
+    parsed: rateOf,
+  },
+  { ...whole("weight"), label: t("Weight"), unset: "1", by: "default", hint: "1" },
+  {
+    name: "backoff",
+    label: t("Backoff"),
+    unset: t("as jobs say"),
+    by: "code",
+    hint: t("as jobs say; or 10s to 1h"),
+    shown: ({ backoff }) => {
+      switch (backoff?.kind) {
+        case undefined:
+          return null;
+        case "exponential":
+          return t("{baseMs} to {maxMs}", {
+            baseMs: duration(backoff.baseMs),
+            maxMs: duration(backoff.maxMs),
+          });
+        case "fixed":
+          return duration(backoff.ms);
+        case "power":
+          return t("growing to {maxMs}", { maxMs: duration(backoff.maxMs) });
+        case "off":
+          return t("none");
+      }
+    },
+    text: ({ backoff }) =>
+      backoff === null
+        ? ""
+        : backoff.kind === "exponential"
+          ? `${written(backoff.baseMs)} to ${written(backoff.maxMs)}`
+          : null,
+    parsed: span,
+  },
+  {
+    name: "breaker",
+    label: t("Breaker"),
+    unset: t("off"),
+    by: "default",
+    hint: t("off; or 10 failures, 30s"),
+    shown: ({ breaker }) =>
+      breaker === null
+        ? null
+        : t("after {after} failures, for {cooldownMs}", {
+            after: breaker.after,
+            cooldownMs: duration(breaker.cooldownMs),
+          }),
+    text: ({ breaker }) =>
+      breaker === null ? "" : `${breaker.after} failures, ${written(breaker.cooldownMs)}`,
+    parsed: (text) => {
+      const [, after, cooldown] = /^(\d+)(?:\s*failures?)?(?:\s*,?\s+(?:for\s+)?([\w.]+))?$/.exec(text) ?? [];
+      if (after === undefined) throw new Error(t("Write the breaker as 10 failures, 30s."));
+      return { after: Number(after), ...(cooldown === undefined ? {} : { cooldown }) };
+    },
+  },
+  {
+    name: "cooldown",
+    label: t("Cool-down"),
+    unset: t("off"),
+    by: "default",
+    hint: t("off; or 5s to 5m"),
+    shown: ({ cooldown }) =>
+      cooldown === null
+        ? null
+        : t("{baseMs} to {maxMs}", { baseMs: duration(cooldown.baseMs), maxMs: duration(cooldown.maxMs) }),
+    text: ({ cooldown }) =>
+      cooldown === null ? "" : `${written(cooldown.baseMs)} to ${written(cooldown.maxMs)}`,
+    parsed: span,
+  },
+  { ...kept("done"), label: t("Keep done jobs"), unset: t("7 d"), by: "default", hint: "7d" },
+  { ...kept("dead"), label: t("Keep dead jobs"), unset: t("30 d"), by: "default", hint: "30d" },
+];
+
+/** What holds, whose word it is, and what it goes back to where it holds for a while. */
+export interface SettingLine {
+  readonly name: Name;
+  readonly label: string;
+  readonly value: string;
+  readonly by: "code" | "default" | "set";
+  readonly back: { readonly untilAt: number; readonly value: string } | null;
+}
+
+export function settingLines({ settings: known, override }: QueueDetail): SettingLine[] {
+  return settings.map(({ name, label, unset, by, shown }) => {
+    const value = shown(known);
+    const key = name === "done" || name === "dead" ? "retention" : name;
+    const back = override?.back ?? {};
+    const passing = override !== null && (override.back === null || Object.hasOwn(back, key));
+    const before = passing ? shown({ ...NO_SETTINGS, ...(back as Partial<Settings>) }) : null;
+    return {
+      name,
+      label,
+      value: value ?? unset,
+      by: value === null ? by : "set",
+      // Without a row before, what nobody set does not change when it ends.
+      back:
+        passing && before !== value && override !== null
+          ? { untilAt: override.untilAt, value: before ?? unset }
+          : null,
+    };
+  });
+}
+
+/** What a form with these texts changes; an empty field is the default. @throws Error that says what is wrong. */
+export function settingsChange(
+  known: Settings,
+  text: (name: Name) => string | undefined,
+): Readonly<Record<string, unknown>> {
+  const change: Record<string, unknown> = {};
+  const given = (name: Name): string => text(name) ?? "";
+  for (const { name, text: before, parsed } of settings) {
+    if (name === "done" || name === "dead" || given(name) === (before(known) ?? "")) continue;
+    change[name] = given(name) === "" ? null : parsed(given(name));
+  }
+  const [done, dead] = [given("done"), given("dead")];
+  const was = settings.filter(({ name }) => name === "done" || name === "dead");
+  if (was.some(({ name, text: before }) => given(name) !== before(known)))
+    change["retention"] =
+      done === "" && dead === ""
+        ? null
+        : { ...(done === "" ? {} : { done }), ...(dead === "" ? {} : { dead }) };
+  return change;
+}

@@ -1,0 +1,224 @@
+// Runs of a schedule as two rows of bars with one column for each run: how long it ran, and how late it started. How a run ended
+// is in its shape and in a sign above it, not in its colour alone. A click or Enter opens its job; as many are shown as can be
+// told apart, and the table below has all.
+import { stateWord } from "../language/state-words.ts";
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { ScheduleRunLine } from "../../../src/dashboard/api/contract.ts";
+import { useBrush } from "../charts/brush.ts";
+import { duration, instant, number, minuteOf } from "../kit/format.ts";
+import { Icon, type IconName } from "../kit/icons.tsx";
+import { JobLink, State, stateIcon } from "../kit/parts.tsx";
+import { go } from "../data/router.ts";
+import { share, topOf } from "./bar-scale.ts";
+import { type Column, Table } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+
+/** The narrowest column that can be told from its neighbours, and pressed. */
+const narrowest = 9;
+const rowHeight = 84;
+
+const madeBy: Readonly<Record<ScheduleRunLine["by"], string>> = {
+  slot: t("slot"),
+  backfill: t("backfill"),
+  hand: t("by hand"),
+};
+const madeIcons = { backfill: "drain", hand: "plus" } as const;
+
+/** `least`: what is less than this is small, however small the others are. */
+const rows = [
+  {
+    title: t("How long it ran"),
+    most: (most: string, half: string) => t("longest {most}, half below {half}", { most, half }),
+    least: 1,
+    of: ({ ranMs }: ScheduleRunLine) => ranMs,
+  },
+  {
+    title: t("How late it started"),
+    most: (most: string, half: string) => t("latest {most}, half below {half}", { most, half }),
+    least: 1_000,
+    of: ({ lateMs }: ScheduleRunLine) => lateMs,
+  },
+] as const;
+
+/** `newestFirst`: as the API gives them. */
+export function RunChart({ name, newestFirst }: { name: string; newestFirst: readonly ScheduleRunLine[] }) {
+  const host = useRef<HTMLDivElement>(null);
+  const room = useSignal(newestFirst.length);
+  const under = useSignal<number | null>(null);
+  const tabled = useSignal(false);
+  useEffect(() => {
+    const element = host.current;
+    if (element === null) return undefined;
+    const measure = (): void => void (room.value = Math.max(1, Math.floor(element.clientWidth / narrowest)));
+    measure();
+    const resized = new ResizeObserver(measure);
+    resized.observe(element);
+    return () => resized.disconnect();
+  }, []);
+
+  const runs = newestFirst.slice(0, room.value).toReversed();
+  const open = (index: number): void => {
+    const run = runs[index];
+    if (run !== undefined) go(`/jobs/${run.jobId}`);
+  };
+  const { index, keyDown, leave } = useBrush(runs.length, { point: open, range: (_from, to) => open(to) });
+  const at = (event: MouseEvent): number => {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const along = (event.clientX - box.left) / Math.max(1, box.width);
+    return Math.max(0, Math.min(runs.length - 1, Math.floor(along * runs.length)));
+  };
+  const chosen = under.value ?? index;
+  const here = Math.min(chosen ?? runs.length - 1, runs.length - 1);
+  const said = runs[here];
+  return (
+    <div class="run-chart">
+      <Legend runs={runs} of={newestFirst.length} />
+      <div
+        class="run-rows"
+        ref={host}
+        role="slider"
+        tabIndex={0}
+        aria-label={t("Runs of {name}. Arrows go through them, Enter opens the job.", { name })}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, runs.length - 1)}
+        aria-valuenow={Math.max(0, here)}
+        aria-valuetext={
+          said === undefined
+            ? ""
+            : chosen === null
+              ? t("Newest, {run}", { run: wordsOfRun(said) })
+              : wordsOfRun(said)
+        }
+        onKeyDown={keyDown}
+        onBlur={leave}
+        onPointerMove={(event) => (under.value = at(event))}
+        onPointerLeave={() => (under.value = null)}
+        onClick={(event) => open(at(event))}
+      >
+        {rows.map(({ title, most, least, of }) => {
+          const known = runs
+            .map(of)
+            .filter((ms) => ms !== null)
+            .sort((a, b) => a - b);
+          const top = topOf(known, least);
+          const largest = known.at(-1) ?? 0;
+          return (
+            <figure key={title} aria-hidden="true">
+              <figcaption class="small">
+                {title}{" "}
+                <span class="muted">
+                  {known.length === 0
+                    ? t("not known of any")
+                    : `${most(duration(largest), duration(share(known, 0.5)))}${
+                        largest > top ? `; ${t("bars end at {top}", { top: duration(top) })}` : ""
+                      }`}
+                </span>
+              </figcaption>
+              <div class="columns">
+                {runs.map((run, i) => (
+                  <Bar key={run.jobId} run={run} ms={of(run)} top={top} on={i === chosen} />
+                ))}
+              </div>
+            </figure>
+          );
+        })}
+      </div>
+      <div class="ends small muted" aria-hidden="true">
+        <span>{minuteOf(runs[0]?.at ?? null)}</span>
+        <span>{minuteOf(runs.at(-1)?.at ?? null)}</span>
+      </div>
+      <p class="said small" aria-hidden="true">
+        {said !== undefined && (
+          <>
+            {chosen === null && <b>{t("Newest:")} </b>}
+            {wordsOfRun(said)}
+          </>
+        )}
+      </p>
+      <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
+        <summary>{t("View as table")}</summary>
+        {tabled.value && <Table rows={newestFirst} rowKey={({ jobId }) => jobId} columns={columns} />}
+      </details>
+    </div>
+  );
+}
+
+function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; top: number; on: boolean }) {
+  const sign = signOf(run);
+  // What is not nothing can be seen; what is not known is no bar, but a dot.
+  const height = ms === null ? 0 : Math.max(2, Math.min(1, ms / top) * rowHeight);
+  const looks = ms === null ? "unknown" : ms > top ? "cut" : "";
+  return (
+    <span class={`run ${run.state ?? "gone"} ${on ? "on" : ""}`}>
+      {sign !== null && <Icon name={sign} size={10} />}
+      <i class={looks} style={ms === null ? {} : { height: `${height}px` }} />
+    </span>
+  );
+}
+
+/** Above its bar: how it stands, unless it is simply done; then what made it, unless that was its slot. */
+function signOf({ state, by }: ScheduleRunLine): IconName | null {
+  if (state !== null && state !== "done") return stateIcon(state);
+  return by === "slot" ? null : madeIcons[by];
+}
+
+/** Only of what there is. */
+function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) {
+  const states = new Map<string, number>();
+  for (const { state } of runs) states.set(state ?? "gone", (states.get(state ?? "gone") ?? 0) + 1);
+  const asked = (["backfill", "hand"] as const).filter((by) => runs.some((run) => run.by === by));
+  return (
+    <div class="legend">
+      {runs.length < of && (
+        <span>{t("newest {runs} of {of}", { runs: number(runs.length), of: number(of) })}</span>
+      )}
+      {[...states].map(([state, n]) => (
+        <span key={state}>
+          <span class={`run ${state}`}>
+            <i />
+          </span>
+          {state !== "done" && state !== "gone" && <Icon name={stateIcon(state)} size={10} />}
+          {state === "gone" ? t("not kept") : stateWord(state)} <b>{number(n)}</b>
+        </span>
+      ))}
+      {asked.map((by) => (
+        <span key={by}>
+          <Icon name={madeIcons[by]} size={10} /> {by === "hand" ? t("run by hand") : t("backfilled")}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+const columns: readonly Column<ScheduleRunLine>[] = [
+  {
+    head: t("Slot"),
+    cell: ({ at, jobId }) => (
+      <JobLink id={jobId}>
+        <span class="nowrap">{instant(at)}</span>
+      </JobLink>
+    ),
+  },
+  { head: t("Made by"), from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
+  {
+    head: t("State"),
+    cell: ({ state }) =>
+      state === null ? <span class="muted">{t("not kept")}</span> : <State state={state} />,
+  },
+  { head: t("Late"), num: true, class: "nowrap", cell: ({ lateMs }) => duration(lateMs) },
+  { head: t("Ran"), num: true, class: "nowrap", cell: ({ ranMs }) => duration(ranMs) },
+  { head: t("Attempt"), num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
+];
+
+/** A run as a sentence. */
+export function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
+  const parts = [
+    by === "slot" ? "" : by === "hand" ? t("by hand") : "backfilled",
+    state === null ? t("not kept any more") : stateWord(state),
+  ];
+  if (lateMs !== null) parts.push(t("started {lateMs} after its slot", { lateMs: duration(lateMs) }));
+  if (ranMs !== null) parts.push(t("ran {ranMs}", { ranMs: duration(ranMs) }));
+  if (attempt !== null && attempt > 1) parts.push(t("attempt {attempt}", { attempt }));
+  return `${instant(at)}: ${parts.filter((part) => part !== "").join(", ")}`;
+}

@@ -1,0 +1,145 @@
+// Changing a schedule by hand: the form, and what its timing comes to while it is typed.
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { ScheduleLine, TimingPreview } from "../../../src/dashboard/api/contract.ts";
+import { Choice, Field, type Fields, openForm } from "../kit/actions.tsx";
+import { get, seg, send } from "../data/api.ts";
+import { Ago } from "../kit/parts.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+/** The next runs, as the clock of their zone shows them. */
+export function Slots({ runs }: Pick<TimingPreview, "runs">) {
+  return (
+    <ol class="samples">
+      {runs.map(({ at, local, offset, note }) => (
+        <li key={at} class={note === null ? "" : "noted"}>
+          <span class="nowrap">
+            {local.replace(/:00$/, "")} <span class="muted">{offset}</span>
+          </span>
+          <span class="muted spread">
+            <Ago at={at} />
+          </span>
+          {note !== null && <span class="tag warn">{note}</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function editSchedule(schedule: ScheduleLine, again: () => void): void {
+  openForm({
+    title: t("Edit {name}", { name: schedule.name }),
+    verb: t("Save"),
+    then: again,
+    body: <EditFields schedule={schedule} />,
+    run: async (fields) => {
+      const change = changeOf(schedule, fields);
+      if (Object.keys(change).length === 0) throw new Error(t("Nothing is changed."));
+      await send("PATCH", `/schedules/${seg(schedule.name)}`, change);
+      return t("The change survives restarts.");
+    },
+  });
+}
+
+function EditFields({ schedule }: { schedule: ScheduleLine }) {
+  const { cron, timezone, edited } = schedule;
+  const when = useSignal(cron ?? everyText(schedule));
+  const zone = useSignal(timezone ?? "UTC");
+  const typed = (into: Signal<string>) => (event: { readonly currentTarget: HTMLInputElement }) => {
+    into.value = event.currentTarget.value.trim();
+  };
+  return (
+    <>
+      <Field
+        label={cron === null ? t("Every") : t("Cron")}
+        name="when"
+        class="mono"
+        defaultValue={when.peek()}
+        onInput={typed(when)}
+      />
+      {cron !== null && (
+        <Field label={t("Time zone")} name="timezone" defaultValue={zone.peek()} onInput={typed(zone)} />
+      )}
+      <Ahead
+        {...(cron === null ? { every: when.value } : { cron: when.value, timezone: zone.value || "UTC" })}
+      />
+      <div class="grid two">
+        <Choice
+          label={t("Missed slots")}
+          name="missed"
+          value={schedule.missed ?? "one"}
+          options={["skip", "one", "all"]}
+        />
+        <Choice
+          label={t("Overlap")}
+          name="overlap"
+          value={schedule.overlap ?? "allow"}
+          options={["allow", "skip", "queue"]}
+        />
+      </div>
+      <p class="muted small">
+        {edited.length > 0
+          ? t(
+              "What you change stays as it is here, whatever the code says later; the rest follows the code. Changed by hand so far: {edited}.",
+              { edited: edited.join(", ") },
+            )
+          : t(
+              "What you change stays as it is here, whatever the code says later; the rest follows the code.",
+            )}
+      </p>
+    </>
+  );
+}
+
+/** Nobody types faster than this, and nobody waits for it. */
+const settledMs = 250;
+
+/** What the timing means, or what is wrong with it; asked for when the typing rests. */
+function Ahead(timing: { readonly cron?: string; readonly every?: string; readonly timezone?: string }) {
+  const key = JSON.stringify(timing);
+  const settled = useSignal(key);
+  useEffect(() => {
+    const timer = setTimeout(() => (settled.value = key), settledMs);
+    return () => clearTimeout(timer);
+  }, [key]);
+  const query = useQuery(`timing ${settled.value}`, (signal) =>
+    get<TimingPreview>(
+      "/schedules/preview",
+      { ...(JSON.parse(settled.peek()) as typeof timing), n: 4 },
+      signal,
+    ),
+  );
+  const told = query.data;
+  if (told === null) return null;
+  return (
+    <div class="stack tight" role="status" aria-label={t("What this means")}>
+      {told.error === null ? (
+        <>
+          <b>{told.words}</b>
+          <Slots runs={told.runs} />
+        </>
+      ) : (
+        <span class="bad-text">{told.error}</span>
+      )}
+    </div>
+  );
+}
+
+/** Only what differs: what is sent counts as edited, and later words of the code about it are passed over. */
+function changeOf(schedule: ScheduleLine, fields: Fields): Record<string, string> {
+  const { cron, timezone, missed, overlap } = schedule;
+  const asked: readonly (readonly [name: string, value: string | undefined, was: string])[] = [
+    cron === null ? ["every", fields.text("when"), everyText(schedule)] : ["cron", fields.text("when"), cron],
+    ["timezone", cron === null ? undefined : fields.text("timezone"), timezone ?? "UTC"],
+    ["missed", fields.text("missed"), missed ?? "one"],
+    ["overlap", fields.text("overlap"), overlap ?? "allow"],
+  ];
+  return Object.fromEntries(
+    asked.flatMap(([name, value, was]) => (value === undefined || value === was ? [] : [[name, value]])),
+  );
+}
+
+function everyText({ everyMs }: ScheduleLine): string {
+  return `${(everyMs ?? 0) / 1_000}s`;
+}

@@ -1,0 +1,200 @@
+// Batches: what was enqueued together, how far each is, and what comes after it.
+import { useSignal } from "@preact/signals";
+import type { BatchList } from "../../../src/dashboard/api/contract.ts";
+import { get, seg } from "../data/api.ts";
+import { duration, number, shortId } from "../kit/format.ts";
+import { Ago, Head, JobLink, now, State } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { href, params } from "../data/router.ts";
+import { type Column, Listing, Pager } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+type Batch = BatchList["batches"][number];
+
+const views = [
+  { name: t("All"), view: null, asked: {} },
+  { name: t("Open"), view: "open", asked: { state: "open" } },
+  { name: t("Failed"), view: "failed", asked: { state: "failed" } },
+  { name: t("Ended"), view: "ended", asked: { state: "ended" } },
+] as const;
+
+/** What becomes of the job after them when one ends dead or cancelled. */
+const policies: Readonly<Record<NonNullable<Batch["policy"]>, string>> = {
+  cancel: t("cancelled if one ends badly"),
+  continue: t("runs even if one ends badly"),
+  wait: t("waits until all are done"),
+};
+
+const columns: Column<Batch>[] = [
+  {
+    head: t("Batch"),
+    cell: ({ id, names, total }) => (
+      <>
+        <a class="link" href={jobsOf(id)} title={t("The jobs of batch {id}", { id })}>
+          {names.join(", ")}
+        </a>
+        <span class="sub">
+          {rich("{id} · {total, plural, one {# job} other {# jobs}}", {
+            id: <span class="mono">{shortId(id)}</span>,
+            total,
+          })}
+        </span>
+      </>
+    ),
+  },
+  { head: t("How far"), cell: (batch) => <HowFar batch={batch} /> },
+  {
+    head: t("Then"),
+    cell: ({ then, policy }) =>
+      then === null ? (
+        <span class="muted">—</span>
+      ) : (
+        <>
+          <span class="row tight">
+            <JobLink id={then.id}>{then.name}</JobLink>
+            {then.state === null ? (
+              <span class="muted small">{t("not kept")}</span>
+            ) : (
+              <State state={then.state} />
+            )}
+          </span>
+          {policy !== null && <span class="sub">{policies[policy]}</span>}
+        </>
+      ),
+  },
+  {
+    head: t("Created"),
+    num: true,
+    from: "medium",
+    class: "muted",
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+  {
+    head: t("Started"),
+    num: true,
+    from: "wide",
+    class: "muted",
+    cell: ({ startedAt }) => <Ago at={startedAt} />,
+  },
+  { head: t("Ended"), num: true, from: "wide", class: "muted", cell: ({ endedAt }) => <Ago at={endedAt} /> },
+  {
+    head: t("Took"),
+    num: true,
+    from: "medium",
+    class: "muted nowrap",
+    cell: ({ createdAt, endedAt, open, cut }) =>
+      endedAt !== null
+        ? duration(endedAt - createdAt)
+        : open > 0 || cut
+          ? duration(Math.max(0, now.value - createdAt))
+          : "—",
+  },
+];
+
+export function Batches() {
+  const chosen = views.find(({ view }) => view === params.value.get("view")) ?? views[0];
+  const cursor = useSignal<string | null>(null);
+  const query = useQuery(
+    `batches ${chosen.name} ${cursor.value}`,
+    (signal) => get<BatchList>("/batches", { ...chosen.asked, limit: 25, cursor: cursor.value }, signal),
+    { sign: "overview" },
+  );
+  return (
+    <>
+      <Head title={t("Batches")} note={t("Jobs that were enqueued together, the newest first.")} />
+      <nav class="tabs" aria-label={t("Views")}>
+        {views.map(({ name, view }) => (
+          <a
+            key={name}
+            href={href(view === null ? "/batches" : `/batches?view=${view}`)}
+            aria-current={chosen.view === view ? "page" : undefined}
+            onClick={() => (cursor.value = null)}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      <section class="panel" aria-label={t("Batches")}>
+        <Listing
+          query={query}
+          rows={({ batches }) => batches}
+          rowKey={({ id }: Batch) => id}
+          empty={{
+            icon: "layers",
+            title: chosen.view === null ? t("No batch yet") : t("No such batch"),
+            text: (
+              <>
+                <p>{t("Jobs that belong together, and one that runs when all of them have ended:")}</p>
+                <pre class="code">{`await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {\n  then: { job: report, input: {} },\n});`}</pre>
+              </>
+            ),
+          }}
+          columns={columns}
+          foot={({ cursor: next, batches }) => (
+            <Pager cursor={cursor} next={next}>
+              {chosen.view !== null && next !== null && batches.length < 25 && (
+                <span>{t("The newest batches were looked through; there may be more.")}</span>
+              )}
+            </Pager>
+          )}
+        />
+      </section>
+    </>
+  );
+}
+
+function jobsOf(id: string, state?: string): string {
+  return href(`/jobs?batch=${seg(id)}${state === undefined ? "" : `&state=${state}`}`);
+}
+
+const ends = ["done", "dead", "cancelled"] as const;
+
+/** A bar of what has become of its jobs, and the same in numbers that lead to them. */
+function HowFar({ batch }: { batch: Batch }) {
+  const { id, total, counted, cut, open, running, gone } = batch;
+  const of = cut ? counted : total;
+  const over = of - open;
+  const share = (n: number): string => `${of === 0 ? 0 : (n / of) * 100}%`;
+  const words = cut
+    ? t("{over} of {of} ended, of the newest that were looked at", { over: number(over), of: number(of) })
+    : t("{over} of {of} ended", { over: number(over), of: number(of) });
+  const numbers = [
+    { n: batch.dead, words: t("dead"), state: "dead" },
+    { n: batch.cancelled, words: t("cancelled"), state: "cancelled" },
+    { n: running, words: t("running"), state: "running" },
+    { n: open - running, words: t("waiting"), state: "ready,scheduled,waiting" },
+  ];
+  return (
+    <div class="how-far-batch">
+      <span
+        class="gauge parts"
+        role="progressbar"
+        aria-label={t("How far")}
+        aria-valuemin={0}
+        aria-valuemax={of}
+        aria-valuenow={over}
+        aria-valuetext={words}
+        title={words}
+      >
+        {ends.map((state) => (
+          <i key={state} class={state} style={{ width: share(batch[state]) }} />
+        ))}
+        <i class="gone" style={{ width: share(gone) }} />
+        <i class="running" style={{ width: share(running) }} />
+      </span>
+      <span class="sub">
+        <span>{t("{over} of {of}", { over: number(over), of: number(of) })}</span>
+        {numbers
+          .filter(({ n }) => n > 0)
+          .map(({ n, words: what, state }) => (
+            <a key={what} class={what === "dead" ? "link bad" : "link"} href={jobsOf(id, state)}>
+              {number(n)} {what}
+            </a>
+          ))}
+        {gone > 0 && <span>{t("{gone} not kept", { gone: number(gone) })}</span>}
+        {cut && <span>{t("the newest of {total} jobs were looked at", { total: number(total) })}</span>}
+      </span>
+    </div>
+  );
+}

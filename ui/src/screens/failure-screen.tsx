@@ -1,0 +1,466 @@
+// One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
+import { useLayoutEffect } from "preact/hooks";
+import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
+import { Act } from "../kit/actions.tsx";
+import { ApiFailure, get } from "../data/api.ts";
+import { Bars } from "../charts/bars.tsx";
+import {
+  deadOf,
+  deleteAll,
+  moveAll,
+  ignore,
+  isSettled,
+  note,
+  patchAll,
+  reopen,
+  resolve,
+  retryAll,
+  tryOne,
+} from "../failures/failure-actions.tsx";
+import { duration, instant, number, shortId, minuteOf } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { commandOf } from "../jobs/job-filter.ts";
+import { onKey } from "../kit/shortcuts.ts";
+import { useJob } from "../jobs/job-query.ts";
+import { may } from "../data/live-stream.ts";
+import { Ago, copy, Empty, JobLink, JobStateOf, Loaded, State } from "../kit/parts.tsx";
+import { href, params } from "../data/router.ts";
+import { Facts, Panel, Table, Tile } from "../kit/table.tsx";
+import { useQuery } from "../data/live-query.ts";
+import { groupKeys, Until } from "./failures-screen.tsx";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+
+const HOUR = 3_600_000;
+
+export function ErrorScreen({ group: id }: { group: string }) {
+  const query = useQuery(`error ${id}`, (signal) => get<ErrorGroupDetail>(`/errors/${id}`, {}, signal), {
+    topic: `error:${id}`,
+  });
+  if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
+    return (
+      <section class="panel">
+        <Empty icon="search" title={t("No such error")}>
+          <p>{t("Nothing has failed so, or it is longer ago than 30 days.")}</p>
+          <a class="button" href={href("/errors")}>
+            {t("All failures")}
+          </a>
+        </Empty>
+      </section>
+    );
+  return <Loaded query={query}>{(group) => <Cause group={group} again={query.again} />}</Loaded>;
+}
+
+function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void }) {
+  // Before the paint: who sees it can press a key.
+  useLayoutEffect(() => {
+    const offs = groupKeys(again).map(([key, run]) => onKey(key, () => run(group)));
+    return () => offs.forEach((off) => off());
+  });
+  const tried = params.value.get("tried");
+  const hourName = (i: number): string => minuteOf(group.weekFrom + i * HOUR);
+  return (
+    <>
+      <div class="head">
+        <div style={{ minWidth: 0 }}>
+          <div class="row">
+            <h1 class="error-title">{group.message ?? t("(hidden)")}</h1>
+            <State state={group.state} />
+            <Until group={group} />
+          </div>
+          <p class="row tight">
+            <span>{t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}</span>
+            <span class="mono">{group.group}</span>
+            <button
+              type="button"
+              class="button quiet small"
+              title={t("The same in a terminal")}
+              onClick={() => void copy(`holdfast errors show ${group.group}`)}
+            >
+              <Icon name="copy" size={13} /> {t("Copy as command")}
+            </button>
+          </p>
+        </div>
+        <span class="spring" />
+        <div class="row">
+          <Act large verb={t("Note")} on="" needs="errors:triage" press={() => note(group, again)} />
+          {!isSettled(group) && (
+            <Act large verb={t("Ignore")} on="" needs="errors:triage" press={() => ignore(group, again)} />
+          )}
+          {group.state === "open" || group.state === "regressed" ? (
+            <Act large verb={t("Resolve")} on="" needs="errors:triage" press={() => resolve(group, again)} />
+          ) : (
+            <Act large verb={t("Reopen")} on="" needs="errors:triage" press={() => reopen(group, again)} />
+          )}
+        </div>
+      </div>
+      <Decided group={group} />
+      <section class="tiles" aria-label={t("Figures")}>
+        <Tile
+          name={t("Dead")}
+          value={number(group.dead)}
+          note={t("jobs that gave up")}
+          to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
+          bad={group.dead > 0}
+        />
+        <Tile
+          name={t("Retrying")}
+          value={number(group.retrying)}
+          note={t("wait for their next attempt")}
+          to={href(`/retries?errorGroup=${group.group}`)}
+        />
+        <Tile name={t("Failures, 1 h")} value={number(group.lastHour)} note={t("attempts")} />
+        <Tile name={t("24 h")} value={number(group.lastDay)} note={t("attempts")} />
+        <Tile name={t("7 d")} value={number(group.lastWeek)} note={t("attempts")} />
+        <Tile
+          name={t("Seen")}
+          value={<Ago at={group.lastAt} />}
+          note={<>{rich("first {when}", { when: <Ago at={group.firstAt} /> })}</>}
+        />
+      </section>
+      <div class="grid aside">
+        <div class="stack">
+          <Canary key={tried} group={group} tried={tried} again={again} />
+          <Panel title={t("The last 7 days")} note={t("attempts that failed so, by the hour")}>
+            <div class="week">
+              <Bars
+                of={group.week}
+                label={t("Failures by the hour, the last 7 days")}
+                height={72}
+                name={hourName}
+              />
+              <div class="ends muted small">
+                <span>{hourName(0)}</span>
+                <span>{t("now")}</span>
+              </div>
+            </div>
+          </Panel>
+          <Examples group={group} />
+        </div>
+        <div class="stack">
+          <Panel title={t("Facts")}>
+            <Facts
+              of={[
+                [
+                  t("Kind"),
+                  <a class="link" href={href(`/jobs?name=${group.name}`)}>
+                    {group.name}
+                  </a>,
+                ],
+                [t("First seen"), instant(group.firstAt)],
+                [t("Last seen"), instant(group.lastAt)],
+                [t("Versions"), group.versions.join(", ") || "—"],
+                [
+                  t("Queues"),
+                  group.queues.map((queue, i) => (
+                    <>
+                      {i > 0 && ", "}
+                      <a class="link" href={href(`/queues/${queue}`)}>
+                        {queue}
+                      </a>
+                    </>
+                  )),
+                ],
+              ]}
+            />
+          </Panel>
+          <Clues group={group} />
+          {group.places.length > 0 && (
+            <Panel title={t("Where")} note={t("in 30 days")}>
+              <Table
+                rows={group.places}
+                rowKey={({ queue, version }) => `${queue} ${version}`}
+                columns={[
+                  { head: t("Queue"), cell: ({ queue }) => queue },
+                  { head: t("Version"), num: true, cell: ({ version }) => number(version) },
+                  { head: t("Failures"), num: true, cell: ({ n }) => number(n) },
+                ]}
+              />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** What may help to find why. */
+function Clues({ group }: { group: ErrorGroupDetail }) {
+  const query = useQuery(`clues ${group.group}`, (signal) =>
+    get<ErrorClues>(`/errors/${group.group}/clues`, {}, signal),
+  );
+  const told = query.data;
+  if (told === null || (told.since === null && told.common.length === 0)) return null;
+  const { since, looked, common } = told;
+  return (
+    <Panel title={t("Clues")}>
+      <div class="content stack tight">
+        {since !== null && (
+          <p>
+            {rich("Only since release {release}: first seen {firstAt} after it started, and never before.", {
+              release: <b>{since.release}</b>,
+              firstAt: duration(Math.max(0, (group.firstAt ?? since.at) - since.at)),
+            })}
+          </p>
+        )}
+        {common.length > 0 && (
+          <>
+            <p class="muted small">
+              {t("In common, of the inputs of its newest {looked} dead jobs:", {
+                looked: number(looked ?? 0),
+              })}
+            </p>
+            <dl class="facts">
+              {common.map(({ path, value, n }) => (
+                <>
+                  <dt key={`${path} name`} class="mono clip" title={path}>
+                    {path}
+                  </dt>
+                  <dd key={path}>
+                    <span class="mono">{value}</span>{" "}
+                    <span class="muted small">
+                      {n === looked
+                        ? t("all")
+                        : t("{n} of {looked}", { n: number(n), looked: number(looked ?? 0) })}
+                    </span>
+                  </dd>
+                </>
+              ))}
+            </dl>
+          </>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+/** What was decided, by whom, and what was noted. */
+function Decided({ group }: { group: ErrorGroupDetail }) {
+  const { state, decidedAt, decidedBy, note: text, link } = group;
+  const said = { by: decidedBy ?? "", when: <Ago at={decidedAt} /> };
+  const says = {
+    regressed:
+      decidedBy === null
+        ? rich("It was resolved {when} and has failed again since.", said)
+        : rich("It was resolved by {by} {when} and has failed again since.", said),
+    resolved:
+      decidedBy === null
+        ? rich("Resolved {when}. If it fails so again, it opens by itself.", said)
+        : rich("Resolved by {by} {when}. If it fails so again, it opens by itself.", said),
+    ignored: decidedBy === null ? rich("Ignored {when}.", said) : rich("Ignored by {by} {when}.", said),
+    open: null,
+  }[state];
+  if (says === null && text === null && link === null) return null;
+  return (
+    <div
+      class={`banner noted ${{ regressed: "bad", resolved: "good", ignored: "info", open: "info" }[state]}`}
+      role="status"
+    >
+      {says !== null && <p>{says}</p>}
+      {text !== null && <p class="note">{text}</p>}
+      {link !== null && (
+        <p class="note prose">
+          <a href={link} target="_blank" rel="noopener noreferrer nofollow">
+            {link}
+          </a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** One of its jobs is tried, and what becomes of it is seen before the others follow. */
+function Canary({
+  group,
+  tried,
+  again,
+}: {
+  group: ErrorGroupDetail;
+  tried: string | null;
+  again: () => void;
+}) {
+  const { dead } = group;
+  if (tried === null)
+    return dead === 0 ? null : (
+      <Panel title={t("Is it mended?")}>
+        <div class="content row">
+          <span style={{ flexBasis: "100%" }}>
+            {t(
+              "Try one of the {dead, plural, one {# dead job} other {# dead jobs}} and see what becomes of it, then retry the rest.",
+              { dead },
+            )}
+          </span>
+          <Act
+            large
+            primary
+            verb={t("Try one")}
+            on=""
+            needs="jobs:retry"
+            icon="play"
+            press={() => tryOne(group)}
+          />
+          <AllOfThem group={group} again={again} />
+        </div>
+      </Panel>
+    );
+  return <Tried group={group} id={tried} again={again} />;
+}
+
+function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; again: () => void }) {
+  const query = useJob(id);
+  return (
+    <Panel
+      title={t("One was tried")}
+      tools={
+        <button
+          type="button"
+          class="button small quiet"
+          onClick={() => void copy(commandOf("list", { ids: [id] }))}
+        >
+          {t("Copy as command")}
+        </button>
+      }
+    >
+      <Loaded query={query}>
+        {(job) => {
+          const good = job.state === "done";
+          // A job that was retried has no error until it fails again; with attempts left it then waits for the next.
+          const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
+          return (
+            <div class="content stack tight">
+              <div class="row" role="status">
+                <JobStateOf job={job} />
+                <JobLink id={job.id}>{shortId(job.id)}</JobLink>
+                <span style={{ overflowWrap: "anywhere" }}>{job.why.text}</span>
+              </div>
+              {over && group.dead > 0 && (
+                <div class="row">
+                  <span style={{ flex: 1, minWidth: "160px" }}>
+                    {good
+                      ? t(
+                          "It came good. {dead, plural, one {# dead job} other {# dead jobs}} {dead, plural, one {is} other {are}} left.",
+                          { dead: group.dead },
+                        )
+                      : t("It failed again; the others may too.")}
+                  </span>
+                  <Act
+                    large
+                    quiet={good}
+                    verb={t("Try another")}
+                    on=""
+                    needs="jobs:retry"
+                    press={() => tryOne(group)}
+                  />
+                  <AllOfThem group={group} again={again} primary={good} />
+                </div>
+              )}
+              {good && group.dead === 0 && <p class="muted">{t("It came good, and none is left.")}</p>}
+            </div>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The newest of its jobs. */
+function Examples({ group }: { group: ErrorGroupDetail }) {
+  const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
+  const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
+    sign: `error:${group.group}`,
+  });
+  return (
+    <Panel
+      title={t("Jobs")}
+      note={t("the newest that failed so")}
+      tools={
+        <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
+          {t("All")}
+        </a>
+      }
+    >
+      <Loaded query={query}>
+        {({ jobs }) =>
+          jobs.length === 0 ? (
+            <Empty icon="check" title={t("None is dead or retrying")}>
+              <p>{t("They came good, were deleted, or their retention has passed.")}</p>
+            </Empty>
+          ) : (
+            <Table
+              rows={jobs}
+              rowKey={({ id }) => id}
+              columns={[
+                { head: t("Job"), class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
+                { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
+                {
+                  head: t("Input"),
+                  from: "medium",
+                  class: "mono clip muted",
+                  style: { maxWidth: "320px" },
+                  cell: ({ preview }) => preview ?? "—",
+                },
+                { head: t("Queue"), from: "wide", cell: ({ queue }) => queue },
+                {
+                  head: t("When"),
+                  num: true,
+                  class: "muted",
+                  cell: ({ endedAt, startedAt }) => <Ago at={endedAt ?? startedAt} />,
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** What can be done with all of a cause's dead jobs. */
+function AllOfThem({
+  group,
+  again,
+  primary = false,
+}: {
+  group: ErrorGroupDetail;
+  again: () => void;
+  primary?: boolean;
+}) {
+  return (
+    <>
+      <Act
+        large
+        primary={primary}
+        verb={t("Retry all")}
+        on=""
+        needs="jobs:retry"
+        press={() => retryAll(group, again)}
+      />
+      {may("jobs:edit") && may("view:payload") && (
+        <Act
+          large
+          verb={t("Change and retry")}
+          on=""
+          needs="jobs:retry"
+          title={t("Patch the inputs of its dead jobs, then retry them")}
+          press={() => patchAll(group, again)}
+        />
+      )}
+      <Act
+        large
+        verb={t("Move all")}
+        on=""
+        needs="jobs:edit"
+        title={t("Put its dead jobs into another queue, where they stay dead")}
+        press={() => moveAll(group, again)}
+      />
+      <Act
+        large
+        danger
+        verb={t("Delete all")}
+        on=""
+        needs="jobs:delete"
+        press={() => deleteAll(group, again)}
+      />
+    </>
+  );
+}

@@ -1,0 +1,357 @@
+// Failures by what they failed of: one line a cause, however many jobs; what is decided about each, and what wants attention.
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
+import type { Actions } from "../kit/actions.tsx";
+import { get } from "../data/api.ts";
+import { Bars } from "../charts/bars.tsx";
+import {
+  ignore,
+  isSettled,
+  reopen,
+  resolve,
+  retryAll,
+  deleteAll,
+  tryOne,
+  wantsAttention,
+} from "../failures/failure-actions.tsx";
+import { number } from "../kit/format.ts";
+import { onKey } from "../kit/shortcuts.ts";
+import { Ago, Empty, Head, Loaded, State } from "../kit/parts.tsx";
+import { go, href, params } from "../data/router.ts";
+import { arrange, type Column, menuColumn, Table } from "../kit/table.tsx";
+import { useQuery } from "../data/live-query.ts";
+import { FailuresBySide } from "../failures/failure-breakdown.tsx";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+
+const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
+  { name: t("Open"), state: null, holds: wantsAttention },
+  { name: t("Ignored"), state: "ignored", holds: ({ state }) => state === "ignored" },
+  { name: t("Resolved"), state: "resolved", holds: ({ state }) => state === "resolved" },
+  { name: t("All"), state: "all", holds: () => true },
+];
+
+/** By what they can be grouped; null: by cause. */
+const sides = [
+  [null, t("Cause")],
+  ["kind", t("Kind")],
+  ["queue", t("Queue")],
+  ["worker", t("Worker")],
+  ["version", t("Version")],
+  ["hour", t("Hour")],
+] as const;
+
+export function Errors() {
+  const by = params.value.get("by");
+  const side = sides.find(([name]) => name === by) ?? sides[0];
+  return (
+    <>
+      <Head
+        title={t("Failures")}
+        note={
+          side[0] === null
+            ? t("Grouped by what they failed of. Try one, then retry the rest.")
+            : t("Attempts that failed, as workers counted them.")
+        }
+      >
+        <nav class="spans" aria-label={t("Group by")}>
+          {sides.map(([name, text]) => (
+            <a
+              key={text}
+              href={href(`/errors${name === null ? "" : `?by=${name}`}`)}
+              aria-current={side[0] === name ? "true" : undefined}
+            >
+              {text}
+            </a>
+          ))}
+        </nav>
+      </Head>
+      {side[0] === null ? <ByCause /> : <FailuresBySide key={side[0]} by={side[0]} />}
+    </>
+  );
+}
+
+function ByCause() {
+  const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { topic: "errors" });
+  const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
+  return (
+    <>
+      <nav class="tabs" aria-label={t("States")}>
+        {tabs.map(({ name, state, holds }) => (
+          <a
+            key={name}
+            href={href(`/errors${state === null ? "" : `?state=${state}`}`)}
+            aria-current={chosen.name === name ? "page" : undefined}
+          >
+            {name}{" "}
+            {query.data !== null && <span class="n">{number(query.data.groups.filter(holds).length)}</span>}
+          </a>
+        ))}
+      </nav>
+      <section class="panel" aria-label={t("Errors")}>
+        <Loaded query={query}>
+          {({ groups, cut, searched }) => (
+            <>
+              <List
+                key={chosen.name}
+                groups={groups.filter(chosen.holds)}
+                tab={chosen.state}
+                again={query.again}
+              />
+              {cut && (
+                <footer>
+                  {t(
+                    "Jobs are counted among the newest {searched} that ended unhappily. Open a group to see them all.",
+                    { searched: number(searched) },
+                  )}
+                </footer>
+              )}
+            </>
+          )}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+function List({
+  groups: given,
+  tab,
+  again,
+}: {
+  groups: readonly ErrorGroup[];
+  tab: string | null;
+  again: () => void;
+}) {
+  const columns = columnsOf(tab, again);
+  // Keys go from row to row as they are shown.
+  const groups = arrange(given, columns, "sort");
+  const current = useSignal<string | null>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const at = groups.findIndex(({ group }) => group === current.value);
+  const move = (by: number): void => {
+    const next = Math.max(0, Math.min(groups.length - 1, at + by));
+    current.value = groups[next]?.group ?? null;
+    body.current?.querySelectorAll<HTMLAnchorElement>("a.main-link")[next]?.focus();
+  };
+  const on = (run: (group: ErrorGroup) => void) => () => {
+    const group = groups[at];
+    if (group !== undefined) run(group);
+  };
+  // Before the paint: who sees the list can press a key.
+  useLayoutEffect(() => {
+    const offs = [
+      onKey("j", () => move(1)),
+      onKey("k", () => move(-1)),
+      onKey("Escape", () => (current.value = null)),
+      ...groupKeys(again).map(([key, run]) => onKey(key, on(run))),
+    ];
+    return () => offs.forEach((off) => off());
+  });
+  if (groups.length === 0) return <Nothing tab={tab} />;
+  return (
+    <Table
+      rows={groups}
+      rowKey={({ group }) => group}
+      body={body}
+      row={({ group }, index) => ({
+        class: index === at ? "current" : "",
+        onClick: (event) => {
+          if ((event.target as Element).closest("a, button") === null) go(`/errors/${group}`);
+        },
+      })}
+      columns={columns}
+      sort="sort"
+      arranged
+    />
+  );
+}
+
+/** The keys that act on a group, here and on its own page. */
+export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
+  return [
+    ["r", (group) => retryAll(group, again)],
+    ["#", (group) => deleteAll(group, again)],
+    ["n", tryOne],
+    ["s", (group) => resolve(group, again)],
+    ["i", (group) => ignore(group, again)],
+    ["o", (group) => reopen(group, again)],
+  ];
+}
+
+function Nothing({ tab }: { tab: string | null }) {
+  if (tab === null)
+    return (
+      <Empty icon="check" title={t("Nothing is dead")}>
+        <p>
+          {t(
+            "Jobs that failed come here, grouped by error, until they come good or their retention passes. Resolved and ignored ones are beside.",
+          )}
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty
+      icon="check"
+      title={
+        tab === "all"
+          ? t("Nothing has failed")
+          : tab === "resolved"
+            ? t("Nothing is resolved")
+            : t("Nothing is ignored")
+      }
+    >
+      <p>
+        {tab === "resolved"
+          ? t("Resolve an error when it is mended: if it comes back, it opens by itself.")
+          : tab === "ignored"
+            ? t("Ignore what is known and can wait, for a while or until it becomes too much.")
+            : t("For 30 days, what failed is counted here.")}
+      </p>
+    </Empty>
+  );
+}
+
+/** Where all are open, only what came back says so. */
+function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] {
+  const open = tab === null;
+  return [
+    {
+      head: t("Error"),
+      by: ({ message }) => message,
+      class: "cause",
+      cell: (group) => (
+        <>
+          <a class="main-link clip" href={href(`/errors/${group.group}`)}>
+            {group.message ?? t("(hidden)")}
+          </a>
+          <span class="sub clip">
+            {t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}
+            {group.versions.length > 0 &&
+              ` · ${t("version {versions}", { versions: group.versions.join(", ") })}`}
+            {group.note !== null && ` · ${group.note}`}
+          </span>
+          {open && group.state === "regressed" && <State state="regressed" />}
+        </>
+      ),
+    },
+    ...(open ? [] : [stateColumn]),
+    {
+      head: t("24 hours"),
+      from: "wide",
+      cell: ({ day }) => <Bars of={day} label={t("Failures by the hour, the last 24 hours")} height={22} />,
+    },
+    {
+      head: t("1 h"),
+      by: ({ lastHour }) => lastHour,
+      num: true,
+      from: "wide",
+      class: "muted",
+      cell: ({ lastHour }) => number(lastHour),
+    },
+    {
+      head: t("24 h"),
+      by: ({ lastDay }) => lastDay,
+      num: true,
+      from: "medium",
+      class: "muted",
+      cell: ({ lastDay }) => number(lastDay),
+    },
+    {
+      head: t("7 d"),
+      by: ({ lastWeek }) => lastWeek,
+      num: true,
+      from: "wide",
+      class: "muted",
+      cell: ({ lastWeek }) => number(lastWeek),
+    },
+    {
+      head: t("Dead"),
+      by: ({ dead }) => dead,
+      num: true,
+      cell: ({ dead, retrying }) => (
+        <>
+          <b class={dead === 0 ? "muted" : ""}>{number(dead)}</b>
+          {retrying > 0 && (
+            <span class="sub nowrap">{t("{retrying} retrying", { retrying: number(retrying) })}</span>
+          )}
+        </>
+      ),
+    },
+    {
+      head: t("Seen"),
+      by: ({ lastAt }) => lastAt,
+      num: true,
+      from: "medium",
+      cell: ({ firstAt, lastAt }) => (
+        <>
+          <Ago at={lastAt} />
+          <span class="sub nowrap">{rich("first {when}", { when: <Ago at={firstAt} /> })}</span>
+        </>
+      ),
+    },
+    menuColumn(
+      ({ message, name }) => (message ?? name).slice(0, 80),
+      (group) => actionsOf(group, again),
+    ),
+  ];
+}
+
+const stateColumn: Column<ErrorGroup> = {
+  head: t("State"),
+  by: ({ state }) => state,
+  from: "medium",
+  cell: (group) => (
+    <>
+      <State state={group.state} />
+      <Until group={group} />
+    </>
+  ),
+};
+
+/** How long it is ignored. */
+export function Until({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
+  if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
+  return (
+    <span class="sub nowrap" style={{ display: "block" }}>
+      {untilCount === null ? (
+        <Ago at={untilAt} />
+      ) : untilAt === null ? (
+        t("{since} of {untilCount}", { since: number(since), untilCount: number(untilCount) })
+      ) : (
+        rich("{when}, or {since} of {untilCount}", {
+          when: <Ago at={untilAt} />,
+          since: number(since),
+          untilCount: number(untilCount),
+        })
+      )}
+    </span>
+  );
+}
+
+function actionsOf(group: ErrorGroup, again: () => void): Actions {
+  return [
+    group.dead > 0 && {
+      verb: t("Try one"),
+      needs: "jobs:retry",
+      icon: "play",
+      press: () => tryOne(group),
+    },
+    group.dead > 0 && {
+      verb: t("Retry all"),
+      needs: "jobs:retry",
+      icon: "retry",
+      press: () => retryAll(group, again),
+    },
+    isSettled(group)
+      ? { verb: t("Reopen"), needs: "errors:triage", icon: "dead", press: () => reopen(group, again) }
+      : { verb: t("Resolve"), needs: "errors:triage", icon: "check", press: () => resolve(group, again) },
+    !isSettled(group) && {
+      verb: t("Ignore"),
+      needs: "errors:triage",
+      icon: "moon",
+      press: () => ignore(group, again),
+    },
+  ];
+}

@@ -1,0 +1,109 @@
+// A job by half of its id, as lists show it and people copy it: the one that has it is gone to, several are a short list, none is
+// said. Of ends only the newest jobs are looked at, a stretch at a time.
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
+import type { JobLine, JobMatches } from "../../../src/dashboard/api/contract.ts";
+import { idPart } from "../../../src/values/id-part.ts";
+import { get } from "../data/api.ts";
+import { instant } from "../kit/format.ts";
+import { Ago, Empty, Head, JobLink, JobStateOf, Loaded } from "../kit/parts.tsx";
+import { go, href } from "../data/router.ts";
+import { type Column, Panel, Table } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+const columns: Column<JobLine>[] = [
+  {
+    head: t("Job"),
+    cell: ({ id, name }) => (
+      <>
+        <JobLink id={id}>{name}</JobLink>
+        <span class="sub mono">{id}</span>
+      </>
+    ),
+  },
+  { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
+  { head: t("Queue"), from: "medium", cell: ({ queue }) => queue },
+  { head: t("Created"), num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
+];
+
+export function Matches({ part }: { part: string }) {
+  const cursor = useSignal<string | null>(null);
+  const known = idPart(part) !== null;
+  const query = useQuery(`jobs matching ${part} ${cursor.value ?? ""}`, async (signal): Promise<JobMatches> =>
+    known
+      ? get<JobMatches>("/jobs/matching", { id: part, cursor: cursor.value }, signal)
+      : { jobs: [], more: false, cursor: null, since: null },
+  );
+  return (
+    <Loaded query={query}>
+      {(found) => (
+        <Found part={part} known={known} found={found} lookOn={() => (cursor.value = found.cursor)} />
+      )}
+    </Loaded>
+  );
+}
+
+function Found({
+  part,
+  known,
+  found,
+  lookOn,
+}: {
+  part: string;
+  known: boolean;
+  found: JobMatches;
+  lookOn: () => void;
+}) {
+  const { jobs, more, cursor, since } = found;
+  const only = jobs.length === 1 && !more ? jobs[0] : undefined;
+  useLayoutEffect(() => {
+    if (only !== undefined) go(`/jobs/${only.id}${location.search}`, { replace: true });
+  }, [only?.id]);
+  if (only !== undefined) return null;
+  if (jobs.length > 0)
+    return (
+      <>
+        <Head title={t("Which job?")} />
+        <Panel
+          title={
+            more ? t("More than {jobs} jobs", { jobs: jobs.length }) : t("{jobs} jobs", { jobs: jobs.length })
+          }
+          note={
+            more
+              ? t("whose ids begin or end in {part}: the newest of them", { part })
+              : t("whose ids begin or end in {part}", { part })
+          }
+        >
+          <Table rows={jobs} rowKey={({ id }) => id} columns={columns} />
+        </Panel>
+      </>
+    );
+  return (
+    <section class="panel">
+      <Empty icon="search" title={t("No such job")}>
+        <p>
+          {!known
+            ? t("That is no id, and no part of one: it has 4 hexadecimal digits at least.")
+            : cursor === null
+              ? t(
+                  "No job has an id that begins or ends in {part}: it never existed, was deleted, or its retention has passed.",
+                  { part },
+                )
+              : t("No job since {since} has an id that ends in {part}, and none has one that begins so.", {
+                  since: instant(since),
+                  part,
+                })}
+        </p>
+        {cursor !== null && (
+          <button type="button" class="button primary" onClick={lookOn}>
+            {t("Look further back")}
+          </button>
+        )}
+        <a class="button" href={href("/jobs")}>
+          {t("All jobs")}
+        </a>
+      </Empty>
+    </section>
+  );
+}

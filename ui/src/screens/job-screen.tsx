@@ -1,0 +1,231 @@
+// One job: where it stands and why, and what can be done to it. What stands below (job-details.tsx) comes after it.
+import { signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
+import type { BulkAction, JobDetail, Permission } from "../../../src/dashboard/api/contract.ts";
+import { STATES_OF } from "../../../src/operate/bulk-verbs.ts";
+import { ApiFailure, send } from "../data/api.ts";
+import { editJob } from "../operations/job-edit.tsx";
+import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
+import { atPageTime } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { useJob } from "../jobs/job-query.ts";
+import { onKey } from "../kit/shortcuts.ts";
+import { CopyAs, Details, JobEvents, JobLog, RunLines } from "../job-page/lazy-job-parts.tsx";
+import { may } from "../data/live-stream.ts";
+import { attempt, confirm, copy, Empty, JobStateOf, Loaded, LongText, named } from "../kit/parts.tsx";
+import { go, href, params } from "../data/router.ts";
+import { t } from "../language/translation.ts";
+import { actions, verbOn } from "../jobs/job-actions.ts";
+
+/** The job that is being deleted: it is not asked for again. */
+const leaving = signal<string | null>(null);
+
+export function Job({ id }: { id: string }) {
+  const query = useJob(id, { still: leaving.value === id });
+  if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
+    return (
+      <section class="panel">
+        <Empty icon="search" title={t("No such job")}>
+          <p>{t("It never existed, was deleted, or its retention has passed.")}</p>
+          <a class="button" href={href("/jobs")}>
+            {t("All jobs")}
+          </a>
+        </Empty>
+      </section>
+    );
+  return <Loaded query={query}>{(job) => <Inspector job={job} again={query.again} />}</Loaded>;
+}
+
+const isPaused = ({ paused, wish }: JobDetail): boolean => paused || wish === "pause";
+
+const can: Readonly<Record<BulkAction, (job: JobDetail) => boolean>> = {
+  retry: ({ state }) => state === "dead" || state === "cancelled" || state === "done",
+  "run-now": ({ state }) => state === "scheduled",
+  pause: (job) => job.endedAt === null && !isPaused(job),
+  resume: isPaused,
+  cancel: ({ endedAt }) => endedAt === null,
+  // What has not begun is as good as terminated when it is cancelled.
+  terminate: ({ endedAt, startedAt }) => endedAt === null && startedAt !== null,
+  delete: ({ state }) => state !== "running",
+  edit: ({ state }) => STATES_OF.edit.includes(state),
+};
+
+const looks: Readonly<Record<BulkAction, string>> = {
+  retry: "primary",
+  "run-now": "primary",
+  pause: "",
+  resume: "primary",
+  cancel: "danger",
+  terminate: "danger",
+  delete: "danger",
+  edit: "",
+};
+
+/** A done job has had its effects: to run it again is asked for first. */
+const runsAgain = (action: BulkAction, { state }: JobDetail): boolean =>
+  action === "retry" && state === "done";
+
+function act(action: BulkAction, job: JobDetail, again: () => void): void {
+  if (!may(actions[action].permission) || !can[action](job)) return;
+  if (action === "edit") {
+    editJob(job, again);
+    return;
+  }
+  const run = async (): Promise<void> => {
+    if (action === "delete") {
+      leaving.value = job.id;
+      try {
+        await send("DELETE", `/jobs/${job.id}`);
+        go("/jobs");
+      } finally {
+        leaving.value = null;
+      }
+      return;
+    }
+    await send("POST", `/jobs/${job.id}/${action}`);
+    again();
+  };
+  const done = {
+    retry: t("It runs again."),
+    "run-now": t("It is due now."),
+    pause: job.state === "running" ? t("It stops before its next step.") : t("It is paused."),
+    resume: t("It goes on."),
+    cancel: job.state === "running" ? t("It was asked to stop.") : t("It is cancelled."),
+    terminate: t("It has ended."),
+    delete: t("It is deleted."),
+  }[action];
+  if (!actions[action].danger && !runsAgain(action, job)) void attempt(done, run);
+  else
+    confirm({
+      title: t("{verb} this job?", { verb: actions[action].verb }),
+      text:
+        action === "retry"
+          ? t("It is done. It runs again with the same input, and everything it does happens a second time.")
+          : action === "delete"
+            ? t("Nothing is kept of it.")
+            : action === "terminate"
+              ? t(
+                  "It ends now: its handler is not waited for, nothing it still does counts, and none of its steps is undone. Cancel is the gentle way.",
+                )
+              : job.state === "running"
+                ? t("Its handler is asked to stop; if it finishes all the same, its result stands.")
+                : t("It will not run."),
+      verb: actions[action].verb,
+      danger: actions[action].danger,
+      run,
+      done,
+    });
+}
+
+function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
+  useLayoutEffect(() => {
+    named.value = { id: job.id, name: job.name };
+  }, [job.id, job.name]);
+  // Before the paint: who sees the job can press a key.
+  useLayoutEffect(() => {
+    const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
+      onKey(actions[action].key, () => act(action, job, again)),
+    );
+    // One key for both: what is paused cannot be paused.
+    if (isPaused(job)) offs.push(onKey(actions.pause.key, () => act("resume", job, again)));
+    return () => offs.forEach((off) => off());
+  });
+  const tab = tabs.find((one) => one.tab === params.value.get("tab"))?.tab ?? "";
+  return (
+    <>
+      <div class="head">
+        <div style={{ minWidth: 0 }}>
+          <div class="row">
+            <h1>{job.name}</h1>
+            <JobStateOf job={job} />
+          </div>
+          <div class="row tight under">
+            <span class="mono">{job.id}</span>
+            <button
+              type="button"
+              class="button quiet small icon"
+              aria-label={t("Copy the id")}
+              onClick={() => void copy(job.id)}
+            >
+              <Icon name="copy" size={13} />
+            </button>
+            <CopyAs job={job} />
+          </div>
+        </div>
+        <span class="spring" />
+        <div class="row">
+          {may("jobs:enqueue") && (
+            <button type="button" class="button" onClick={() => enqueueDialog(job)}>
+              <Icon name="copy" size={14} /> {t("Copy as new")}
+            </button>
+          )}
+          {(Object.keys(actions) as BulkAction[])
+            .filter((action) => may(actions[action].permission) && can[action](job))
+            .map((action) => (
+              <button
+                key={action}
+                type="button"
+                class={`button ${runsAgain(action, job) ? "" : looks[action]}`.trim()}
+                onClick={() => act(action, job, again)}
+              >
+                {verbOn(action, job.state === "dead")}
+              </button>
+            ))}
+        </div>
+      </div>
+      <div
+        class={`banner ${{ dead: "bad", done: "good", cancelled: "info", running: "info" }[job.why.reason] ?? "info"}`}
+        role="status"
+      >
+        <span class="clip" style={{ whiteSpace: "normal", overflowWrap: "anywhere" }}>
+          <LongText of={atPageTime(job.why.text)} />
+        </span>
+      </div>
+      {job.wish !== null && (
+        <div class="banner info" role="status">
+          {job.wish === "pause"
+            ? t("A pause was asked for: it stops before its next step.")
+            : t("It was asked to stop, and has not come to its end yet.")}
+        </div>
+      )}
+      <Tabs id={job.id} tab={tab} />
+      {tab === "log" && !job.payloadHidden ? (
+        <JobLog id={job.id} />
+      ) : tab === "events" ? (
+        <JobEvents id={job.id} />
+      ) : tab === "history" ? (
+        <RunLines id={job.id} live={job.endedAt === null} />
+      ) : (
+        <Details job={job} />
+      )}
+    </>
+  );
+}
+
+const tabs: readonly { name: string; tab: string; needs?: Permission }[] = [
+  { name: t("Details"), tab: "" },
+  { name: t("Log"), tab: "log" },
+  { name: t("Events"), tab: "events", needs: "audit:view" },
+  // From a run's waterfall: a job without steps has none.
+  { name: t("History"), tab: "history" },
+];
+
+/** Links, so that the address says which. */
+function Tabs({ id, tab }: { id: string; tab: string }) {
+  return (
+    <nav class="tabs" aria-label={t("Of this job")}>
+      {tabs
+        .filter((one) => one.needs === undefined || may(one.needs))
+        .filter((one) => one.tab !== "history" || tab === "history")
+        .map((one) => (
+          <a
+            key={one.tab}
+            href={href(`/jobs/${id}${one.tab === "" ? "" : `?tab=${one.tab}`}`)}
+            aria-current={one.tab === tab ? "page" : undefined}
+          >
+            {one.name}
+          </a>
+        ))}
+    </nav>
+  );
+}

@@ -1,0 +1,530 @@
+// Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
+import { stateName } from "../language/state-words.ts";
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type {
+  BulkAction,
+  CappedCount,
+  FilterJson,
+  JobFacets,
+  JobLine,
+  JobState,
+} from "../../../src/dashboard/api/contract.ts";
+import { searchedAtOnce } from "../../../src/operate/browse-bounds.ts";
+import { STATES_OF } from "../../../src/operate/bulk-verbs.ts";
+import { get, type Params } from "../data/api.ts";
+import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
+import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
+import { inWords, instantText } from "../jobs/filter-words.ts";
+import { count, countBeside, number, windowText } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { chooseColumns, jobColumns, type JobsKind } from "../jobs/job-columns.tsx";
+import { exportDialog } from "../jobs/job-export.tsx";
+import { Facets } from "../jobs/job-facets.tsx";
+import { CHIPS, chipText, commandOf, filterJson, filterOf, type ListFilter } from "../jobs/job-filter.ts";
+import { useJobPages } from "../jobs/job-pages.ts";
+import { SearchBar, searchProblem } from "../jobs/job-search.tsx";
+import { onKey } from "../kit/shortcuts.ts";
+import { peek, peekColumn } from "../jobs/lazy-job-preview.tsx";
+import { LongTable } from "../kit/virtual-table.tsx";
+import type { FixedOrder } from "../kit/table.tsx";
+import { may } from "../data/live-stream.ts";
+import { copy, Empty, Failure, Head } from "../kit/parts.tsx";
+import { go, href, params, setParams } from "../data/router.ts";
+import { density } from "../data/page-settings.ts";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+import { actions, verbOn } from "../jobs/job-actions.ts";
+import { SavedViews } from "../jobs/saved-views.tsx";
+
+const states: readonly JobState[] = ["running", "ready", "scheduled", "waiting", "dead", "cancelled", "done"];
+
+const kinds: Readonly<
+  Record<JobsKind, { title: string; note: string; fixed: Params; empty: string; hint: string }>
+> = {
+  jobs: {
+    title: t("Jobs"),
+    note: t("Newest first."),
+    fixed: {},
+    empty: t("No job matches"),
+    hint: "",
+  },
+  scheduled: {
+    title: t("Scheduled"),
+    note: t("Due later; the next one first."),
+    fixed: { state: "scheduled" },
+    empty: t("Nothing is scheduled"),
+    hint: t("Jobs with a delay, and retries until their time has come, wait here."),
+  },
+  retries: {
+    title: t("Retries"),
+    note: t("Failed, and will try again."),
+    fixed: { retrying: true },
+    empty: t("Nothing is waiting for a retry"),
+    hint: t("A job that failed waits here for its next attempt; out of attempts, it is under Dead."),
+  },
+};
+
+export function Jobs({ kind }: { kind: JobsKind }) {
+  const { title, note, fixed } = kinds[kind];
+  const given = params.value.toString();
+  const filter = useMemo(() => filterOf(new URLSearchParams(given)), [given]);
+  const { due, choice } = orderOf(kind, filter);
+  const asked: Params = { ...filter, ...fixed, order: due ? "due" : null };
+  const key = JSON.stringify([kind, filter, due]);
+  const facets = useQuery(
+    `facets ${key}`,
+    (signal) => get<JobFacets>("/jobs/facets", { ...asked, order: null }, signal),
+    { sign: "overview" },
+  );
+  const total = totalOf(facets.data, asked["state"]);
+  const compact = density.value === "compact";
+  const counts = useSignal(false);
+  return (
+    <>
+      <Head title={title} note={note}>
+        {compact && (
+          <button
+            type="button"
+            class="button quiet"
+            aria-expanded={counts.value}
+            title={t("Queues and names with their counts, and what ended lately")}
+            onClick={() => (counts.value = !counts.value)}
+          >
+            <Icon name="overview" size={14} /> {t("Counts")}
+          </button>
+        )}
+        <button type="button" class="button quiet" onClick={() => chooseColumns(kind)}>
+          <Icon name="columns" size={14} /> {t("Columns")}
+        </button>
+        <button
+          type="button"
+          class="button quiet"
+          title={t("The same list in a terminal")}
+          onClick={() => void copy(commandOf("list", filterJson(asked)))}
+        >
+          <Icon name="copy" size={14} /> {t("Copy as command")}
+        </button>
+        {may("jobs:export") && (
+          <button
+            type="button"
+            class="button quiet"
+            onClick={() => exportDialog(asked, total && count(total), inWords(filterJson(asked)))}
+          >
+            <Icon name="download" size={14} /> {t("Export")}
+          </button>
+        )}
+        {may("jobs:enqueue") && (
+          <button type="button" class="button" onClick={() => enqueueDialog({})}>
+            <Icon name="plus" size={14} /> {t("New job")}
+          </button>
+        )}
+      </Head>
+      <SearchBar facets={facets.data} asked={asked} />
+      <div class="row tight filters">
+        <SavedViews />
+        <Chips filter={filter} />
+      </div>
+      {kind === "jobs" && <StateTabs facets={facets.data} chosen={filter["state"] ?? null} />}
+      {facets.data !== null && (!compact || counts.value) && <Facets facets={facets.data} filter={filter} />}
+      <List
+        key={key}
+        kind={kind}
+        asked={asked}
+        order={shownOrder(due, choice)}
+        all={total}
+        filtered={Object.keys(filter).length > 0}
+      />
+    </>
+  );
+}
+
+/**
+ * Newest first is how every list can be walked; next due first is the claim's own order, which has what is scheduled and knows queue and
+ * name and nothing else. `choice`: there are both.
+ */
+function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
+  const scheduled = kind === "scheduled" || (kind === "jobs" && state === "scheduled");
+  const choice = scheduled && Object.keys(filter).every((name) => name === "queue" || name === "name");
+  const wanted = params.value.get("order") ?? (kind === "scheduled" ? "due" : "newest");
+  return { due: choice && wanted === "due", choice };
+}
+
+function shownOrder(due: boolean, choice: boolean): FixedOrder {
+  const to = (order: string) => () => setParams({ order });
+  return {
+    ...(due ? { head: t("Due"), down: false } : { head: t("Created"), down: true }),
+    why: due
+      ? t(
+          "The next due first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
+        )
+      : t(
+          "The newest first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
+        ),
+    press: choice ? { Due: to("due"), Created: to("newest") } : {},
+  };
+}
+
+function Chips({ filter }: { filter: ListFilter }) {
+  const shown = CHIPS.flatMap((name) => (filter[name]?.split("\n") ?? []).map((value) => ({ name, value })));
+  if (shown.length === 0) return null;
+  return (
+    <div class="row tight" aria-label={t("Filters")} role="group">
+      {shown.map(({ name, value }) => {
+        const chip = chipText(name, value);
+        const rest = filter[name]?.split("\n").filter((one) => one !== value) ?? [];
+        return (
+          <span class="chip" key={`${name} ${value}`}>
+            <span class="muted">{chip.name}</span>
+            <b class="clip">
+              {name === "since" || name === "until"
+                ? instantText(Number(value))
+                : name === "ended"
+                  ? windowText(value)
+                  : chip.text}
+            </b>
+            <button
+              type="button"
+              aria-label={t("Remove the filter {name}", { name: chip.name })}
+              onClick={() => setParams({ [name]: rest.length === 0 ? null : rest.join("\n") })}
+            >
+              <Icon name="close" size={12} />
+            </button>
+          </span>
+        );
+      })}
+      <button
+        type="button"
+        class="button quiet small"
+        onClick={() => setParams(Object.fromEntries(shown.map(({ name }) => [name, null])))}
+      >
+        {t("Clear")}
+      </button>
+    </div>
+  );
+}
+
+function StateTabs({ facets, chosen }: { facets: JobFacets | null; chosen: string | null }) {
+  const link = (state: string | null): string => {
+    const next = new URLSearchParams(params.value);
+    if (state === null) next.delete("state");
+    else next.set("state", state);
+    const text = next.toString();
+    return href(`/jobs${text === "" ? "" : `?${text}`}`);
+  };
+  return (
+    <nav class="tabs" aria-label={t("States")}>
+      <a href={link(null)} aria-current={chosen === null ? "page" : undefined}>
+        {t("All")}
+      </a>
+      {states.map((state) => {
+        const n = facets === null ? undefined : countOf(facets, state);
+        return (
+          <a key={state} href={link(state)} aria-current={chosen === state ? "page" : undefined}>
+            {stateName(state)} {n !== undefined && <span class="n">{count(n)}</span>}
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+const none: CappedCount = { count: 0, more: false };
+/** The server counts no further. */
+const most = 10_000;
+
+function countOf({ states: found }: JobFacets, state: string): CappedCount {
+  return found.find(({ value }) => value === state) ?? none;
+}
+
+/** Over the states that are asked for. */
+function totalOf(facets: JobFacets | null, state: Params[string]): CappedCount | null {
+  if (facets === null) return null;
+  const wanted = state === undefined || state === null || state === "" ? states : String(state).split(",");
+  const counts = wanted.map((one) => countOf(facets, one));
+  const sum = counts.reduce((n, one) => n + one.count, 0);
+  return { count: Math.min(sum, most), more: sum > most || counts.some(({ more }) => more) };
+}
+
+function List({
+  kind,
+  asked,
+  order,
+  all,
+  filtered,
+}: {
+  kind: JobsKind;
+  asked: Params;
+  order: FixedOrder;
+  all: CappedCount | null;
+  filtered: boolean;
+}) {
+  const picked = useSignal<ReadonlySet<string>>(new Set());
+  const everything = useSignal(false);
+  const current = useSignal(-1);
+  const lastPicked = useRef(-1);
+  const panel = useRef<HTMLElement>(null);
+  const moved = useRef(false);
+  const inPage = useRef<readonly JobLine[]>([]);
+  const pages = useJobPages(asked, () => inPage.current.map(({ id }) => id));
+  const { jobs, next, fresh, gone, error, loading } = pages.rows.value;
+  const total = all === null ? null : countBeside(all, jobs.length);
+  // All that match are not known while the search says nothing that can be read, or the server refused it.
+  const unread = searchProblem.value !== null || error !== null;
+
+  const pickNone = (): void => {
+    picked.value = new Set();
+    everything.value = false;
+  };
+  const again = (): void => {
+    pickNone();
+    pages.again();
+  };
+  const chosen = (): FilterJson => (everything.value ? filterJson(asked) : { ids: [...picked.value] });
+  const pick = (index: number, range: boolean): void => {
+    const now = new Set(picked.value);
+    const job = jobs[index];
+    if (job === undefined) return;
+    const on = !now.has(job.id);
+    const from = range && lastPicked.current >= 0 ? lastPicked.current : index;
+    for (const one of jobs.slice(Math.min(from, index), Math.max(from, index) + 1)) {
+      if (on) now.add(one.id);
+      else now.delete(one.id);
+    }
+    lastPicked.current = index;
+    picked.value = now;
+    everything.value = false;
+  };
+  const shown = String(asked["state"] ?? "");
+  const act = (action: BulkAction): void => {
+    const job = jobs[current.value];
+    if (picked.value.size === 0 && !everything.value && job !== undefined) picked.value = new Set([job.id]);
+    if (picked.value.size === 0 && !everything.value) return;
+    if (everything.value && unread) return;
+    startBulk(action, chosen(), again, null, shown === "dead");
+  };
+  const move = (by: number): void => {
+    current.value = Math.max(0, Math.min(jobs.length - 1, current.value + by));
+    moved.current = true;
+  };
+  // When the row is in the page.
+  useLayoutEffect(() => {
+    if (!moved.current) return;
+    moved.current = false;
+    panel.current
+      ?.querySelector<HTMLAnchorElement>(`tr[aria-rowindex="${current.value + 2}"] a.main-link`)
+      ?.focus();
+  });
+  // Before the paint: who sees the job can press a key.
+  useLayoutEffect(() => {
+    const offs = [
+      onKey("j", () => move(1)),
+      onKey("k", () => move(-1)),
+      onKey("x", () => pick(current.value, false)),
+      onKey("X", () => pick(current.value, true)),
+      onKey("*", () => (everything.value = !unread)),
+      onKey("v", () => jobs[current.value] !== undefined && peek(jobs[current.value]!)),
+      onKey("Escape", () => {
+        pickNone();
+        current.value = -1;
+      }),
+      ...(Object.keys(actions) as BulkAction[]).map((action) =>
+        onKey(actions[action].key, () => act(action)),
+      ),
+    ];
+    return () => offs.forEach((off) => off());
+  });
+
+  const some = picked.value.size > 0 || everything.value;
+  // What can do nothing to jobs of the states that are shown is not offered.
+  const fits = (action: BulkAction): boolean =>
+    shown === "" || STATES_OF[action].some((state) => shown.split(",").includes(state));
+  const isPicked = (id: string): boolean => everything.value || picked.value.has(id);
+  return (
+    <>
+      <div class="news" role="status">
+        {fresh.count > 0 && !some && (
+          <button
+            type="button"
+            class="button primary small pill"
+            title={t("Show them")}
+            onClick={() => {
+              current.value = -1;
+              again();
+              panel.current?.scrollIntoView({ block: "start" });
+            }}
+          >
+            <Icon name="plus" size={12} />
+            {fresh.more
+              ? t("{count} or more new", { count: number(fresh.count) })
+              : t("{count} new", { count: number(fresh.count) })}
+          </button>
+        )}
+      </div>
+      <section class="panel" aria-label={t("Jobs")} ref={panel}>
+        {some && (
+          <div class="toolbar" role="toolbar" aria-label={t("Actions on the chosen jobs")}>
+            <b>
+              {everything.value
+                ? t("All {total} {chosen}", { total: total ?? "", chosen: inWords(chosen()) })
+                : t("{picked, plural, one {# job} other {# jobs}} chosen", { picked: picked.value.size })}
+            </b>
+            {!everything.value && total !== null && (
+              <button
+                type="button"
+                class="button quiet small"
+                disabled={unread}
+                onClick={() => (everything.value = true)}
+              >
+                {t("Choose all {total} that match", { total })}
+              </button>
+            )}
+            <span style={{ flex: 1 }} />
+            {(Object.keys(actions) as BulkAction[])
+              .filter(mayDo)
+              .filter(fits)
+              .map((action) => (
+                <button
+                  key={action}
+                  type="button"
+                  disabled={everything.value && unread}
+                  class={`button small ${actions[action].danger ? "danger" : ""}`}
+                  onClick={() => act(action)}
+                >
+                  {verbOn(action, shown === "dead")}
+                </button>
+              ))}
+            <button type="button" class="button quiet small" onClick={pickNone}>
+              {t("None")}
+            </button>
+          </div>
+        )}
+        {error !== null && <Failure error={error} again={pages.again} />}
+        {jobs.length > 0 ? (
+          <LongTable
+            rows={jobs}
+            rowKey={({ id }) => id}
+            current={current.value}
+            inPage={inPage}
+            fixed={order}
+            first={
+              <label class="hit">
+                <input
+                  type="checkbox"
+                  aria-label={t("Choose all on this page")}
+                  checked={picked.value.size >= jobs.length}
+                  onChange={(event) => {
+                    picked.value = event.currentTarget.checked
+                      ? new Set(jobs.map(({ id }) => id))
+                      : new Set();
+                    everything.value = false;
+                  }}
+                />
+              </label>
+            }
+            row={(job, index) => ({
+              class: `${isPicked(job.id) ? "picked" : ""} ${index === current.value ? "current" : ""} ${gone.has(job.id) ? "gone" : ""}`,
+              ...(gone.has(job.id) ? { title: t("It is not there any more.") } : {}),
+              onClick: (event) => {
+                if ((event.target as Element).closest("a, input, label, button") === null)
+                  go(`/jobs/${job.id}`);
+              },
+            })}
+            columns={[
+              {
+                head: t("Choose"),
+                style: { width: "36px" },
+                cell: (job, index) => (
+                  <label class="hit">
+                    <input
+                      type="checkbox"
+                      aria-label={t("Choose {name} {id}", { name: job.name, id: job.id })}
+                      checked={isPicked(job.id)}
+                      onClick={(event) => {
+                        pick(index, event.shiftKey);
+                      }}
+                    />
+                  </label>
+                ),
+              },
+              ...jobColumns(kind),
+              peekColumn,
+            ]}
+          />
+        ) : next !== null ? (
+          <Nothing kind={kind} asked={asked} cut={next.cut} filtered={filtered} />
+        ) : (
+          error === null && (
+            <div class="empty" role="status">
+              <p>{t("Loading…")}</p>
+            </div>
+          )
+        )}
+        <footer>
+          <span>
+            {jobs.length === 0
+              ? ""
+              : total === null
+                ? t("{jobs, plural, one {# job} other {# jobs}} shown", { jobs: jobs.length })
+                : t("{jobs, plural, one {# job} other {# jobs}} shown of {total}", {
+                    jobs: jobs.length,
+                    total,
+                  })}
+          </span>
+          <span class="spring" />
+          {next?.cut === true && (
+            <span>
+              {t("Searched {asked} newest at a time, as far as here.", {
+                asked: number(searchedAtOnce(asked)),
+              })}
+            </span>
+          )}
+          {next !== null && next.cursor !== null && (
+            <button type="button" class="button small" disabled={loading} onClick={pages.more}>
+              {next.cut ? t("Search on") : t("Load more")}
+            </button>
+          )}
+        </footer>
+      </section>
+    </>
+  );
+}
+
+function Nothing({
+  kind,
+  asked,
+  cut,
+  filtered,
+}: {
+  kind: JobsKind;
+  asked: Params;
+  cut: boolean;
+  filtered: boolean;
+}) {
+  if (cut)
+    return (
+      <Empty icon="jobs" title={t("Nothing among the newest")}>
+        <p>
+          {t("The search looks at the {asked} newest at a time. Go on to look further back.", {
+            asked: number(searchedAtOnce(asked)),
+          })}
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty icon="jobs" title={kinds[kind].empty}>
+      <p>
+        {filtered
+          ? t("Try fewer filters, or another state.")
+          : kind === "jobs"
+            ? t(
+                "Jobs appear here within a second of being enqueued. “New job” makes one; so does the command line:",
+              )
+            : kinds[kind].hint}
+      </p>
+      {!filtered && kind === "jobs" && (
+        <pre class="code">{`holdfast enqueue send-mail '{"to":"ada@example.org"}'`}</pre>
+      )}
+    </Empty>
+  );
+}

@@ -1,0 +1,364 @@
+// How everything is, at a glance: a verdict in one sentence, then what it rests on.
+import { useMemo } from "preact/hooks";
+import type {
+  ErrorGroups,
+  Overview as OverviewJson,
+  QueueLine,
+  StuckList,
+} from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { Chart, type Mark } from "../charts/lazy-chart.tsx";
+import { ActivityPanel, DayTiles, FirstRun, SlowPanel } from "../overview/lazy-overview-panels.tsx";
+import { LoadCharts } from "../charts/load-charts.tsx";
+import { count, duration, number } from "../kit/format.ts";
+import { Icon, type IconName } from "../kit/icons.tsx";
+import { overview, past, points } from "../data/live-stream.ts";
+import { Ago, Count, Empty, Gauge, Head, JobLink, Loaded, now } from "../kit/parts.tsx";
+import { href } from "../data/router.ts";
+import { Panel, Table, Tile } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { Trends } from "../charts/trend-charts.tsx";
+import { useQuery } from "../data/live-query.ts";
+
+/** As in the verdict (src/dashboard/api/overview.ts). */
+const lateMs = 60_000;
+
+const lamps: Readonly<Record<string, IconName>> = {
+  good: "check",
+  warn: "clock",
+  bad: "dead",
+  idle: "pause",
+};
+
+export function Overview() {
+  const now = overview.value;
+  if (now === null)
+    return (
+      <>
+        <Head title={t("Overview")} />
+        <div class="empty" role="status">
+          <p>{t("Waiting for the first look at the database…")}</p>
+        </div>
+      </>
+    );
+  return (
+    <>
+      <Head title={t("Overview")} />
+      <div class={`verdict ${now.verdict.level}`} role="status">
+        <span class="lamp">
+          <Icon name={lamps[now.verdict.level] ?? "dot"} />
+        </span>
+        <span>
+          {now.verdict.parts.map(({ text, to }) =>
+            to === null ? (
+              text
+            ) : (
+              <a key={to} class="link" href={href(to)}>
+                {text}
+              </a>
+            ),
+          )}
+        </span>
+      </div>
+      {now.queueCount === 0 ? <FirstRun /> : <Standing now={now} />}
+    </>
+  );
+}
+
+function Standing({ now }: { now: OverviewJson }) {
+  return (
+    <>
+      <Tiles now={now} />
+      <DayTiles now={now} />
+      <Trends>
+        {(marks) => (
+          <>
+            <Backlog marks={marks} />
+            <LoadCharts marks={marks} />
+          </>
+        )}
+      </Trends>
+      <StuckPanel />
+      <div class="grid two">
+        <QueuePanel now={now} />
+        <FailurePanel />
+        <SlowPanel />
+        <ActivityPanel />
+      </div>
+    </>
+  );
+}
+
+function Tiles({ now }: { now: OverviewJson }) {
+  const { totals } = now;
+  return (
+    <div class="tiles">
+      <Tile
+        name={t("Oldest ready")}
+        to={href("/jobs?state=ready")}
+        value={duration(now.oldestMs)}
+        note={now.oldestMs === null ? t("nothing waits") : t("how long it waits")}
+        bad={(now.oldestMs ?? 0) > lateMs}
+      />
+      <Tile
+        name={t("Ready")}
+        to={href("/jobs?state=ready")}
+        value={count(totals.ready)}
+        note={t("due, not started")}
+      />
+      <Tile
+        name={t("Running")}
+        to={href("/jobs?state=running")}
+        value={number(totals.running)}
+        note={
+          now.slots === 0
+            ? t("no slots")
+            : // Workers claim ahead of their slots.
+              `${totals.running > now.slots ? "claimed," : "of"} ${t("{slots, plural, one {# slot} other {# slots}}", { slots: now.slots })}`
+        }
+      />
+      <Tile
+        name={t("Scheduled")}
+        to={href("/scheduled")}
+        value={count(totals.scheduled)}
+        note={
+          totals.waiting.count > 0
+            ? t("and {waiting} waiting", { waiting: count(totals.waiting) })
+            : t("due later")
+        }
+      />
+      <Tile
+        name={t("Retrying")}
+        to={href("/retries")}
+        value={count(totals.retrying)}
+        note={t("failed, will try again")}
+      />
+      <Tile
+        name={t("Dead")}
+        to={href("/errors")}
+        value={count(totals.dead)}
+        note={t("out of attempts")}
+        bad={totals.dead.count > 0}
+      />
+    </div>
+  );
+}
+
+/** What the live stream has seen: as long as somebody watches. */
+function Backlog({ marks }: { marks: readonly Mark[] }) {
+  const before = past.value;
+  const since = points.value;
+  const { at, values } = useMemo(() => {
+    const start = since[0]?.at ?? Infinity;
+    const older = (before?.at ?? [])
+      .map((_, i) => i)
+      .filter((i) => (before?.at[i] ?? Infinity) < start - 500);
+    const pick = (list: readonly number[] | undefined): number[] => older.map((i) => list?.[i] ?? 0);
+    const at = [...pick(before?.at), ...since.map((one) => one.at)];
+    const ready = [...pick(before?.ready), ...since.map(({ totals }) => totals.ready.count)];
+    const running = [...pick(before?.running), ...since.map(({ totals }) => totals.running)];
+    return gapped(at, [ready, running]);
+  }, [before, since]);
+  return (
+    <section class="panel" aria-label={t("Backlog")}>
+      <header>
+        <h2>{t("Backlog")}</h2>
+        <span class="muted small">{t("live, since somebody watches; at most 15 minutes")}</span>
+      </header>
+      <Chart
+        title={t("Backlog")}
+        marks={marks.filter((mark) => mark.at >= (at[0] ?? Infinity))}
+        at={at}
+        lines={[
+          { name: t("Ready"), values: values[0] ?? [], shown: number },
+          { name: t("Running"), values: values[1] ?? [], shown: number },
+        ]}
+      />
+    </section>
+  );
+}
+
+/** While nobody watched nothing was seen: a gap, not a line across it. */
+function gapped(
+  at: readonly number[],
+  lists: readonly (readonly number[])[],
+): { at: number[]; values: (number | null)[][] } {
+  const moments: number[] = [];
+  const values: (number | null)[][] = lists.map(() => []);
+  for (const [i, ms] of at.entries()) {
+    const before = moments.at(-1);
+    if (before !== undefined && ms - before > 8_000) {
+      moments.push(before + 1);
+      for (const list of values) list.push(null);
+    }
+    moments.push(ms);
+    for (const [n, list] of values.entries()) list.push(lists[n]?.[i] ?? null);
+  }
+  return { at: moments, values };
+}
+
+/** Jobs that run much longer than others of their kind; nothing where there are none. */
+function StuckPanel() {
+  const query = useQuery("stuck", (signal) => get<StuckList>("/stuck", {}, signal), { topic: "stuck" });
+  const jobs = query.data?.jobs ?? [];
+  if (jobs.length === 0) return null;
+  return (
+    <Panel
+      title={t("Running unusually long")}
+      note={t("more than three times as long as 95 % of their kind")}
+    >
+      <Table
+        rows={jobs.slice(0, 8)}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            head: t("Job"),
+            cell: ({ id, name, queue }) => (
+              <>
+                <JobLink id={id}>{name}</JobLink>
+                <span class="sub">{t("in {queue}", { queue })}</span>
+              </>
+            ),
+          },
+          { head: t("Runs for"), num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: t("Usual (p95)"), num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          {
+            head: t("Worker"),
+            from: "medium",
+            class: "mono small",
+            cell: ({ workerId }) => workerId ?? "—",
+          },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+/** What stops or keeps its jobs waiting for long is worth a look before what is merely busy. */
+function needsLook({ ready, pausedAt, holds, breakers, unserved, oldestMs }: QueueLine): boolean {
+  const stopped = pausedAt !== null || holds.length > 0 || breakers.length > 0 || (oldestMs ?? 0) > lateMs;
+  return unserved.length > 0 || (ready.count > 0 && stopped);
+}
+
+function work({ ready, running }: QueueLine): number {
+  return ready.count + running;
+}
+
+function QueuePanel({ now }: { now: OverviewJson }) {
+  const first = now.queues.filter(needsLook);
+  const others = now.queues.filter((queue) => !needsLook(queue)).toSorted((a, b) => work(b) - work(a));
+  const busy = others.filter((queue) => work(queue) > 0);
+  // Where all are idle there is nothing better to show.
+  const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
+  return (
+    <Panel
+      title={first.length > 0 ? t("Queues that need a look") : t("Busiest queues")}
+      tools={
+        <a class="link small" href={href("/queues")}>
+          {t("All {queueCount}", { queueCount: number(now.queueCount) })}
+        </a>
+      }
+    >
+      <Table
+        rows={shown}
+        rowKey={({ name }) => name}
+        columns={[
+          {
+            head: t("Queue"),
+            cell: (queue) => (
+              <>
+                <a class="main-link" href={href(`/queues/${queue.name}`)}>
+                  {queue.name}
+                </a>{" "}
+                {queue.pausedAt !== null && <span class="tag warn">{t("paused")}</span>}{" "}
+                {queue.drainingAt !== null && <span class="tag warn">{t("draining")}</span>}{" "}
+                {queue.holds.length > 0 && <span class="tag warn">{t("held")}</span>}{" "}
+                {queue.breakers.length > 0 && <span class="tag bad">{t("breaker open")}</span>}{" "}
+                {queue.unserved.length > 0 && <span class="tag bad">{t("no worker")}</span>}
+              </>
+            ),
+          },
+          { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
+          {
+            head: t("Oldest"),
+            num: true,
+            class: "muted nowrap",
+            cell: ({ oldestMs }) => duration(oldestMs),
+          },
+          {
+            head: t("Running"),
+            num: true,
+            class: "nowrap",
+            cell: ({ running, slots }) => (
+              <>
+                {running} <Gauge used={running} of={slots} label={t("Slots")} />
+              </>
+            ),
+          },
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function FailurePanel() {
+  const query = useQuery("overview-errors", (signal) => get<ErrorGroups>("/errors", {}, signal), {
+    topic: "errors",
+  });
+  return (
+    <section class="panel" aria-label={t("Top failures")}>
+      <header>
+        <h2>{t("Top failures")}</h2>
+        <span class="spring" />
+        <a class="link small" href={href("/errors")}>
+          {t("All")}
+        </a>
+      </header>
+      <Loaded query={query}>
+        {({ groups: all }) => {
+          // A cause whose jobs are gone is told on the page of failures, not here.
+          const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
+          return groups.length === 0 ? (
+            <Empty icon="check" title={t("Nothing has failed")}>
+              <p>{t("Dead and retrying jobs are grouped here by what they failed of.")}</p>
+            </Empty>
+          ) : (
+            <table class="fixed">
+              <thead>
+                <tr>
+                  <th scope="col">{t("Error")}</th>
+                  <th scope="col" class="num" style={{ width: "72px" }}>
+                    {t("Jobs")}
+                  </th>
+                  <th scope="col" class="num" style={{ width: "116px" }}>
+                    {t("Last")}
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {groups.slice(0, 6).map((group) => (
+                  <tr key={group.group + group.queue}>
+                    <td>
+                      <a
+                        class="main-link clip"
+                        style={{ display: "block" }}
+                        href={href(`/errors/${group.group}`)}
+                      >
+                        {group.message ?? t("(hidden)")}
+                      </a>
+                      <span class="sub clip">{group.name}</span>
+                    </td>
+                    <td class="num">{number(group.dead + group.retrying)}</td>
+                    <td class="num muted">
+                      <Ago at={group.lastAt} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          );
+        }}
+      </Loaded>
+    </section>
+  );
+}

@@ -1,0 +1,402 @@
+// One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
+import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/api/contract.ts";
+import { Act, Buttons, Do } from "../kit/actions.tsx";
+import { ApiFailure, get, seg, send } from "../data/api.ts";
+import { useMemo } from "preact/hooks";
+import { ago, atPageTime, duration, instant, number, rate } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { Chart, type Mark } from "../charts/lazy-chart.tsx";
+import { Count, Empty, Gauge, Head, Loaded, nameClass, now, State } from "../kit/parts.tsx";
+import { pausing, purging, retryDead } from "../queues/queue-actions.tsx";
+import { settingsForm } from "../queues/settings-form.tsx";
+import { type SettingLine, settingLines } from "../queues/setting-lines.ts";
+import { href } from "../data/router.ts";
+import { measuredOver } from "../charts/measured-steps.ts";
+import { actionsColumn, type Column, Panel, Table, Tile } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { leadsOf, stepsOver, timeNote, useOverTime } from "../charts/time-range.tsx";
+import { Trends } from "../charts/trend-charts.tsx";
+import { useQuery } from "../data/live-query.ts";
+
+export function QueueScreen({ name }: { name: string }) {
+  const query = useQuery(`queue ${name}`, (signal) => get<QueueDetail>(`/queues/${seg(name)}`, {}, signal), {
+    topic: `queue:${name}`,
+  });
+  if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
+    return (
+      <section class="panel">
+        <Empty icon="queues" title={t("No such queue")}>
+          <p>{t("No job and no setting names it.")}</p>
+          <a class="button" href={href("/queues")}>
+            {t("All queues")}
+          </a>
+        </Empty>
+      </section>
+    );
+  return <Loaded query={query}>{(queue) => <Detail queue={queue} again={query.again} />}</Loaded>;
+}
+
+function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
+  return (
+    <>
+      <Head title={queue.name}>
+        <a class="button" href={href(`/jobs?queue=${queue.name}`)}>
+          <Icon name="jobs" size={14} /> {t("Jobs")}
+        </a>
+        <Act
+          verb={t("Retry dead")}
+          on=""
+          needs="jobs:retry"
+          icon="retry"
+          large
+          press={() => retryDead(queue.name, again)}
+        />
+        <Act
+          verb={t("Settings")}
+          on=""
+          needs="queues:set"
+          icon="gear"
+          large
+          press={() => settingsForm(queue, again)}
+        />
+        <Buttons of={[purging(queue, again), ...pausing(queue, again)]} on={queue.name} />
+      </Head>
+      <Standstill queue={queue} />
+      <div class="tiles seven">
+        <Tile
+          name={t("Ready")}
+          value={<Count of={queue.ready} quiet={false} />}
+          note={t("oldest {oldestMs}", { oldestMs: duration(queue.oldestMs) })}
+        />
+        <Tile
+          name={t("Running")}
+          value={number(queue.running)}
+          note={
+            queue.concurrency === null
+              ? t("of {slots, plural, one {# slot} other {# slots}}", { slots: queue.slots })
+              : t("of {concurrency} at once, {slots, plural, one {# slot} other {# slots}}", {
+                  concurrency: number(queue.concurrency),
+                  slots: queue.slots,
+                })
+          }
+        />
+        <Tile
+          name={t("Scheduled")}
+          value={<Count of={queue.scheduled} quiet={false} />}
+          note={
+            queue.nextAt === null
+              ? t("due later")
+              : t("the next {nextAt}", { nextAt: ago(queue.nextAt, now.value) })
+          }
+        />
+        <Tile
+          name={t("Waiting")}
+          value={<Count of={queue.waiting} quiet={false} />}
+          note={t("for jobs or signals")}
+        />
+        <Dead queue={queue.name} />
+        <Tile
+          name={t("Workers")}
+          value={number(queue.workers)}
+          note={
+            queue.quiet > 0 ? t("serve it, {quiet} quiet", { quiet: number(queue.quiet) }) : t("serve it")
+          }
+        />
+        <Tile name={t("State")} {...stateOf(queue)} />
+      </div>
+      <Trends queue={queue.name}>{(marks) => <BacklogChart queue={queue.name} marks={marks} />}</Trends>
+      <div class="grid aside">
+        <div class="stack">
+          <Panel title={t("Kinds")}>
+            {queue.kinds.length === 0 ? (
+              <Empty icon="jobs" title={t("No live job is here")}>
+                <p>{t("Kinds are listed while they have jobs that have not ended.")}</p>
+              </Empty>
+            ) : (
+              <Table rows={queue.kinds} rowKey={({ name }) => name} columns={kindColumns(queue.name)} />
+            )}
+          </Panel>
+          {queue.lanes.length > 0 && (
+            <Panel
+              title={t("Fullest lanes")}
+              note={t("by their jobs that are due")}
+              tools={
+                <a class="button small" href={href(`/limits?queue=${queue.name}`)}>
+                  {t("All lanes")}
+                </a>
+              }
+            >
+              <Table rows={queue.lanes} rowKey={({ lane }) => lane} columns={laneColumns(again)} />
+            </Panel>
+          )}
+          <Panel title={t("Settings")} note={t("over the whole cluster")}>
+            <Table
+              rows={settingLines(queue)}
+              rowKey={({ label }) => label}
+              columns={settingColumns(queue)}
+              label={t("Settings of this queue")}
+            />
+          </Panel>
+        </div>
+        <div class="stack">
+          <Panel title={t("Workers of this queue")}>
+            {queue.workersHere.length === 0 ? (
+              <Empty icon="workers" title={t("No live worker serves it")}>
+                <p>{t("Its jobs are safe, and wait for one.")}</p>
+              </Empty>
+            ) : (
+              <Table rows={queue.workersHere} rowKey={({ id }) => id} columns={workerColumns(queue.name)} />
+            )}
+          </Panel>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Counted up to a bound, like the rest, by the look of the list that it leads to. */
+function Dead({ queue }: { queue: string }) {
+  const { data } = useQuery(
+    `dead ${queue}`,
+    (signal) => get<JobCount>("/jobs/count", { state: "dead", queue }, signal),
+    { sign: "overview" },
+  );
+  return (
+    <Tile
+      name={t("Dead")}
+      value={data === null ? "…" : <Count of={data.total} quiet={false} />}
+      note={t("out of attempts")}
+      bad={data !== null && data.total.count > 0}
+      to={href(`/jobs?state=dead&queue=${seg(queue)}`)}
+    />
+  );
+}
+
+/** Why nothing runs: everything that holds, and when it passes by itself. */
+function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
+  if (standstill.length === 0) return null;
+  const [first] = standstill;
+  return (
+    <div class={`banner ${ready.count > 0 ? "" : "info"}`} role="status">
+      <Icon name={ready.count > 0 ? "dead" : "clock"} />
+      {standstill.length === 1 && first !== undefined ? (
+        <span>{said(first)}</span>
+      ) : (
+        <ul class="plain" aria-label={t("Why nothing runs")}>
+          {standstill.map((one) => (
+            <li key={one.text}>{said(one)}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Instants as everywhere on the page. */
+function said({ text, until }: QueueDetail["standstill"][number]): string {
+  const local = atPageTime(text);
+  return until === null ? local : `${local.replace(/\.$/, "")} (${ago(until, now.value)}).`;
+}
+
+/** What waited in it, once a minute. */
+function BacklogChart({ queue, marks }: { queue: string; marks: readonly Mark[] }) {
+  const query = useOverTime<Load>("/series/load", { queue, everyMs: 15_000 });
+  return (
+    <Panel title={t("Backlog")} note={t("ready jobs, {timeNote}", { timeNote: timeNote() })}>
+      <Loaded query={query}>{(load) => <BacklogLine queue={queue} load={load} marks={marks} />}</Loaded>
+    </Panel>
+  );
+}
+
+function BacklogLine({ queue, load, marks }: { queue: string; load: Load; marks: readonly Mark[] }) {
+  const tick = Math.floor(now.value / 10_000) * 10_000;
+  const { at, ready } = useMemo(() => {
+    const over = measuredOver([load.other], stepsOver(load, tick));
+    return { at: load.at.slice(0, over), ready: (load.queues[0]?.ready ?? []).slice(0, over) };
+  }, [load, tick]);
+  return (
+    <Chart
+      title={t("Backlog")}
+      marks={marks}
+      empty={
+        ready.some((value) => value !== null)
+          ? t("Nothing waited when a worker looked.")
+          : t("Nothing was measured in this time; a worker does it once a minute.")
+      }
+      lead={leadsOf({ at, stepMs: load.stepMs }, () => ({ queue, more: "" }))}
+      at={at}
+      lines={[{ name: t("Ready"), values: ready, shown: number }]}
+    />
+  );
+}
+
+const sources = { code: t("code"), default: t("default"), set: t("set by hand") } as const;
+
+function settingColumns(queue: QueueDetail): Column<SettingLine>[] {
+  return [
+    { head: t("Setting"), cell: ({ label }) => label },
+    {
+      head: t("Value"),
+      cell: ({ name, label, value, by }) => (
+        <>
+          <span class={by === "set" ? "" : "muted"}>{value}</span>{" "}
+          <Used name={name} label={label} queue={queue} />
+        </>
+      ),
+    },
+    {
+      head: t("From"),
+      class: "muted",
+      title: ({ by }) => (by === "set" ? t("By the dashboard, the command line or hf.queues.set") : ""),
+      cell: ({ by, back }) =>
+        back === null ? (
+          sources[by]
+        ) : (
+          <span class="tag warn">
+            {t("until {untilAt}, then {back}", { untilAt: instant(back.untilAt), back: back.value })}
+          </span>
+        ),
+    },
+  ];
+}
+
+/** How far a limit over the cluster is used. */
+function Used({ name, label, queue }: { name: string; label: string; queue: QueueDetail }) {
+  const [used, of] =
+    name === "rate"
+      ? [queue.rate?.used, queue.rate?.limit]
+      : name === "concurrency"
+        ? [queue.running, queue.concurrency]
+        : [];
+  if (used === undefined || of === undefined || of === null) return null;
+  return (
+    <span class="nowrap muted small">
+      {t("{used} used", { used: number(used) })} <Gauge used={used} of={of} label={label} />
+    </span>
+  );
+}
+
+function workerColumns(queue: string): Column<QueueDetail["workersHere"][number]>[] {
+  return [
+    {
+      head: t("Worker"),
+      cell: ({ name, quiet }) => (
+        <>
+          <a class="main-link" href={href("/workers")}>
+            {name}
+          </a>{" "}
+          {quiet && <State state="quiet" />}
+        </>
+      ),
+    },
+    {
+      head: t("Slots used"),
+      num: true,
+      class: "nowrap",
+      cell: ({ id, name, slots, running }) => (
+        <>
+          <a
+            href={href(`/jobs?state=running&queue=${queue}&worker=${seg(id)}`)}
+            aria-label={t("{running} jobs run by {name}", { running: number(running), name })}
+          >
+            {number(running)}
+          </a>
+          <span class="muted"> / {number(slots)}</span> <Gauge used={running} of={slots} label={t("Slots")} />
+        </>
+      ),
+    },
+  ];
+}
+
+function laneColumns(again: () => void): Column<LaneLine>[] {
+  return [
+    {
+      head: t("Lane"),
+      cell: ({ queue, lane, paused, rateOpensAt }) => (
+        <>
+          <a class={nameClass(lane)} href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
+            {lane}
+          </a>{" "}
+          {paused && <State state="paused" />}
+          {!paused && rateOpensAt !== null && <span class="tag warn">{t("at its rate")}</span>}
+        </>
+      ),
+    },
+    { head: t("Waiting"), num: true, cell: ({ waiting }) => <Count of={waiting} /> },
+    {
+      head: t("Running"),
+      num: true,
+      class: "nowrap",
+      cell: ({ running, concurrency }) => (
+        <>
+          {number(running)}
+          {concurrency !== null && (
+            <>
+              <span class="muted"> / {number(concurrency)}</span>{" "}
+              <Gauge used={running} of={concurrency} label={t("Concurrency")} />
+            </>
+          )}
+        </>
+      ),
+    },
+    {
+      head: t("Rate"),
+      num: true,
+      from: "medium",
+      class: "muted nowrap",
+      cell: ({ rate: known }) => (known === null ? "—" : rate(known)),
+    },
+    actionsColumn(({ queue, lane, paused }: LaneLine) => (
+      <Do
+        verb={paused ? t("Resume") : t("Pause")}
+        on={lane}
+        needs="limits:set"
+        icon={paused ? "play" : "pause"}
+        bare
+        run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
+        done={paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane })}
+        then={again}
+      />
+    )),
+  ];
+}
+
+function stateOf(queue: QueueDetail): { value: string; note: string } {
+  const { pausedAt, drainingAt, holds, breakers, coolUntil } = queue;
+  if (pausedAt !== null)
+    return { value: t("Paused"), note: t("since {pausedAt}", { pausedAt: instant(pausedAt) }) };
+  if (drainingAt !== null)
+    return { value: t("Draining"), note: t("since {drainingAt}", { drainingAt: instant(drainingAt) }) };
+  if (holds.length > 0) return { value: t("Held"), note: t("by {holds}", { holds: holds.join(", ") }) };
+  if (breakers.length > 0)
+    return { value: t("Broken"), note: t("breaker {breakers}", { breakers: breakers.join(", ") }) };
+  if (coolUntil !== null)
+    return { value: t("Cooling"), note: t("until {coolUntil}", { coolUntil: instant(coolUntil) }) };
+  return { value: t("Open"), note: t("may be claimed from") };
+}
+
+function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
+  return [
+    {
+      head: t("Name"),
+      cell: (kind) => (
+        <>
+          <a class="main-link" href={href(`/jobs?queue=${queue}&name=${kind.name}`)}>
+            {kind.name}
+          </a>{" "}
+          {!kind.served && <span class={`tag ${kind.ready.count > 0 ? "bad" : ""}`}>{t("no worker")}</span>}
+        </>
+      ),
+    },
+    { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
+    { head: t("Running"), num: true, cell: ({ running }) => <Count of={running} /> },
+    { head: t("Scheduled"), num: true, from: "medium", cell: ({ scheduled }) => <Count of={scheduled} /> },
+    {
+      head: t("Oldest"),
+      num: true,
+      from: "medium",
+      class: "muted nowrap",
+      cell: ({ oldestMs }) => duration(oldestMs),
+    },
+  ];
+}

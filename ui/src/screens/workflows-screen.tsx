@@ -1,0 +1,222 @@
+// Workflow runs: jobs that remember steps, what each is at, what it waits for and how far it is.
+import { useSignal } from "@preact/signals";
+import type { KindList, RunList } from "../../../src/dashboard/api/contract.ts";
+import { get, seg } from "../data/api.ts";
+import { duration, instant, number, shortId } from "../kit/format.ts";
+import { Ago, Head, JobLink, JobStateOf, now } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { href, params, setParams } from "../data/router.ts";
+import { type Column, Listing, Pager } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+type Run = RunList["runs"][number];
+
+const live = "running,ready,scheduled,waiting";
+const views = [
+  { name: t("Under way"), view: null, asked: { state: live } },
+  { name: t("Retrying"), view: "retrying", asked: { state: live, retrying: "true" } },
+  { name: t("Stuck"), view: "slow", asked: { state: live } },
+  { name: t("Ended"), view: "ended", asked: { state: "done,dead,cancelled" } },
+  { name: t("All"), view: "all", asked: {} },
+] as const;
+
+/** How long at one step is stuck. A sleep that is not over does not count, nor the pause before a next try. */
+const limits = [
+  { words: t("over 5 min"), of: "5m", ms: 300_000 },
+  { words: t("over 15 min"), of: "15m", ms: 900_000 },
+  { words: t("over 1 h"), of: "1h", ms: 3_600_000 },
+  { words: t("over 1 day"), of: "1d", ms: 86_400_000 },
+] as const;
+
+const columns: Column<Run>[] = [
+  {
+    head: t("Workflow"),
+    cell: ({ id, name, queue }) => (
+      <>
+        <JobLink id={id}>{name}</JobLink>
+        <span class="sub">
+          <span class="mono">{shortId(id)}</span> · {queue}
+        </span>
+      </>
+    ),
+  },
+  { head: t("State"), cell: (run) => <JobStateOf job={run} /> },
+  { head: t("At"), cell: (run) => <Where run={run} /> },
+  {
+    head: t("Steps"),
+    num: true,
+    from: "medium",
+    class: "nowrap",
+    cell: ({ done, known }) => (
+      <>
+        {rich("{done} of {known} {span}", {
+          done: number(done),
+          known: number(known),
+          span: (
+            <span
+              class="gauge"
+              role="img"
+              aria-label={t("Steps: {done} of {known} that are known", { done, known })}
+            >
+              <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
+            </span>
+          ),
+        })}
+      </>
+    ),
+  },
+  {
+    head: t("Started"),
+    num: true,
+    from: "medium",
+    class: "muted",
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+  {
+    head: t("Took"),
+    num: true,
+    from: "medium",
+    class: "muted nowrap",
+    cell: ({ createdAt, endedAt }) => duration((endedAt ?? Math.max(now.value, createdAt)) - createdAt),
+  },
+];
+
+export function Runs() {
+  const chosen = views.find(({ view }) => view === params.value.get("view")) ?? views[0];
+  const name = params.value.get("name");
+  const limit = limits.find(({ of }) => of === params.value.get("for")) ?? limits[0];
+  const asked = chosen.view === "slow" ? { ...chosen.asked, at: String(limit.ms) } : chosen.asked;
+  const cursor = useSignal<string | null>(null);
+  const query = useQuery(
+    `runs ${chosen.name} ${limit.of} ${name} ${cursor.value}`,
+    (signal) => get<RunList>("/runs", { ...asked, name, limit: 50, cursor: cursor.value }, signal),
+    { sign: "runs" },
+  );
+  const link = (view: string | null): string => {
+    const kept = new URLSearchParams({
+      ...(view === null ? {} : { view }),
+      ...(name === null ? {} : { name }),
+    });
+    return href(`/workflows${kept.size === 0 ? "" : `?${kept}`}`);
+  };
+  return (
+    <>
+      <Head title={t("Workflows")} note={t("Runs: jobs that remember steps, the newest first.")}>
+        <Names name={name} change={() => (cursor.value = null)} />
+      </Head>
+      <nav class="tabs" aria-label={t("Views")}>
+        {views.map(({ name: words, view }) => (
+          <a
+            key={words}
+            href={link(view)}
+            aria-current={chosen.view === view ? "page" : undefined}
+            onClick={() => (cursor.value = null)}
+          >
+            {words}
+          </a>
+        ))}
+      </nav>
+      {chosen.view === "slow" && (
+        <div class="row tight">
+          <label class="row tight small">
+            {t("At one step for")}{" "}
+            <select
+              class="input"
+              value={limit.of}
+              onChange={(event) => {
+                cursor.value = null;
+                setParams({ for: event.currentTarget.value === "5m" ? null : event.currentTarget.value });
+              }}
+            >
+              {limits.map(({ words, of }) => (
+                <option key={of} value={of}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          </label>
+          <span class="muted small">{t("Sleeps that are not over do not count.")}</span>
+        </div>
+      )}
+      <section class="panel" aria-label={t("Runs")}>
+        <Listing
+          query={query}
+          rows={({ runs }) => runs}
+          rowKey={({ id }: Run) => id}
+          empty={{
+            icon: "step",
+            title: chosen.view === "all" ? t("No run yet") : t("No such run"),
+            text: (
+              <>
+                <p>
+                  {t("A job that remembers a step is a run: after a crash it goes on behind its last one.")}
+                </p>
+                <pre class="code">{`const paid = await ctx.step("charge", () => charge(order));\nawait ctx.sleep("cool off", "1d");`}</pre>
+              </>
+            ),
+          }}
+          columns={columns}
+          foot={({ cursor: next, cut }) => (
+            <Pager cursor={cursor} next={next}>
+              {cut && <span>{t("The newest runs were looked through; there may be more.")}</span>}
+            </Pager>
+          )}
+        />
+      </section>
+    </>
+  );
+}
+
+/** Which workflow: the kinds that are known, of which some have no steps. */
+function Names({ name, change }: { name: string | null; change: () => void }) {
+  const { data } = useQuery("kinds", (signal) => get<KindList>("/kinds", {}, signal));
+  const known = data?.kinds.map((kind) => kind.name) ?? [];
+  const names = name === null || known.includes(name) ? known : [name, ...known];
+  return (
+    <select
+      class="input"
+      aria-label={t("Workflow")}
+      value={name ?? ""}
+      onChange={(event) => {
+        change();
+        setParams({ name: event.currentTarget.value === "" ? null : event.currentTarget.value });
+      }}
+    >
+      <option value="">{t("All workflows")}</option>
+      {names.map((one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** The step, and what it waits for. */
+function Where({ run: { at, retrying } }: { run: Run }) {
+  if (at === null) return <span class="muted">{retrying ? t("waits for its next attempt") : "—"}</span>;
+  const waits = {
+    sleep: t("sleeps"),
+    signal: t("waits for a signal"),
+    call: t("waits for a job"),
+  } as Readonly<Record<string, string>>;
+  return (
+    <>
+      <b>{at.name}</b>
+      <span class="sub">
+        {t("{what}, {time} by now", {
+          what: waits[at.kind] ?? (retrying ? t("is tried again") : t("runs")),
+          time: duration(Math.max(0, now.value - at.since)),
+        })}
+        {at.until !== null && ` · ${t("until {when}", { when: instant(at.until) })}`}
+        {at.jobId !== null && (
+          <>
+            {" · "}
+            <a href={href(`/jobs/${seg(at.jobId)}`)}>{shortId(at.jobId)}</a>
+          </>
+        )}
+      </span>
+    </>
+  );
+}

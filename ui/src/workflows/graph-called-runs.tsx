@@ -1,0 +1,77 @@
+// Runs that are drawn inside of another's graph: which are open, and their own graphs, asked for when they are opened and
+// again while they go on.
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { useExpected } from "./expected-run.ts";
+import type { Run } from "./graph-picture.ts";
+import { toast } from "../kit/parts.tsx";
+import { useQuery } from "../data/live-query.ts";
+
+export interface OpenRuns {
+  /** The jobs behind the nodes that are open. */
+  readonly open: Signal<ReadonlyMap<string, string>>;
+  /** By job. */
+  readonly runs: Signal<ReadonlyMap<string, Run>>;
+  readonly toggle: (node: string, job: string) => void;
+}
+
+export function useOpenRuns(): OpenRuns {
+  const open = useSignal<ReadonlyMap<string, string>>(new Map());
+  const runs = useSignal<ReadonlyMap<string, Run>>(new Map());
+  const toggle = (node: string, job: string): void => {
+    const next = new Map(open.value);
+    if (!next.delete(node)) next.set(node, job);
+    open.value = next;
+  };
+  return { open, runs, toggle };
+}
+
+/** Fetches what is open; nothing to see. */
+export function OpenRunQueries({ open, runs }: OpenRuns) {
+  const jobs = [...new Set(open.value.values())];
+  const got = (job: string, run: Run): void => void (runs.value = new Map(runs.value).set(job, run));
+  const failed = (job: string, error: Error): void => {
+    toast(error.message, "bad");
+    open.value = new Map([...open.value].filter(([, one]) => one !== job));
+  };
+  return (
+    <>
+      {jobs.map((job) => (
+        <OneRun key={job} job={job} got={got} failed={failed} />
+      ))}
+    </>
+  );
+}
+
+const over: readonly unknown[] = ["done", "dead", "cancelled"];
+
+function OneRun({
+  job,
+  got,
+  failed,
+}: {
+  job: string;
+  got: (job: string, run: Run) => void;
+  failed: (job: string, error: Error) => void;
+}) {
+  const ended = useSignal(false);
+  // The graph is whole, whatever the page of steps.
+  const history = useQuery(
+    `flow inside ${job}`,
+    (signal) => get<FlowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),
+    ended.value ? {} : { sign: `run:${job}` },
+  );
+  const graph = history.data?.graph;
+  const isOver = over.includes(graph?.nodes[0]?.state);
+  const expected = useExpected(job, graph === undefined ? null : !isOver);
+  useEffect(() => {
+    ended.value = isOver;
+    if (graph !== undefined) got(job, { graph, expected });
+  }, [graph, expected]);
+  useEffect(() => {
+    if (history.error !== null && graph === undefined) failed(job, history.error);
+  }, [history.error]);
+  return null;
+}

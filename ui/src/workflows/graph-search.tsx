@@ -1,0 +1,46 @@
+// Looks for a step in a graph, also in a fan-out that is drawn as one node.
+import { useSignal } from "@preact/signals";
+import type { Leaf } from "./graph-picture.ts";
+import { Icon } from "../kit/icons.tsx";
+import { t } from "../language/translation.ts";
+
+/** Goes to the next step whose name has these letters. */
+export function Find({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
+  const words = useSignal("");
+  const last = useSignal<string | null>(null);
+  const none = useSignal(false);
+  const find = (): void => {
+    const wanted = words.value.trim().toLowerCase();
+    const fitting = leaves.filter(({ node }) => node.label.toLowerCase().includes(wanted));
+    const next =
+      fitting[(fitting.findIndex(({ id }) => id === last.value) + 1) % Math.max(1, fitting.length)];
+    none.value = wanted === "" || next === undefined;
+    if (wanted === "" || next === undefined) return;
+    last.value = next.id;
+    found(next);
+  };
+  return (
+    <form
+      class="row tight"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        find();
+      }}
+    >
+      <input
+        type="search"
+        aria-label={t("Find a step")}
+        placeholder={t("Find a step")}
+        value={words.value}
+        onInput={(event) => (words.value = event.currentTarget.value)}
+      />
+      <button type="submit" class="button small" aria-label={t("Go to the next step with this name")}>
+        <Icon name="search" size={14} />
+      </button>
+      <span class="small muted" role="status">
+        {none.value ? t("No such step") : ""}
+      </span>
+    </form>
+  );
+}

@@ -1,0 +1,96 @@
+// A run's history as lines of JSON, newest first, a page at a time: what the file has, to be read here.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { count, number } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { attempt, copy, Empty, Loaded } from "../kit/parts.tsx";
+import { linesOf } from "./step-lines.ts";
+import { Panel } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+const perPage = 100;
+
+export function RunLines({ id, live }: { id: string; live: boolean }) {
+  const older = useSignal<{
+    of: string;
+    lines: readonly string[];
+    from: number;
+    earlier: number | null;
+  } | null>(null);
+  useEffect(() => {
+    older.value = null;
+  }, [id]);
+  const query = useQuery(
+    `lines ${id}`,
+    (signal) => get<FlowHistory>(`/jobs/${id}/history`, { limit: perPage }, signal),
+    live ? { sign: `run:${id}` } : {},
+  );
+  const more = async (before: number): Promise<void> => {
+    const page = await get<FlowHistory>(`/jobs/${id}/history`, { before, limit: perPage });
+    const had = older.value === null ? [] : older.value.lines;
+    older.value = {
+      of: id,
+      lines: [...had, ...linesOf(page.steps)],
+      from: older.value?.from ?? before,
+      earlier: page.earlier,
+    };
+  };
+  return (
+    <Loaded query={query}>
+      {(history) => {
+        // Pages go by number: of the newest those are shown here that no earlier page has.
+        const before = older.value;
+        const newest = history.steps.filter(({ seq }) => before === null || seq >= before.from);
+        const lines = [...linesOf(newest), ...(before?.lines ?? [])];
+        const earlier = before === null ? history.earlier : before.earlier;
+        if (lines.length === 0)
+          return (
+            <section class="panel" aria-label={t("History")}>
+              <Empty icon="step" title={t("No steps")}>
+                <p>{t("This job remembers none: its timeline is all that there is.")}</p>
+              </Empty>
+            </section>
+          );
+        return (
+          <Panel
+            title={t("History")}
+            note={t("newest first, {lines} of {value}", {
+              lines: number(lines.length),
+              value: count({ count: history.stepCount, more: history.stepCountMore }),
+            })}
+            tools={
+              <button type="button" class="button quiet small" onClick={() => void copy(lines.join("\n"))}>
+                <Icon name="copy" size={13} /> {t("Copy")}
+              </button>
+            }
+          >
+            <div class="json-lines" tabIndex={0} role="region" aria-label={t("Lines of the history")}>
+              <ol>
+                {lines.map((line, i) => (
+                  <li key={i} class="mono">
+                    {line}
+                  </li>
+                ))}
+              </ol>
+            </div>
+            {earlier !== null && (
+              <footer>
+                <span class="spring" />
+                <button
+                  type="button"
+                  class="button small"
+                  onClick={() => void attempt(t("Loaded."), () => more(earlier))}
+                >
+                  {t("Earlier lines")}
+                </button>
+              </footer>
+            )}
+          </Panel>
+        );
+      }}
+    </Loaded>
+  );
+}

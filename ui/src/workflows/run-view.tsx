@@ -1,0 +1,355 @@
+// A run: its graph, its waterfall and its table of steps, which are three views of the same steps, with one choice among them;
+// the signals that it took or waits for, and the jobs that it has to do with.
+import { stepWord } from "../language/state-words.ts";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { ExpectedSteps, FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { call, get } from "../data/api.ts";
+import { download } from "../data/download.ts";
+import { count, duration, number, shortId } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { GraphView } from "../job-page/lazy-job-parts.tsx";
+import { may } from "../data/live-stream.ts";
+import { Ago, attempt, JobLink, State } from "../kit/parts.tsx";
+import { href, params } from "../data/router.ts";
+import { SendSignal } from "./signal-form.tsx";
+import { stepActions } from "./step-actions.tsx";
+import { openStep, type RunSteps } from "./step-view.tsx";
+import { actionsColumn, type Column, Panel, Table } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { Waterfall } from "./waterfall-view.tsx";
+
+/** Of a table: more rows than these help nobody. */
+const rowsAtOnce = 200;
+
+export function Flow({
+  job,
+  history,
+  expected,
+  again,
+}: {
+  job: JobDetail;
+  history: FlowHistory;
+  expected: ExpectedSteps | null;
+  again: () => void;
+}) {
+  /** What was loaded of earlier pages: all from `earlier` on, up to the page that was the newest then. */
+  const older = useSignal<{ steps: readonly FlowStep[]; earlier: number | null } | null>(null);
+  const run: RunSteps = {
+    job,
+    steps: useSignal<readonly FlowStep[]>([]),
+    signals: useSignal<FlowHistory["signals"]>([]),
+    chosen: useSignal<number | null>(null),
+    again,
+  };
+  // A page may have moved on since: what is in both is taken from the newer one, and a gap is never left in between.
+  const begins = history.steps[0]?.seq ?? 0;
+  const kept = older.value?.steps.filter(({ seq }) => seq < begins) ?? [];
+  const whole = kept.length === 0 || older.value?.steps.some(({ seq }) => seq >= begins - 1) === true;
+  const steps = whole ? [...kept, ...history.steps] : history.steps;
+  const earlier = older.value === null || !whole ? history.earlier : older.value.earlier;
+  run.steps.value = steps;
+  run.signals.value = history.signals;
+  // An address that names a step opens it, once.
+  const asked = params.value.get("step");
+  useEffect(() => {
+    if (asked !== null && /^\d{1,10}$/.test(asked)) openStep(run, Number(asked));
+  }, [asked]);
+  const drawn = history.graph.nodes.length > 1 || (expected?.steps.length ?? 0) > 0;
+  if (history.steps.length === 0 && history.children.length === 0 && !drawn) return null;
+  const loadEarlier = async (): Promise<void> => {
+    const page = await get<FlowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
+    older.value = { steps: [...page.steps, ...steps], earlier: page.earlier };
+  };
+  const all = count({ count: history.stepCount, more: history.stepCountMore });
+  const note =
+    earlier === null ? all : t("the newest {steps} of {all}", { steps: number(steps.length), all });
+  const tools = earlier !== null && (
+    <button type="button" class="button small" onClick={() => void attempt(t("Loaded."), loadEarlier)}>
+      {t("Earlier steps")}
+    </button>
+  );
+  return (
+    <>
+      {drawn && (
+        <Panel
+          title={t("Graph")}
+          note={`${t("{nodes, plural, one {# node} other {# nodes}}", { nodes: history.graph.nodes.length })}${history.graph.cut ? ", of the newest steps" : ""}`}
+        >
+          <GraphView
+            graph={history.graph}
+            expected={expected}
+            chosen={run.chosen}
+            openStep={(seq) => openStep(run, seq)}
+          />
+        </Panel>
+      )}
+      {steps.length > 0 && (
+        <Panel
+          title={t("Waterfall")}
+          note={note}
+          tools={
+            <>
+              {tools}
+              <a
+                class="button quiet small"
+                href={href(`/jobs/${job.id}?tab=history`)}
+                title={t("As lines of JSON, newest first")}
+              >
+                {t("Lines")}
+              </a>
+              {may("jobs:export") && may("view:payload") && (
+                <button
+                  type="button"
+                  class="button quiet small"
+                  title={t("For holdfast check, with secrets taken out")}
+                  onClick={() => void attempt(t("The file is yours."), () => downloadRun(job.id))}
+                >
+                  <Icon name="download" size={13} /> {t("History")}
+                </button>
+              )}
+            </>
+          }
+        >
+          <Waterfall
+            steps={steps}
+            endedAt={job.endedAt}
+            chosen={run.chosen}
+            open={(seq) => openStep(run, seq)}
+          />
+        </Panel>
+      )}
+      {steps.length > 0 && <Steps run={run} steps={steps} note={note} earlier={earlier} load={loadEarlier} />}
+      {history.signals.length > 0 && (
+        <Panel title={t("Signals")} note={number(history.signals.length)}>
+          <Table
+            rows={history.signals}
+            rowKey={({ step }) => step}
+            columns={signalColumns(job.name, again)}
+          />
+        </Panel>
+      )}
+      {history.children.length > 0 && <Related job={job} related={history.children} />}
+    </>
+  );
+}
+
+/** The newest rows first of all, and from there back through everything: what the waterfall shows, for who does not see it. */
+function Steps({
+  run,
+  steps,
+  note,
+  earlier,
+  load,
+}: {
+  run: RunSteps;
+  steps: readonly FlowStep[];
+  note: string;
+  earlier: number | null;
+  load: () => Promise<void>;
+}) {
+  // An address that names a step has it in sight.
+  const open = useSignal(/^\d{1,10}$/.test(params.peek().get("step") ?? ""));
+  /** The number of the step behind the last that is shown; null: the newest are. */
+  const until = useSignal<number | null>(null);
+  const end =
+    until.value === null ? steps.length : steps.findLastIndex(({ seq }) => seq < (until.value ?? 0)) + 1;
+  const from = Math.max(0, end - rowsAtOnce);
+  const shown = steps.slice(from, end);
+  const older = async (): Promise<void> => {
+    const first = shown[0]?.seq ?? 0;
+    if (from === 0 && earlier !== null) await load();
+    until.value = first;
+  };
+  const newer = (): void => {
+    const next = steps[Math.min(steps.length, end + rowsAtOnce)];
+    until.value = next?.seq ?? null;
+  };
+  return (
+    <Panel title={t("Steps")} note={note}>
+      <details class="folded" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
+        <summary>{t("Table of steps: {all}", { all: note })}</summary>
+        {open.value && (
+          <Table
+            label={t("Table of steps")}
+            rows={shown}
+            rowKey={({ seq }) => String(seq)}
+            row={({ seq }) => ({ class: run.chosen.value === seq ? "current" : "" })}
+            columns={[...stepColumns(run), stepActions(run.job, run.again)]}
+          />
+        )}
+      </details>
+      {open.value && (steps.length > rowsAtOnce || earlier !== null) && (
+        <footer>
+          <span>
+            {t("Steps {seq} to {seq2}", {
+              seq: number((shown[0]?.seq ?? 0) + 1),
+              seq2: number((shown.at(-1)?.seq ?? 0) + 1),
+            })}
+          </span>
+          <span class="spring" />
+          <button
+            type="button"
+            class="button small"
+            disabled={from === 0 && earlier === null}
+            onClick={() => void attempt(t("Loaded."), older)}
+          >
+            {t("Older steps")}
+          </button>
+          <button type="button" class="button small" disabled={end >= steps.length} onClick={newer}>
+            {t("Newer steps")}
+          </button>
+        </footer>
+      )}
+    </Panel>
+  );
+}
+
+/** The server tells of a thousand; the list has all that this run made. */
+const mostRelated = 1_000;
+
+function Related({ job, related }: { job: JobDetail; related: FlowHistory["children"] }) {
+  const shown = useSignal(rowsAtOnce);
+  const cut = related.length >= mostRelated;
+  const made = related.some(({ relation }) => relation !== "after");
+  const rows = related.slice(0, shown.value);
+  return (
+    <Panel
+      title={t("Related jobs")}
+      note={
+        rows.length < related.length || cut
+          ? cut
+            ? t("{rows} of {related} or more", { rows: number(rows.length), related: number(related.length) })
+            : t("{rows} of {related}", { rows: number(rows.length), related: number(related.length) })
+          : number(related.length)
+      }
+      tools={
+        made && (
+          <a class="button quiet small" href={href(`/jobs?workflow=${job.id}`)}>
+            {t("Jobs of this run")}
+          </a>
+        )
+      }
+    >
+      <Table rows={rows} rowKey={({ id }) => id} columns={childColumns} />
+      {(rows.length < related.length || cut) && (
+        <footer>
+          <span>
+            {cut && made && t("There may be more: “Jobs of this run” has all that it called or enqueued.")}
+          </span>
+          <span class="spring" />
+          {rows.length < related.length && (
+            <button type="button" class="button small" onClick={() => (shown.value += rowsAtOnce)}>
+              {t("Show more")}
+            </button>
+          )}
+        </footer>
+      )}
+    </Panel>
+  );
+}
+
+/** The token goes in a header, so the file is fetched and then handed to the browser. */
+async function downloadRun(id: string): Promise<void> {
+  const response = await call(`/jobs/${id}/run.json`);
+  download(await response.blob(), `run-${id}.json`);
+}
+
+const value = { class: "mono clip", style: { maxWidth: "260px" } } as const;
+
+const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
+  {
+    head: t("Step"),
+    cell: ({ seq, name, kind }) => (
+      <>
+        <button type="button" class="text-button" onClick={() => openStep(run, seq)}>
+          <b>{name}</b>
+        </button>{" "}
+        <span class="muted small">{stepWord(kind)}</span>
+      </>
+    ),
+  },
+  { head: t("State"), cell: ({ state }) => <State state={state} /> },
+  { head: t("Tries"), num: true, cell: ({ tries }) => tries },
+  {
+    head: t("Took"),
+    num: true,
+    class: "nowrap",
+    cell: ({ startedAt, endedAt, until, state }) =>
+      endedAt !== null ? (
+        duration(endedAt - startedAt)
+      ) : until === null || state === "cancelled" ? (
+        "—"
+      ) : (
+        <Ago at={until} />
+      ),
+  },
+  {
+    head: t("Result"),
+    ...value,
+    cell: ({ jobId, error, output }) =>
+      jobId === null ? (error ?? output ?? "") : <JobLink id={jobId}>{shortId(jobId)}</JobLink>,
+  },
+];
+
+function signalColumns(kind: string, again: () => void): Column<FlowHistory["signals"][number]>[] {
+  return [
+    {
+      head: t("Signal"),
+      cell: ({ name, key, step }) => (
+        <>
+          <b>{name}</b>
+          <span class="sub">
+            {key === null
+              ? t("without a key, step {step}", { step })
+              : t("key {key}, step {step}", { key, step })}
+          </span>
+        </>
+      ),
+    },
+    { head: t("State"), cell: ({ state }) => <State state={state} /> },
+    {
+      head: t("Waited since"),
+      num: true,
+      from: "medium",
+      class: "muted",
+      cell: ({ since }) => <Ago at={since} />,
+    },
+    { head: t("Data"), ...value, from: "medium", cell: ({ data }) => data ?? "" },
+    actionsColumn(
+      ({ name, key, state }) =>
+        state === "waiting" && <SendSignal name={name} topicKey={key} kind={kind} again={again} />,
+    ),
+  ];
+}
+
+const childColumns: Column<FlowHistory["children"][number]>[] = [
+  {
+    head: t("Job"),
+    cell: ({ id, name, error, hidden }) => (
+      <>
+        {name === null ? (
+          <span class="muted mono">
+            {hidden
+              ? t("{id}, not visible to you", { id: shortId(id) })
+              : t("{id}, not kept any more", { id: shortId(id) })}
+          </span>
+        ) : (
+          <JobLink id={id}>{name}</JobLink>
+        )}
+        {error !== null && <span class="sub clip">{error}</span>}
+      </>
+    ),
+  },
+  {
+    head: t("Relation"),
+    class: "muted",
+    cell: ({ relation, step }) =>
+      relation === "after"
+        ? t("this job runs after it")
+        : relation === "called"
+          ? t("called in step {step}", { step: step ?? "" })
+          : t("enqueued by this job"),
+  },
+  { head: t("State"), cell: ({ state }) => (state === null ? "—" : <State state={state} />) },
+];

@@ -1,0 +1,79 @@
+// Sending a signal that a run waits for: a form where its kind declares what the signal carries, else JSON.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
+import { Act } from "../kit/actions.tsx";
+import { call, get, seg } from "../data/api.ts";
+import { compact } from "../json/json-text.ts";
+import { DialogButtons, showDialog } from "../kit/parts.tsx";
+import { SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";
+import { t } from "../language/translation.ts";
+
+interface Sent {
+  readonly name: string;
+  readonly topicKey: string | null;
+  /** Of the run that waits. */
+  readonly kind: string;
+  readonly again: () => void;
+}
+
+export function SendSignal(signal: Sent) {
+  const press = (): void => {
+    const title = t("Send {name}", { name: signal.name });
+    showDialog(title, (close) => <SignalForm {...signal} title={title} close={close} />, "new-job");
+  };
+  return <Act verb={t("Send")} on={signal.name} needs="flows:signal" press={press} />;
+}
+
+function SignalForm({
+  name,
+  topicKey,
+  kind,
+  again,
+  title,
+  close,
+}: Sent & { title: string; close: () => void }) {
+  const draft = useDraft("");
+  const declared = useSignal<KindDetail["signals"][number] | null>(null);
+
+  useEffect(() => {
+    const ended = new AbortController();
+    void get<KindDetail>(`/kinds/${seg(kind)}`, {}, ended.signal).then(
+      ({ signals }) => {
+        const found = signals.find((one) => one.name === name) ?? null;
+        // A form fills an object.
+        if (found?.schema?.["type"] === "object" && draft.text.value === "") draft.text.value = "{}";
+        declared.value = found;
+      },
+      () => {}, // then without
+    );
+    return () => ended.abort();
+  }, [kind, name]);
+  const { form, wrong, onSubmit } = useSending(draft, {
+    send: async () => {
+      const data = compact(written(draft, t("The data is not JSON.")));
+      const json = `{"name":${JSON.stringify(name)},"key":${JSON.stringify(topicKey)},"data":${data}}`;
+      await call("/signals", { method: "POST", json });
+      return { said: t("Sent: the run goes on."), next: again };
+    },
+    misfit: t("The data does not fit the schema of this signal. Nothing was sent."),
+    close,
+  });
+
+  return (
+    <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
+      <header>
+        <h2>{title}</h2>
+      </header>
+      <div class="content">
+        <SchemaInput draft={draft} of={declared.value} what={t("data")} undone="sent" />
+      </div>
+      {wrong !== null && (
+        <div class="banner bad told" role="alert">
+          {wrong}
+        </div>
+      )}
+      <DialogButtons verb={t("Send")} danger={false} close={close} />
+    </form>
+  );
+}

@@ -1,0 +1,72 @@
+// What can be done to one step of a run: skip a sleep, or run the workflow again from here as a job of its own.
+import type { FlowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { Do } from "../kit/actions.tsx";
+import { send } from "../data/api.ts";
+import { rich } from "../language/rich-text.ts";
+import { go } from "../data/router.ts";
+import { actionsColumn, type Column } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+
+type Step = FlowHistory["steps"][number];
+
+export function StepActions({
+  job,
+  step: { name, kind, state },
+  again,
+  then = () => {},
+}: {
+  job: Pick<JobDetail, "id" | "state">;
+  step: Step;
+  again: () => void;
+  /** When something was done. */
+  then?: () => void;
+}) {
+  const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";
+  return (
+    <>
+      {kind === "sleep" && state === "waiting" && job.state === "scheduled" && (
+        <Do
+          verb={t("Skip")}
+          on={name}
+          needs="jobs:run"
+          icon="next"
+          title={t("Do not sleep any longer")}
+          run={() => send("POST", `/jobs/${job.id}/run-now`)}
+          done={t("It goes on now.")}
+          then={() => {
+            again();
+            then();
+          }}
+        />
+      )}
+      {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
+        <Do
+          verb={t("Rerun from here")}
+          on={name}
+          needs="jobs:retry"
+          quiet
+          icon="retry"
+          ask={
+            <>
+              {rich(
+                "A new job takes over what this run did before {name}, and does that and all after it again. This run stays as it is.",
+                { name: <b>{name}</b> },
+              )}
+            </>
+          }
+          run={() =>
+            send<{ id: string }>("POST", `/jobs/${job.id}/fork`, { from: name }).then(({ id }) => {
+              then();
+              go(`/jobs/${id}`);
+            })
+          }
+          done={t("This is the new run.")}
+        />
+      )}
+    </>
+  );
+}
+
+export function stepActions(job: Pick<JobDetail, "id" | "state">, again: () => void): Column<Step> {
+  return actionsColumn((step: Step) => <StepActions job={job} step={step} again={again} />);
+}

@@ -1,0 +1,214 @@
+// One step of a run, in a drawer: what it is at, its tries, what it gave, and what can be done with it. It is drawn from the
+// steps that the page has, so it goes on while the run does; one that the page does not have is asked for.
+import type { Signal } from "@preact/signals";
+import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { duration, instant, number, shortId } from "../kit/format.ts";
+import { Json } from "../json/json-view.tsx";
+import { JobLink, Loaded, now, showDialog, State } from "../kit/parts.tsx";
+import { rich } from "../language/rich-text.ts";
+import { SendSignal } from "./signal-form.tsx";
+import { Stack } from "../code/stack-view.tsx";
+import { StepActions } from "./step-actions.tsx";
+import { Facts } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { useQuery } from "../data/live-query.ts";
+
+/** The steps of a run that are here, and the one that is chosen in all views of it, by its number. */
+export interface RunSteps {
+  readonly job: JobDetail;
+  readonly steps: Signal<readonly FlowStep[]>;
+  readonly signals: Signal<FlowHistory["signals"]>;
+  readonly chosen: Signal<number | null>;
+  readonly again: () => void;
+}
+
+export function openStep(run: RunSteps, seq: number): void {
+  run.chosen.value = seq;
+  const name = run.steps.value.find((step) => step.seq === seq)?.name;
+  showDialog(
+    name === undefined ? t("Step {seq}", { seq: seq + 1 }) : t("Step {name}", { name }),
+    (close) => <StepDrawer run={run} seq={seq} close={close} />,
+    "drawer",
+  );
+}
+
+function StepDrawer({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
+  const here = run.steps.value.find((step) => step.seq === seq);
+  return (
+    <div class="dialog">
+      {here === undefined ? (
+        <Fetched run={run} seq={seq} close={close} />
+      ) : (
+        <Content run={run} step={here} close={close} />
+      )}
+      <footer>
+        <Neighbours run={run} seq={seq} close={close} />
+        <span class="spring" />
+        <button type="button" class="button" onClick={close} autofocus>
+          {t("Close")}
+        </button>
+      </footer>
+    </div>
+  );
+}
+
+/** The graph draws more steps than the page has read. */
+function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
+  const query = useQuery(`step ${run.job.id} ${seq}`, (signal) =>
+    get<FlowHistory>(`/jobs/${run.job.id}/history`, { before: seq + 1, limit: 1 }, signal),
+  );
+  return (
+    <Loaded query={query}>
+      {({ steps }) => {
+        const step = steps.find((one) => one.seq === seq);
+        return step === undefined ? (
+          <div class="content">
+            <p>{t("This step is not kept any more.")}</p>
+          </div>
+        ) : (
+          <Content run={run} step={step} close={close} />
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Neighbours({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
+  const steps = run.steps.value;
+  const at = steps.findIndex((step) => step.seq === seq);
+  const turn = (words: string, to: FlowStep | undefined) => (
+    <button
+      type="button"
+      class="button small"
+      disabled={to === undefined}
+      onClick={() => {
+        if (to === undefined) return;
+        close();
+        openStep(run, to.seq);
+      }}
+    >
+      {words}
+    </button>
+  );
+  if (at === -1) return null;
+  return (
+    <>
+      {turn(t("Before"), steps[at - 1])}
+      {turn(t("After"), steps[at + 1])}
+    </>
+  );
+}
+
+function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: () => void }) {
+  const { job } = run;
+  const signal = run.signals.value.find((one) => one.step === step.name && one.state === "waiting");
+  const facts: [string, preact.ComponentChildren][] = [
+    [t("Kind"), step.kind],
+    [t("Number"), number(step.seq + 1)],
+    [t("Started"), instant(step.startedAt)],
+    [t("Ended"), instant(step.endedAt)],
+  ];
+  if (step.endedAt !== null) facts.push([t("Took"), duration(step.endedAt - step.startedAt)]);
+  if (step.until !== null && step.state !== "cancelled") {
+    facts.push([step.kind === "signal" ? t("Gives up") : t("Goes on"), instant(step.until)]);
+    facts.push([t("Time left"), <TimeLeft until={step.until} />]);
+  }
+  facts.push([t("Tries"), number(step.tries)]);
+  facts.push([t("Attempt of the job"), number(step.attempt)], [t("Code version"), `v${job.version}`]);
+  if (step.jobId !== null)
+    facts.push([t("Called job"), <JobLink id={step.jobId}>{shortId(step.jobId)}</JobLink>]);
+  return (
+    <>
+      <header>
+        <h2 class="clip" title={step.name}>
+          {step.name}
+        </h2>
+        <State state={step.state} />
+      </header>
+      <div class="content">
+        <div class="row tight">
+          <StepActions job={job} step={step} again={run.again} then={close} />
+          {signal !== undefined && (
+            <SendSignal name={signal.name} topicKey={signal.key} kind={job.name} again={run.again} />
+          )}
+        </div>
+        <Facts of={facts} />
+        <Tries step={step} />
+        {step.error !== null && step.triedAt.length <= 1 && <Fault text={step.error} />}
+        {step.output !== null && (
+          <section aria-label={t("Result")}>
+            <h3 class="small">{t("Result")}</h3>
+            <Json text={step.output} label={t("Result of {name}", { name: step.name })} />
+          </section>
+        )}
+        {job.payloadHidden && (
+          <p class="muted small">{t("You may see this step, but not what it gave or why it failed.")}</p>
+        )}
+        {step.kind === "step" && (
+          <p class="muted small">
+            {rich(
+              "A step has no input of its own: it is given what its code closes over. The job's id, {id}, is the same in every try.",
+              { id: <span class="mono">{shortId(job.id)}</span> },
+            )}
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function TimeLeft({ until }: { until: number }) {
+  const left = until - now.value;
+  return (
+    <span role="timer">{left <= 0 ? t("due for {left}", { left: duration(-left) }) : duration(left)}</span>
+  );
+}
+
+/** Of the tries before the last, the store has when they were, and not what they failed of. */
+function Tries({ step }: { step: FlowStep }) {
+  const { triedAt, tries, state, error } = step;
+  if (triedAt.length <= 1) return null;
+  const first = tries - triedAt.length + 1;
+  return (
+    <section aria-label={t("Tries")}>
+      <h3 class="small">{t("{tries, plural, one {# try} other {# tries}}", { tries })}</h3>
+      <ol class="tries" aria-label={t("Tries")}>
+        {triedAt.map(({ startedAt, endedAt }, i) => {
+          const last = i === triedAt.length - 1;
+          const well = last && state === "done";
+          const gap = i === 0 ? null : startedAt - (triedAt[i - 1]?.endedAt ?? startedAt);
+          return (
+            <li key={i}>
+              <span class="muted">{number(Math.max(1, first) + i)}.</span>{" "}
+              <span class={well ? "good" : "bad"}>{well ? t("went well") : t("failed")}</span>{" "}
+              <span class="muted">
+                {gap !== null
+                  ? t("{startedAt}, took {endedAt}, {gap} after the one before", {
+                      startedAt: instant(startedAt),
+                      endedAt: duration(endedAt - startedAt),
+                      gap: duration(gap),
+                    })
+                  : t("{startedAt}, took {endedAt}", {
+                      startedAt: instant(startedAt),
+                      endedAt: duration(endedAt - startedAt),
+                    })}
+              </span>
+              {last && error !== null && <Fault text={error} />}
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
+function Fault({ text }: { text: string }) {
+  return text.includes("\n    at ") ? (
+    <Stack text={text} />
+  ) : (
+    <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+      {text}
+    </pre>
+  );
+}

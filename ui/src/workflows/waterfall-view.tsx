@@ -1,0 +1,332 @@
+// A run on a time axis: one line for each step, its tries as bars, and what lies between them (retries, sleeps, waits) as
+// bands. Only the lines in sight are in the page, so that ten thousand steps cost no more than twenty.
+//
+// The table of steps says the same to who does not see it. With the keyboard: arrows go through lines and time, + and −
+// zoom, 0 shows everything, Enter opens a step.
+import { stateWord, stepWord } from "../language/state-words.ts";
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
+import { duration } from "../kit/format.ts";
+import { Icon } from "../kit/icons.tsx";
+import { now } from "../kit/parts.tsx";
+import { t } from "../language/translation.ts";
+import {
+  type Band,
+  type BandKind,
+  rangeOf,
+  rowsInSight,
+  ticksOf,
+  type Track,
+  tracksOf,
+  zoomed,
+} from "./waterfall.ts";
+
+const rowHeight = 28;
+
+export const bandWords: Readonly<Record<BandKind, string>> = {
+  run: t("ran"),
+  failed: t("failed"),
+  lost: t("lost with its worker"),
+  delay: t("delayed"),
+  wait: t("waited"),
+  backoff: t("until the next try"),
+  sleep: t("sleep"),
+  signal: t("wait for a signal"),
+  call: t("wait for a job"),
+  steps: t("ran and slept, in steps"),
+};
+
+export function Waterfall({
+  steps,
+  endedAt,
+  chosen: choice,
+  open,
+}: {
+  steps: readonly FlowStep[];
+  endedAt: number | null;
+  /** The number of the step that is chosen, here or in another view. */
+  chosen: Signal<number | null>;
+  open: (seq: number) => void;
+}) {
+  const view = useSignal<{ from: number; to: number } | null>(null);
+  const scroll = useSignal({ top: 0, height: 400 });
+  const brush = useSignal<{ from: number; to: number } | null>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const area = useRef<HTMLDivElement>(null);
+  // While it runs, open bands grow by the second; once it is over nothing moves.
+  const at = endedAt ?? now.value;
+  const tracks = useMemo(() => tracksOf(steps, at), [steps, at]);
+  const whole = useMemo(() => rangeOf(tracks), [tracks]);
+  const shown = view.value ?? whole;
+  const x = (ms: number): number => ((ms - shown.from) / (shown.to - shown.from)) * 100;
+  const sight = rowsInSight(scroll.value.top, scroll.value.height, rowHeight, tracks.length);
+  const chosen = Math.max(
+    0,
+    steps.findIndex(({ seq }) => seq === choice.value),
+  );
+
+  useEffect(() => {
+    const element = list.current;
+    if (element === null) return undefined;
+    const seen = (): void => {
+      scroll.value = { top: element.scrollTop, height: element.clientHeight };
+    };
+    const resized = new ResizeObserver(seen);
+    resized.observe(element);
+    element.addEventListener("scroll", seen, { passive: true });
+    return () => {
+      resized.disconnect();
+      element.removeEventListener("scroll", seen);
+    };
+  }, []);
+
+  const zoom = (by: { factor?: number; shift?: number }): void => {
+    const next = zoomed(shown, whole, by);
+    view.value = next.from <= whole.from && next.to >= whole.to ? null : next;
+  };
+  const show = (row: number): void => {
+    const element = list.current;
+    if (element === null) return;
+    const top = row * rowHeight;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + rowHeight - element.clientHeight;
+  };
+  const move = (to: number): void => {
+    const row = Math.max(0, Math.min(tracks.length - 1, to));
+    choice.value = steps[row]?.seq ?? null;
+    show(row);
+  };
+  // What is chosen elsewhere is brought into sight here.
+  useEffect(() => {
+    if (choice.value !== null) show(chosen);
+  }, [choice.value]);
+  const openRow = (row: number): void => {
+    const step = steps[row];
+    if (step !== undefined) open(step.seq);
+  };
+  const pressed: Readonly<Record<string, () => void>> = {
+    ArrowDown: () => move(chosen + 1),
+    ArrowUp: () => move(chosen - 1),
+    PageDown: () => move(chosen + 12),
+    PageUp: () => move(chosen - 12),
+    Home: () => move(0),
+    End: () => move(tracks.length - 1),
+    ArrowRight: () => zoom({ shift: 0.2 }),
+    ArrowLeft: () => zoom({ shift: -0.2 }),
+    "+": () => zoom({ factor: 0.5 }),
+    "=": () => zoom({ factor: 0.5 }),
+    "-": () => zoom({ factor: 2 }),
+    "0": () => (view.value = null),
+    Enter: () => openRow(chosen),
+  };
+  const msAt = (event: PointerEvent): number => {
+    const box = area.current?.getBoundingClientRect();
+    if (box === undefined || box.width === 0) return shown.from;
+    const share = Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
+    return shown.from + share * (shown.to - shown.from);
+  };
+
+  return (
+    <div class="waterfall">
+      <div class="axis" aria-hidden="true">
+        <span class="label">
+          <span class="row tight">
+            <button
+              type="button"
+              class="button quiet small icon"
+              tabIndex={-1}
+              title={t("Zoom in (+)")}
+              onClick={() => zoom({ factor: 0.5 })}
+            >
+              <Icon name="plus" size={12} />
+            </button>
+            <button
+              type="button"
+              class="button quiet small icon"
+              tabIndex={-1}
+              title={t("Zoom out (−)")}
+              onClick={() => zoom({ factor: 2 })}
+            >
+              <Icon name="minus" size={12} />
+            </button>
+            {view.value !== null && (
+              <button
+                type="button"
+                class="button quiet small"
+                tabIndex={-1}
+                title={t("Show everything (0)")}
+                onClick={() => (view.value = null)}
+              >
+                {t("All")}
+              </button>
+            )}
+          </span>
+        </span>
+        <div
+          class="ticks"
+          ref={area}
+          title={t("Drag to zoom")}
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            const ms = msAt(event);
+            brush.value = { from: ms, to: ms };
+          }}
+          onPointerMove={(event) => {
+            if (brush.value !== null) brush.value = { from: brush.value.from, to: msAt(event) };
+          }}
+          onPointerUp={() => {
+            const drawn = brush.value;
+            brush.value = null;
+            if (drawn === null) return;
+            const from = Math.min(drawn.from, drawn.to);
+            const to = Math.max(drawn.from, drawn.to);
+            if (to - from > (shown.to - shown.from) * 0.01) view.value = zoomed({ from, to }, whole, {});
+          }}
+        >
+          {ticksOf(whole.from, shown.from, shown.to)
+            .filter((tick) => x(whole.from + tick) < 94) // its word would be cut off
+            .map((tick) => (
+              <span key={tick} class="tick" style={{ left: `${x(whole.from + tick)}%` }}>
+                {tick === 0 ? "0" : duration(tick)}
+              </span>
+            ))}
+          {brush.value !== null && (
+            <i
+              class="brush"
+              style={{
+                left: `${x(Math.min(brush.value.from, brush.value.to))}%`,
+                width: `${Math.abs(x(brush.value.to) - x(brush.value.from))}%`,
+              }}
+            />
+          )}
+        </div>
+      </div>
+      <div
+        class="lines"
+        ref={list}
+        role="listbox"
+        tabIndex={0}
+        aria-label={t("Waterfall of steps. The table of steps says the same.")}
+        aria-activedescendant={tracks.length === 0 ? undefined : `track-${chosen}`}
+        onKeyDown={(event) => {
+          if (event.ctrlKey || event.metaKey || event.altKey) return;
+          const run = pressed[event.key];
+          if (run === undefined) return;
+          event.preventDefault();
+          event.stopPropagation();
+          run();
+        }}
+      >
+        <div class="all" role="presentation" style={{ height: `${tracks.length * rowHeight}px` }}>
+          {tracks.slice(sight.first, sight.last).map((track, i) => (
+            <Line
+              key={sight.first + i}
+              track={track}
+              index={sight.first + i}
+              count={tracks.length}
+              chosen={sight.first + i === chosen}
+              marked={track.step.seq === choice.value}
+              start={whole.from}
+              x={x}
+              open={() => openRow(sight.first + i)}
+            />
+          ))}
+        </div>
+      </div>
+      <div class="legend" aria-hidden="true">
+        {(["run", "failed", "backoff", "sleep", "signal", "call"] as const).map((kind) => (
+          <span key={kind}>
+            <i class={`band ${kind}`} />
+            {kind === "run" ? t("ran") : bandWords[kind]}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Line({
+  track,
+  index,
+  count,
+  chosen,
+  marked,
+  start,
+  x,
+  open,
+}: {
+  track: Track;
+  index: number;
+  count: number;
+  chosen: boolean;
+  /** Somebody chose it: seen also while the keyboard is elsewhere. */
+  marked: boolean;
+  start: number;
+  x: (ms: number) => number;
+  open: () => void;
+}) {
+  const { step, bands, skewed } = track;
+  return (
+    <div
+      id={`track-${index}`}
+      class={`line ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
+      role="option"
+      aria-selected={chosen}
+      aria-setsize={count}
+      aria-posinset={index + 1}
+      aria-label={wordsOf(track, start)}
+      style={{ top: `${index * rowHeight}px` }}
+      onClick={open}
+    >
+      <span class="label clip" title={step.name}>
+        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : stepWord(step.kind)}</span>
+        {skewed && <span class="tag warn">{t("skew")}</span>}
+      </span>
+      <span class="bands">
+        {bands.map((band, i) => (
+          <Bar key={i} band={band} x={x} />
+        ))}
+      </span>
+    </div>
+  );
+}
+
+export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
+  const left = x(band.from);
+  const right = x(band.to);
+  if (right < 0 || left > 100) return null;
+  const from = Math.max(0, left);
+  return (
+    <i
+      class={`band ${band.kind} ${band.open ? "open" : ""}`}
+      // A band is 3 px wide at least (style.css), and stays within its line.
+      style={{ left: `min(${from}%, 100% - 3px)`, width: `${Math.min(100, right) - from}%` }}
+      title={
+        band.open
+          ? t("{what}, {time} so far", { what: bandWords[band.kind], time: duration(band.to - band.from) })
+          : `${bandWords[band.kind]}, ${duration(band.to - band.from)}`
+      }
+    />
+  );
+}
+
+function wordsOf({ step, bands }: Track, start: number): string {
+  const first = bands[0]?.from ?? step.startedAt;
+  const last = bands.at(-1)?.to ?? first;
+  const said = {
+    name: step.name,
+    kind: stepWord(step.kind),
+    state: stateWord(step.state),
+    tries: step.tries,
+    wait: duration(first - start),
+    took: duration(last - first),
+  };
+  return step.kind === "step" && step.tries > 1
+    ? t(
+        "{name}: {kind}, {state}, {tries, plural, one {# try} other {# tries}}, began after {wait}, took {took}",
+        said,
+      )
+    : t("{name}: {kind}, {state}, began after {wait}, took {took}", said);
+}
