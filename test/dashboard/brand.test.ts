@@ -15,7 +15,7 @@ const svg =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8z" fill="#0f766e"/></svg>';
 const pixel =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-const style = readFileSync(new URL("../../ui/src/style.css", import.meta.url), "utf8");
+const style = readFileSync(new URL("../../ui/src/style/tokens.css", import.meta.url), "utf8");
 
 /** A colour of the page's own stylesheet, in both themes. */
 function token(name: string): readonly [light: string, dark: string] {

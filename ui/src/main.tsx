@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import "./style.css";
+import "./style/index.css";
 import { segmentsOf, isScreen } from "../../src/dashboard/appearance/screens.ts";
 import { denied, locked, unlock } from "./data/api.ts";
 import { startBidi } from "./language/bidi.ts";

@@ -6,7 +6,7 @@
  * shape that no CSS can hide in; text in the accent's colour is at 4.5 : 1 and more on every surface of both themes, and what is
  * filled with it at 3 : 1, whatever the accent: where it is not, it goes as far towards black or white as it must. A logo is only
  * ever an image, in which nothing runs.
- * Not here: serving them (assets.ts), the tokens' own values (ui/src/style.css).
+ * Not here: serving them (assets.ts), the tokens' own values (ui/src/style/tokens.css).
  */
 import { shown, UsageError } from "../../errors.ts";
 import { apartFrom, contrast, inkOn, mixed } from "./contrast.ts";
@@ -45,7 +45,7 @@ export interface Dress {
     | null;
 }
 
-/** What text and fills stand on, as ui/src/style.css has it: background, card, popover, sunken, hover. */
+/** What text and fills stand on, as ui/src/style/tokens.css has it: background, card, popover, sunken, hover. */
 export const SURFACES = {
   light: ["#f7f7f8", "#ffffff", "#ffffff", "#f3f3f5", "#f4f4f7"],
   dark: ["#0c0d10", "#131519", "#1a1d23", "#0f1114", "#1a1d23"],
