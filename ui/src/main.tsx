@@ -3,16 +3,19 @@ import { render } from "preact";
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./style/index.css";
-import { segmentsOf, isScreen } from "../../src/dashboard/appearance/screens.ts";
+import { isScreen, segmentsOf } from "../../src/dashboard/appearance/screens.ts";
 import { denied, locked, unlock } from "./data/api.ts";
 import { startBidi } from "./language/bidi.ts";
 import { count, duration, number } from "./kit/format.ts";
 import { Icon, type IconName, Logo } from "./kit/icons.tsx";
 import { onKey, startKeys } from "./kit/shortcuts.ts";
 import { about, connect, connection, heardAt, live, may, me, overview } from "./data/live-stream.ts";
-import { Dialogs, named, now, showDialog, skew, Toasts } from "./kit/parts.tsx";
+import { Dialogs, showDialog } from "./kit/dialogs.tsx";
+import { named } from "./jobs/open-job.ts";
+import { now, skew } from "./data/page-clock.ts";
+import { Toasts } from "./kit/toasts.tsx";
 import { go, href, path, startRouter } from "./data/router.ts";
-import { tellCutTexts } from "./kit/truncation-titles.ts";
+import { tellCutTexts } from "./app/truncation-titles.ts";
 import { startRowKeys } from "./app/row-shortcuts.ts";
 import {
   Audit,

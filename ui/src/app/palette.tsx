@@ -15,7 +15,7 @@ import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
 import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { live, may, overview } from "../data/live-stream.ts";
-import { attempt } from "../kit/parts.tsx";
+import { attempt } from "../kit/toasts.tsx";
 import { go } from "../data/router.ts";
 import { nextTheme } from "../data/page-settings.ts";
 import { t } from "../language/translation.ts";

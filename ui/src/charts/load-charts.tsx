@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { Load } from "../../../src/dashboard/api/contract.ts";
 import { number } from "../kit/format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
-import { Loaded, now } from "../kit/parts.tsx";
+import { Loaded, Panel } from "../kit/panels.tsx";
+import { now } from "../data/page-clock.ts";
 import { measuredOver } from "./measured-steps.ts";
-import { Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "./time-range.tsx";
 

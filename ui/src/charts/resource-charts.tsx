@@ -5,9 +5,9 @@ import type { DatabaseSeries, HostLine, HostSeries } from "../../../src/dashboar
 import type { Line } from "./chart.tsx";
 import { bytes, duration, number } from "../kit/format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
-import { Loaded, now } from "../kit/parts.tsx";
+import { Loaded, Panel } from "../kit/panels.tsx";
+import { now } from "../data/page-clock.ts";
 import { measuredOver } from "./measured-steps.ts";
-import { Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 

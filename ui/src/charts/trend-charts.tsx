@@ -6,9 +6,9 @@ import type { Series } from "../../../src/dashboard/api/contract.ts";
 import { seg } from "../data/api.ts";
 import { duration, number } from "../kit/format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
-import { Loaded, now } from "../kit/parts.tsx";
+import { Loaded, Panel } from "../kit/panels.tsx";
+import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
-import { Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 

@@ -6,9 +6,9 @@ import { get } from "../data/api.ts";
 import { duration, number } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { live } from "../data/live-stream.ts";
-import { Ago, Loaded } from "../kit/parts.tsx";
+import { Ago } from "../kit/labels.tsx";
+import { Facts, Loaded, Panel } from "../kit/panels.tsx";
 import { rich } from "../language/rich-text.ts";
-import { Facts, Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

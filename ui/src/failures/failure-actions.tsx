@@ -1,10 +1,10 @@
 // What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
 import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
-import { Field, openForm } from "../kit/actions.tsx";
+import { Field, openForm } from "../kit/forms.tsx";
 import { send } from "../data/api.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 import { may } from "../data/live-stream.ts";
-import { attempt, toast } from "../kit/parts.tsx";
+import { attempt, toast } from "../kit/toasts.tsx";
 import { rich } from "../language/rich-text.ts";
 import { go } from "../data/router.ts";
 import { t } from "../language/translation.ts";

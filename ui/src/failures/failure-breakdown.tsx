@@ -1,8 +1,9 @@
 // Failures from another side than their cause: which kind, queue, worker, version or hour has how many of them.
 import type { FailuresBy } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { number, minuteOf, amount } from "../kit/format.ts";
-import { Ago, now } from "../kit/parts.tsx";
+import { amount, minuteOf, number } from "../kit/format.ts";
+import { Ago } from "../kit/labels.tsx";
+import { now } from "../data/page-clock.ts";
 import { href, params } from "../data/router.ts";
 import { Listing } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";

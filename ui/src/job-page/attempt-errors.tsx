@@ -3,11 +3,11 @@ import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Diff } from "../code/diff-view.tsx";
 import { duration, number } from "../kit/format.ts";
-import { Ago, State } from "../kit/parts.tsx";
+import { Ago, State } from "../kit/labels.tsx";
 import { rich } from "../language/rich-text.ts";
 import { href } from "../data/router.ts";
 import { Stack } from "../code/stack-view.tsx";
-import { Panel } from "../kit/table.tsx";
+import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
 /** When it was, and how long it ran as far as that is known. */

@@ -8,12 +8,13 @@ import { Icon } from "../kit/icons.tsx";
 import { Attempts } from "./attempt-errors.tsx";
 import { Timeline } from "./job-timeline.tsx";
 import { Json } from "../json/json-view.tsx";
-import { copy, Empty, JobLink } from "../kit/parts.tsx";
+import { copy } from "../kit/clipboard.tsx";
+import { Empty, Facts, Panel } from "../kit/panels.tsx";
+import { JobLink } from "../kit/labels.tsx";
 import { shareOf } from "./progress-share.ts";
 import { href } from "../data/router.ts";
 import { Flow } from "../workflows/run-view.tsx";
 import { page } from "../data/page-settings.ts";
-import { Facts, Panel } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 export function Details({ job }: { job: JobDetail }) {

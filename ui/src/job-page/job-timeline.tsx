@@ -5,8 +5,8 @@ import { duration, instant, number } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { LifeBar } from "./life-bar.tsx";
 import { foldOf, momentsOf } from "./timeline-moments.ts";
-import { LongText } from "../kit/parts.tsx";
-import { Panel } from "../kit/table.tsx";
+import { LongText } from "../kit/labels.tsx";
+import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
 export function Timeline({

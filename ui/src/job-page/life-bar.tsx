@@ -1,9 +1,9 @@
 // A job's life as one bar: delayed, waiting, each attempt, and what lies between attempts.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { duration } from "../kit/format.ts";
-import { now } from "../kit/parts.tsx";
+import { now } from "../data/page-clock.ts";
 import { t } from "../language/translation.ts";
-import { Bar, bandWords } from "../workflows/waterfall-view.tsx";
+import { bandWords, Bar } from "../workflows/waterfall-view.tsx";
 import { type Band, lifeOf, rangeOf } from "../workflows/waterfall.ts";
 
 export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: number | null }) {

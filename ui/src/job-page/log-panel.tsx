@@ -3,10 +3,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LogList } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { instant, number, clockSecond } from "../kit/format.ts";
-import { Empty, Loaded } from "../kit/parts.tsx";
+import { clockSecond, instant, number } from "../kit/format.ts";
+import { Empty, Loaded, Panel } from "../kit/panels.tsx";
 import { params, setParams } from "../data/router.ts";
-import { Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

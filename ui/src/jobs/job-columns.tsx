@@ -1,7 +1,9 @@
 // The columns of the lists of jobs, and choosing among them. What is chosen is kept in this browser, for each list by itself.
 import type { JobLine } from "../../../src/dashboard/api/contract.ts";
 import { bytes, duration, number, shortId } from "../kit/format.ts";
-import { Ago, JobLink, JobStateOf, now, showDialog } from "../kit/parts.tsx";
+import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
+import { now } from "../data/page-clock.ts";
+import { showDialog } from "../kit/dialogs.tsx";
 import { href } from "../data/router.ts";
 import { keptList, previews } from "../data/page-settings.ts";
 import type { Column } from "../kit/table.tsx";

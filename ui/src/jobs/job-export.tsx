@@ -1,5 +1,5 @@
 // A file of the jobs that match. The token goes in a header, so the answer is fetched and then handed to the browser.
-import { Choice, openForm } from "../kit/actions.tsx";
+import { Choice, openForm } from "../kit/forms.tsx";
 import { call, type Params, query } from "../data/api.ts";
 import { download } from "../data/download.ts";
 import { rich } from "../language/rich-text.ts";

@@ -3,10 +3,10 @@ import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { atPageTime, duration, instant, number } from "../kit/format.ts";
 import { useJob } from "./job-query.ts";
 import { Json } from "../json/json-view.tsx";
-import { JobStateOf, Loaded, LongText } from "../kit/parts.tsx";
+import { JobStateOf, LongText } from "../kit/labels.tsx";
+import { Facts, Loaded } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
 import { Stack } from "../code/stack-view.tsx";
-import { Facts } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 
 export function Peek({ id, close }: { id: string; close: () => void }) {

@@ -1,7 +1,7 @@
 // Looking at a job from a list without leaving it: the drawer is fetched when it is first opened.
 import { Act } from "../kit/actions.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
-import { showDialog } from "../kit/parts.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
 import type { Peek as PeekOf } from "./job-preview.tsx";
 import { actionsColumn, type Column } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";

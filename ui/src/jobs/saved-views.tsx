@@ -1,8 +1,8 @@
 // Saved views: a name and an address, kept in this browser. A link to the same address shows the same to everybody.
-import { Field, openForm } from "../kit/actions.tsx";
+import { Field, openForm } from "../kit/forms.tsx";
 import { Icon } from "../kit/icons.tsx";
 import { rich } from "../language/rich-text.ts";
-import { href, path, params } from "../data/router.ts";
+import { href, params, path } from "../data/router.ts";
 import { keptList } from "../data/page-settings.ts";
 import { t } from "../language/translation.ts";
 

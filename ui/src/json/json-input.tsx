@@ -9,7 +9,7 @@ import { Icon } from "../kit/icons.tsx";
 import { InputForm } from "./input-form.tsx";
 import { type JsonNode, placeText, readJson } from "./json-text.ts";
 import { type Mark, stillMasked } from "./redaction-masks.ts";
-import { attempt } from "../kit/parts.tsx";
+import { attempt } from "../kit/toasts.tsx";
 import { fieldsOf, type FormField, membersOf } from "./schema-fields.ts";
 import { t } from "../language/translation.ts";
 

@@ -1,5 +1,5 @@
 // Single keys do things only while nobody types, no dialog is open, and they are not turned off (WCAG 2.1.4).
-import { dialogOpen } from "./parts.tsx";
+import { dialogOpen } from "./dialogs.tsx";
 import { shortcuts } from "../data/page-settings.ts";
 
 const handlers = new Map<string, (() => void)[]>();

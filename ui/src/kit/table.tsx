@@ -1,16 +1,17 @@
-// Panels and the tables in them. A screen says which columns it has and what stands in each; how wide the window must be
+// Tables. A screen says which columns it has and what stands in each; how wide the window must be
 // for a column to show, where numbers stand, what is there without rows, and how rows are sorted is the same everywhere.
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Action, Actions } from "./actions.tsx";
-import { RowMenu } from "./menu.tsx";
-import { Empty, Loaded, showDialog } from "./parts.tsx";
-import type { IconName } from "./icons.tsx";
-import { params, setParams } from "../data/router.ts";
-import { orderOf, pressed, type Sortable, slugOf, sorted } from "./sorting.ts";
-import { t } from "../language/translation.ts";
 import type { Query } from "../data/live-query.ts";
+import { params, setParams } from "../data/router.ts";
+import { t } from "../language/translation.ts";
+import type { Action, Actions } from "./actions.tsx";
+import { showDialog } from "./dialogs.tsx";
+import type { IconName } from "./icons.tsx";
+import { RowMenu } from "./menu.tsx";
+import { Empty, Facts, Loaded } from "./panels.tsx";
+import { orderOf, pressed, slugOf, type Sortable, sorted } from "./sorting.ts";
 
 export interface Column<T> {
   /** What it is headed by; `actions` is for those who listen. */
@@ -314,30 +315,6 @@ function classOf({ num, from }: Column<never>): string {
   return `${num === true ? "num" : ""} ${from === undefined ? "" : `${from}-only`}`.trim();
 }
 
-export function Panel({
-  title,
-  note,
-  tools,
-  children,
-}: {
-  title: string;
-  note?: ComponentChildren;
-  tools?: ComponentChildren;
-  children: ComponentChildren;
-}) {
-  return (
-    <section class="panel" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        {note !== undefined && <span class="muted small">{note}</span>}
-        <span class="spring" />
-        {tools}
-      </header>
-      {children}
-    </section>
-  );
-}
-
 /** Below a list that comes in pages: back to the first, and on. Nothing where one page is all. */
 export function Pager({
   cursor,
@@ -402,49 +379,5 @@ export function Listing<D, T>({
         );
       }}
     </Loaded>
-  );
-}
-
-export function Tile({
-  name,
-  value,
-  note,
-  to,
-  bad = false,
-}: {
-  name: string;
-  value: ComponentChildren;
-  note: ComponentChildren;
-  to?: string;
-  bad?: boolean;
-}) {
-  const inside = (
-    <>
-      <span class="name">{name}</span>
-      <span class={`value ${bad ? "bad" : ""}`}>{value}</span>
-      <span class="note">{note}</span>
-    </>
-  );
-  return to === undefined ? (
-    <div class="tile">{inside}</div>
-  ) : (
-    <a class="tile" href={to}>
-      {inside}
-    </a>
-  );
-}
-
-export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
-  return (
-    <dl class="facts">
-      {of.map(([name, value]) => (
-        <>
-          <dt key={`${name} name`} class="clip">
-            {name}
-          </dt>
-          <dd key={name}>{value}</dd>
-        </>
-      ))}
-    </dl>
   );
 }

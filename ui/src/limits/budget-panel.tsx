@@ -1,13 +1,16 @@
 // Budgets: what is left of each, when it gives again, and who waits for it.
 import type { BudgetLine, LimitUse } from "../../../src/dashboard/api/contract.ts";
-import { Act, type Actions, doing, Field, openForm } from "../kit/actions.tsx";
+import { Act, type Actions, doing } from "../kit/actions.tsx";
+import { Field, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { changed, told, WhileField, whileOf } from "./temporary-limit.tsx";
-import { clockTime, duration, number, rate, written, amount } from "../kit/format.ts";
-import { Count, Gauge, now } from "../kit/parts.tsx";
+import { amount, clockTime, duration, number, rate, written } from "../kit/format.ts";
+import { Count, Gauge } from "../kit/labels.tsx";
+import { now } from "../data/page-clock.ts";
 import { refillOf, tokensAt } from "./budget-refill.ts";
-import { Listing, menuColumn, Panel } from "../kit/table.tsx";
+import { Listing, menuColumn } from "../kit/table.tsx";
+import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

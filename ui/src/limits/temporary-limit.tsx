@@ -1,6 +1,6 @@
 // Limits that hold for a while: the field that says how long, and how all panels come to know that something has changed.
 import { signal } from "@preact/signals";
-import { Field, type Fields } from "../kit/actions.tsx";
+import { Field, type Fields } from "../kit/forms.tsx";
 import { t } from "../language/translation.ts";
 
 /** What holds for a while is asked for by several panels: one question, and all are told. */

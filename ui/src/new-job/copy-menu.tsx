@@ -3,7 +3,7 @@ import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
 import { Menu } from "../kit/menu.tsx";
-import { copy } from "../kit/parts.tsx";
+import { copy } from "../kit/clipboard.tsx";
 import { page } from "../data/page-settings.ts";
 import { commandSnippet, curlSnippet, typescriptSnippet } from "./snippets.ts";
 import { t } from "../language/translation.ts";

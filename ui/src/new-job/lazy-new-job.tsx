@@ -1,6 +1,6 @@
 // A new job, or a copy of one with its input to be edited first. The dialog itself is fetched when it is first asked for.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
-import { toast } from "../kit/parts.tsx";
+import { toast } from "../kit/toasts.tsx";
 import { t } from "../language/translation.ts";
 
 export interface Start {

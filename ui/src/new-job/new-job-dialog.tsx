@@ -2,14 +2,15 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
-import { Field, Fields } from "../kit/actions.tsx";
+import { Field, Fields } from "../kit/forms.tsx";
 import { call, get, seg } from "../data/api.ts";
 import type { Start } from "./lazy-new-job.tsx";
 import { compact, enqueueBody, readJson } from "../json/json-text.ts";
 import { KindField } from "./name-field.tsx";
 import { may } from "../data/live-stream.ts";
 import { maskedInput, stillMasked } from "../json/redaction-masks.ts";
-import { Ago, DialogButtons, JobStateOf, showDialog } from "../kit/parts.tsx";
+import { Ago, JobStateOf } from "../kit/labels.tsx";
+import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
 import { type RecentInput, recentInputs } from "./recent-inputs.ts";
 import { go } from "../data/router.ts";
 import { type Draft, SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";

@@ -1,6 +1,6 @@
 // Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
 // rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
-import { type ComponentChildren } from "preact";
+import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type {
@@ -21,7 +21,11 @@ import { may } from "../data/live-stream.ts";
 import { isUnderWay, OperationProgress, outcomesInWords, steering } from "./operation-progress.tsx";
 import { verbOn, verbs } from "../jobs/job-actions.ts";
 import { Diff } from "../code/diff-view.tsx";
-import { copy, Failure, JobStateOf, showDialog, toast } from "../kit/parts.tsx";
+import { copy } from "../kit/clipboard.tsx";
+import { Failure } from "../kit/panels.tsx";
+import { JobStateOf } from "../kit/labels.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
+import { toast } from "../kit/toasts.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 

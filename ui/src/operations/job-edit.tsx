@@ -1,6 +1,6 @@
 // What an edit of jobs changes: when they run, in which queue, how soon before others. Empty stays as it is.
 import type { EditJson, QueueLine } from "../../../src/dashboard/api/contract.ts";
-import { Field, type Fields, openForm } from "../kit/actions.tsx";
+import { Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, send } from "../data/api.ts";
 import { instant, number } from "../kit/format.ts";
 import { clock } from "../data/page-settings.ts";

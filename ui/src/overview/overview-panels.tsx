@@ -10,9 +10,11 @@ import { get, seg } from "../data/api.ts";
 import { within } from "./capped-count.ts";
 import { count, duration, number } from "../kit/format.ts";
 import { may, overview } from "../data/live-stream.ts";
-import { Ago, beat, Empty, Loaded } from "../kit/parts.tsx";
+import { Ago } from "../kit/labels.tsx";
+import { beat } from "../data/page-clock.ts";
+import { Empty, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
-import { Panel, Table, Tile } from "../kit/table.tsx";
+import { Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

@@ -3,7 +3,7 @@ import type { QueueDetail, QueueLine } from "../../../src/dashboard/api/contract
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
-import { toast } from "../kit/parts.tsx";
+import { toast } from "../kit/toasts.tsx";
 import { t } from "../language/translation.ts";
 
 type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;

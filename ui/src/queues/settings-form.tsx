@@ -1,6 +1,6 @@
 // The settings of a queue as a form: only what was changed is sent, so that the rest stays whose it was.
 import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
-import { Field, openForm } from "../kit/actions.tsx";
+import { Field, openForm } from "../kit/forms.tsx";
 import { seg, send } from "../data/api.ts";
 import { settings, settingsChange } from "./setting-lines.ts";
 import { t } from "../language/translation.ts";

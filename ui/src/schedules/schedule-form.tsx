@@ -2,9 +2,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ScheduleLine, TimingPreview } from "../../../src/dashboard/api/contract.ts";
-import { Choice, Field, type Fields, openForm } from "../kit/actions.tsx";
+import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
-import { Ago } from "../kit/parts.tsx";
+import { Ago } from "../kit/labels.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

@@ -4,9 +4,11 @@ import { useEffect } from "preact/hooks";
 import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { get, send } from "../data/api.ts";
-import { Ago, confirm, Empty, Failure, Head, JobLink } from "../kit/parts.tsx";
+import { Ago, JobLink } from "../kit/labels.tsx";
+import { confirm } from "../kit/dialogs.tsx";
+import { Empty, Failure, Head, Panel } from "../kit/panels.tsx";
 import { rich } from "../language/rich-text.ts";
-import { actionsColumn, type Column, Panel, Table } from "../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 
 const columns = (again: () => void): Column<AuditLine>[] => [

@@ -4,9 +4,10 @@ import type { DatabaseHealth } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { Doctor } from "../database/doctor-panel.tsx";
 import { bytes, duration, number } from "../kit/format.ts";
-import { Ago, Head, Loaded } from "../kit/parts.tsx";
+import { Ago } from "../kit/labels.tsx";
+import { Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { DatabaseCharts } from "../charts/resource-charts.tsx";
-import { type Column, Panel, Table, Tile } from "../kit/table.tsx";
+import { type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

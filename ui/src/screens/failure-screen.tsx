@@ -7,9 +7,9 @@ import { Bars } from "../charts/bars.tsx";
 import {
   deadOf,
   deleteAll,
-  moveAll,
   ignore,
   isSettled,
+  moveAll,
   note,
   patchAll,
   reopen,
@@ -17,15 +17,17 @@ import {
   retryAll,
   tryOne,
 } from "../failures/failure-actions.tsx";
-import { duration, instant, number, shortId, minuteOf } from "../kit/format.ts";
+import { duration, instant, minuteOf, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
 import { useJob } from "../jobs/job-query.ts";
 import { may } from "../data/live-stream.ts";
-import { Ago, copy, Empty, JobLink, JobStateOf, Loaded, State } from "../kit/parts.tsx";
+import { Ago, JobLink, JobStateOf, State } from "../kit/labels.tsx";
+import { copy } from "../kit/clipboard.tsx";
+import { Empty, Facts, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href, params } from "../data/router.ts";
-import { Facts, Panel, Table, Tile } from "../kit/table.tsx";
+import { Table } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";
 import { groupKeys, Until } from "./failures-screen.tsx";
 import { rich } from "../language/rich-text.ts";

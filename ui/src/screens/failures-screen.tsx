@@ -6,18 +6,19 @@ import type { Actions } from "../kit/actions.tsx";
 import { get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import {
+  deleteAll,
   ignore,
   isSettled,
   reopen,
   resolve,
   retryAll,
-  deleteAll,
   tryOne,
   wantsAttention,
 } from "../failures/failure-actions.tsx";
 import { number } from "../kit/format.ts";
 import { onKey } from "../kit/shortcuts.ts";
-import { Ago, Empty, Head, Loaded, State } from "../kit/parts.tsx";
+import { Ago, State } from "../kit/labels.tsx";
+import { Empty, Head, Loaded } from "../kit/panels.tsx";
 import { go, href, params } from "../data/router.ts";
 import { arrange, type Column, menuColumn, Table } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";

@@ -6,9 +6,10 @@ import type { JobLine, JobMatches } from "../../../src/dashboard/api/contract.ts
 import { idPart } from "../../../src/values/id-part.ts";
 import { get } from "../data/api.ts";
 import { instant } from "../kit/format.ts";
-import { Ago, Empty, Head, JobLink, JobStateOf, Loaded } from "../kit/parts.tsx";
+import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
+import { Empty, Head, Loaded, Panel } from "../kit/panels.tsx";
 import { go, href } from "../data/router.ts";
-import { type Column, Panel, Table } from "../kit/table.tsx";
+import { type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

@@ -10,16 +10,19 @@ import type {
   LimitUse,
   OverrideLine,
 } from "../../../src/dashboard/api/contract.ts";
-import { Act, type Action, type Actions, Do, doing, Field, openForm } from "../kit/actions.tsx";
+import { Act, type Action, type Actions, Do, doing } from "../kit/actions.tsx";
+import { Field, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { Budgets } from "../limits/budget-panel.tsx";
 import { changed, told, WhileField, whileOf } from "../limits/temporary-limit.tsx";
 import { clockTime, number, rate, rateOf, rateWords, shortId } from "../kit/format.ts";
-import { Ago, Count, Gauge, Head, nameClass, showDialog, State } from "../kit/parts.tsx";
+import { Ago, Count, Gauge, nameClass, State } from "../kit/labels.tsx";
+import { Head, Panel } from "../kit/panels.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
 import { rich } from "../language/rich-text.ts";
 import { href, params } from "../data/router.ts";
-import { actionsColumn, Listing, menuColumn, Panel, Pager } from "../kit/table.tsx";
+import { actionsColumn, Listing, menuColumn, Pager } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

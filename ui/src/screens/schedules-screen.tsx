@@ -11,13 +11,17 @@ import type {
 } from "../../../src/dashboard/api/contract.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
-import { duration, instant, number, clockTime } from "../kit/format.ts";
-import { Ago, beat, Head, JobLink, Loaded, showDialog, State, toast } from "../kit/parts.tsx";
+import { clockTime, duration, instant, number } from "../kit/format.ts";
+import { Ago, JobLink, State } from "../kit/labels.tsx";
+import { beat } from "../data/page-clock.ts";
+import { Head, Loaded, Panel } from "../kit/panels.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
+import { toast } from "../kit/toasts.tsx";
 import { rich } from "../language/rich-text.ts";
 import { go, href } from "../data/router.ts";
 import { editSchedule, Slots } from "../schedules/schedule-form.tsx";
 import { clock } from "../data/page-settings.ts";
-import { type Column, Listing, menuColumn, Panel } from "../kit/table.tsx";
+import { type Column, Listing, menuColumn } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 

@@ -5,10 +5,13 @@ import { type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { Ago, copy, Gauge, Head, showDialog, State } from "../kit/parts.tsx";
+import { Ago, Gauge, State } from "../kit/labels.tsx";
+import { copy } from "../kit/clipboard.tsx";
+import { Facts, Head, Panel } from "../kit/panels.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
 import { HostCharts } from "../charts/lazy-resource-charts.tsx";
 import { href, params } from "../data/router.ts";
-import { type Column, Facts, Listing, menuColumn, Panel, Table } from "../kit/table.tsx";
+import { type Column, Listing, menuColumn, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 

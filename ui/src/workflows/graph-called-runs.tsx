@@ -6,7 +6,7 @@ import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { useExpected } from "./expected-run.ts";
 import type { Run } from "./graph-picture.ts";
-import { toast } from "../kit/parts.tsx";
+import { toast } from "../kit/toasts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 export interface OpenRuns {

@@ -5,7 +5,7 @@ import { number } from "../kit/format.ts";
 import { countsOf, type Fan, stateOf, worstOf } from "./graph-fan-outs.ts";
 import { type Box, type DrawnFan, type DrawnNode, FAN, framePad } from "./graph-picture.ts";
 import { iconPath } from "../kit/icons.tsx";
-import { stateIcon } from "../kit/parts.tsx";
+import { stateIcon } from "../kit/labels.tsx";
 import { t } from "../language/translation.ts";
 
 /** An element's id must not have spaces. */

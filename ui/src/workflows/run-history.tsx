@@ -5,9 +5,10 @@ import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { count, number } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { attempt, copy, Empty, Loaded } from "../kit/parts.tsx";
+import { attempt } from "../kit/toasts.tsx";
+import { copy } from "../kit/clipboard.tsx";
+import { Empty, Loaded, Panel } from "../kit/panels.tsx";
 import { linesOf } from "./step-lines.ts";
-import { Panel } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

@@ -10,12 +10,14 @@ import { count, duration, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { GraphView } from "../job-page/lazy-job-parts.tsx";
 import { may } from "../data/live-stream.ts";
-import { Ago, attempt, JobLink, State } from "../kit/parts.tsx";
+import { Ago, JobLink, State } from "../kit/labels.tsx";
+import { attempt } from "../kit/toasts.tsx";
 import { href, params } from "../data/router.ts";
 import { SendSignal } from "./signal-form.tsx";
 import { stepActions } from "./step-actions.tsx";
 import { openStep, type RunSteps } from "./step-view.tsx";
-import { actionsColumn, type Column, Panel, Table } from "../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../kit/table.tsx";
+import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 import { Waterfall } from "./waterfall-view.tsx";
 

@@ -5,7 +5,7 @@ import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { call, get, seg } from "../data/api.ts";
 import { compact } from "../json/json-text.ts";
-import { DialogButtons, showDialog } from "../kit/parts.tsx";
+import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
 import { SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";
 import { t } from "../language/translation.ts";
 

@@ -5,12 +5,14 @@ import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/ap
 import { get } from "../data/api.ts";
 import { duration, instant, number, shortId } from "../kit/format.ts";
 import { Json } from "../json/json-view.tsx";
-import { JobLink, Loaded, now, showDialog, State } from "../kit/parts.tsx";
+import { JobLink, State } from "../kit/labels.tsx";
+import { Facts, Loaded } from "../kit/panels.tsx";
+import { now } from "../data/page-clock.ts";
+import { showDialog } from "../kit/dialogs.tsx";
 import { rich } from "../language/rich-text.ts";
 import { SendSignal } from "./signal-form.tsx";
 import { Stack } from "../code/stack-view.tsx";
 import { StepActions } from "./step-actions.tsx";
-import { Facts } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 

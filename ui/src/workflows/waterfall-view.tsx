@@ -9,7 +9,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
 import { duration } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { now } from "../kit/parts.tsx";
+import { now } from "../data/page-clock.ts";
 import { t } from "../language/translation.ts";
 import {
   type Band,

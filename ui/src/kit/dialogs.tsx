@@ -1,0 +1,154 @@
+// Dialogs over the page, the newest on top: the focus goes in, and back to where it was.
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+import { attempt } from "./toasts.tsx";
+
+const open = signal<readonly { id: number; body: ComponentChildren; label: string; kind: string }[]>([]);
+let lastDialog = 0;
+
+/** Shows a dialog; the given function closes it. */
+export function showDialog(label: string, body: (close: () => void) => ComponentChildren, kind = ""): void {
+  const id = ++lastDialog;
+  const close = (): void => {
+    open.value = open.value.filter((one) => one.id !== id);
+  };
+  open.value = [...open.value, { id, body: body(close), label, kind }];
+}
+
+export function dialogOpen(): boolean {
+  return open.value.length > 0;
+}
+
+export function Dialogs() {
+  return (
+    <>
+      {open.value.map(({ id, body, label, kind }) => (
+        <Dialog
+          key={id}
+          label={label}
+          kind={kind}
+          close={() => (open.value = open.value.filter((one) => one.id !== id))}
+        >
+          {body}
+        </Dialog>
+      ))}
+    </>
+  );
+}
+
+function Dialog({
+  label,
+  kind,
+  close,
+  children,
+}: {
+  label: string;
+  kind: string;
+  close: () => void;
+  children: ComponentChildren;
+}) {
+  const element = useRef<HTMLDialogElement>(null);
+  // Before the paint: what is typed after Ctrl K must find its field.
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => {
+      // While it is open nothing behind it can have the focus.
+      dialog?.close();
+      // Also a node of a graph.
+      if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={kind}
+      aria-label={label}
+      // Escape, at once: "close" is told later, and a key that was typed in between would be lost.
+      onCancel={(event) => event.target === element.current && close()}
+      onClose={close}
+      onClick={(event) => event.target === element.current && close()}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+/** Asks before doing. `typed` must be written out for what cannot be undone. */
+export function confirm(options: {
+  title: string;
+  text: ComponentChildren;
+  verb: string;
+  danger?: boolean;
+  typed?: string;
+  run: () => Promise<unknown>;
+  done: string;
+}): void {
+  showDialog(options.title, (close) => <Confirm {...options} close={close} />);
+}
+
+function Confirm({
+  title,
+  text,
+  verb,
+  danger,
+  typed,
+  run,
+  done,
+  close,
+}: Parameters<typeof confirm>[0] & { close: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <form
+      method="dialog"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (typed !== undefined && input.current?.value !== typed) {
+          input.current?.focus();
+          return;
+        }
+        void attempt(done, run).then(close);
+      }}
+    >
+      <header>
+        <h2>{title}</h2>
+      </header>
+      <div class="content">
+        <div>{text}</div>
+        {typed !== undefined && (
+          <label class="field">
+            <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
+            <input ref={input} class="input" autocomplete="off" spellcheck={false} />
+          </label>
+        )}
+      </div>
+      <DialogButtons verb={verb} danger={danger} close={close} />
+    </form>
+  );
+}
+
+/** Not now, or do it. */
+export function DialogButtons({
+  verb,
+  danger,
+  close,
+}: {
+  verb: string;
+  danger: boolean | undefined;
+  close: () => void;
+}) {
+  return (
+    <footer>
+      <button type="button" class="button" onClick={close}>
+        {t("Not now")}
+      </button>
+      <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
+        {verb}
+      </button>
+    </footer>
+  );
+}

@@ -1,0 +1,122 @@
+// Signs and short texts in a line: states, ages, counts, gauges, names. Whatever comes from a job is rendered as text.
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { CappedCount, JobLine } from "../../../src/dashboard/api/contract.ts";
+import { now } from "../data/page-clock.ts";
+import { times } from "../data/page-settings.ts";
+import { href } from "../data/router.ts";
+import { stateWord } from "../language/state-words.ts";
+import { t } from "../language/translation.ts";
+import { ago, count, instant } from "./format.ts";
+import { Icon, type IconName } from "./icons.tsx";
+
+const icons: Readonly<Record<string, IconName>> = {
+  scheduled: "clock",
+  ready: "dot",
+  running: "play",
+  waiting: "wait",
+  done: "check",
+  dead: "dead",
+  failed: "dead",
+  lost: "workers",
+  cancelled: "minus",
+  retrying: "retry",
+  paused: "pause",
+  draining: "drain",
+  quiet: "moon",
+  stopping: "wait",
+  pending: "minus",
+  open: "dead",
+  "half-open": "retry",
+  closed: "check",
+  regressed: "retry",
+  ignored: "minus",
+  resolved: "check",
+  stopped: "minus",
+  "stands still": "wait",
+};
+
+export function stateIcon(state: string): IconName {
+  return icons[state] ?? "dot";
+}
+
+export function State({ state }: { state: string }) {
+  return (
+    <span class={`state ${state}`}>
+      <Icon name={stateIcon(state)} size={12} />
+      {stateWord(state)}
+    </span>
+  );
+}
+
+/** A failed job that waits for its next attempt is scheduled like any other, and a paused one waits; here they say so. */
+export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup" | "paused"> }) {
+  const retrying = job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready");
+  return <State state={job.paused ? "paused" : retrying ? "retrying" : job.state} />;
+}
+
+export function Ago({ at }: { at: number | null }) {
+  if (at === null) return <span class="muted">—</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={instant(at)} class="nowrap">
+      {times.value === "absolute" ? instant(at) : ago(at, now.value)}
+    </time>
+  );
+}
+
+export function Count({ of, quiet = true }: { of: CappedCount | number; quiet?: boolean }) {
+  const value = typeof of === "number" ? { count: of, more: false } : of;
+  return <span class={quiet && value.count === 0 && !value.more ? "muted" : ""}>{count(value)}</span>;
+}
+
+/** `left`: what remains of a stock, where empty is the news; else what is used of a limit, where full is. */
+export function Gauge({
+  used,
+  of,
+  label,
+  left = false,
+}: {
+  used: number;
+  of: number;
+  label: string;
+  left?: boolean;
+}) {
+  const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
+  const news = left ? share < 0.1 : share >= 1;
+  return (
+    <span
+      class="gauge"
+      role="img"
+      aria-label={t("{label}: {used} of {of}", { label, used: Math.floor(used), of })}
+    >
+      <i class={news ? "full" : ""} style={{ width: `${share * 100}%` }} />
+    </span>
+  );
+}
+
+/** The class of a name in a table: a long one takes several lines, so that the other columns stay in sight. */
+export function nameClass(name: string, like = "main-link"): string {
+  return name.length > 40 ? `${like} long-name` : like;
+}
+
+/** An error can have pages: its beginning, and the rest when it is asked for. */
+export function LongText({ of: text }: { of: string }) {
+  const whole = useSignal(false);
+  if (whole.value || text.length <= 600) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, 500).replace(/[\ud800-\udbff]$/, "")}…{" "}
+      <button type="button" class="button small" onClick={() => (whole.value = true)}>
+        {t("Show all")}
+      </button>
+    </>
+  );
+}
+
+export function JobLink({ id, children }: { id: string; children: ComponentChildren }) {
+  return (
+    <a class="main-link" href={href(`/jobs/${id}`)}>
+      {children}
+    </a>
+  );
+}
