@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import type { ScheduleRunLine } from "../../src/dashboard/api/contract.ts";
 import { defineJob } from "../../src/index.ts";
-import { share, topOf } from "../../ui/src/schedules/bar-scale.ts";
+import { share, topOf } from "../../ui/src/charts/axis-scale.ts";
 import { accessible, closeSites, fits, shot, site, type Site, useBrowser } from "./support.ts";
 
 useBrowser();

@@ -1,7 +1,7 @@
 // The page's pure parts: the search that people type, the layout of a workflow's graph, numbers as they are read.
 import { expect, test } from "vitest";
 import { layout, NODE } from "../../ui/src/workflows/graph-layout.ts";
-import { measuredOver } from "../../ui/src/charts/measured-steps.ts";
+import { measuredOver } from "../../ui/src/charts/axis-scale.ts";
 
 test("a graph goes from left to right, no two nodes on one place", () => {
   const nodes = ["a", "b", "c", "d", "alone"].map((id) => ({ id }));

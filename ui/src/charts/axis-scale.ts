@@ -1,6 +1,5 @@
-// What the axes of a chart are marked by. Pure.
+// What the axes of a chart are marked by, how tall its bars are, and where its data end. Pure.
 
-/** A shorter time has no room for marks of its own. */
 const leastSeconds = 60;
 
 /** From the first instant to the last, in seconds. uPlot makes a whole day of a single one, whose marks are all midnights. */
@@ -21,4 +20,25 @@ export const WHOLE: readonly number[] = Array.from({ length: 16 }, (_, n) =>
 export function axisSize(labels: readonly string[] | null): number {
   const longest = Math.max(0, ...(labels ?? []).map((label) => label.length));
   return Math.max(62, Math.ceil(longest * 6.5) + 14);
+}
+
+export function measuredOver(lists: readonly (readonly (number | null)[])[], over: number): number {
+  const isGap = (step: number): boolean => lists.every((values) => (values[step] ?? null) === null);
+  let end = over;
+  while (end > Math.max(1, over - 2) && isGap(end - 1)) end -= 1;
+  return end > 0 && isGap(end - 1) ? over : end;
+}
+
+export function share(sorted: readonly number[], of: number): number {
+  return sorted[Math.floor(sorted.length * of)] ?? 0;
+}
+
+/**
+ * What the whole height stands for: the largest, or `least` where all are smaller. One that is far above nearly all others
+ * is cut, or the others could not be seen.
+ */
+export function topOf(sorted: readonly number[], least: number): number {
+  const largest = sorted.at(-1) ?? 0;
+  const usual = Math.max(least, share(sorted, 0.9));
+  return largest > 5 * usual ? 2 * usual : Math.max(least, largest);
 }

@@ -5,7 +5,7 @@ import { number } from "../kit/format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
-import { measuredOver } from "./measured-steps.ts";
+import { measuredOver } from "./axis-scale.ts";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "./time-range.tsx";
 

@@ -7,7 +7,7 @@ import { bytes, duration, number } from "../kit/format.ts";
 import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
-import { measuredOver } from "./measured-steps.ts";
+import { measuredOver } from "./axis-scale.ts";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 

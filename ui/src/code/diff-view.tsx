@@ -1,5 +1,5 @@
-// Two texts, and what differs: by colour, by sign, and for who listens by a word.
-import { diffLines } from "./line-diff.ts";
+// Two texts, and what differs: by colour, by sign, and for who listens by a word. Lines are matched by the longest common run
+// (as many as are worth it).
 import { t } from "../language/translation.ts";
 
 const signs = { same: " ", gone: "−", new: "+" } as const;
@@ -18,4 +18,41 @@ export function Diff({ before, after, label }: { before: string; after: string; 
       ))}
     </pre>
   );
+}
+
+export interface DiffLine {
+  readonly kind: "same" | "gone" | "new";
+  readonly text: string;
+}
+
+const most = 400;
+
+/**
+ * Lines that are in both, only before, only after, in an order in which they can be read.
+ */
+export function diffLines(before: string, after: string): DiffLine[] {
+  const a = before.split("\n").slice(0, most);
+  const b = after.split("\n").slice(0, most);
+  // lengths[i][j]: of the longest common run of a from i and b from j.
+  const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
+  for (let i = a.length - 1; i >= 0; i -= 1)
+    for (let j = b.length - 1; j >= 0; j -= 1)
+      lengths[i]![j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const lines: DiffLine[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      lines.push({ kind: "same", text: a[i] ?? "" });
+      i += 1;
+      j += 1;
+    } else if (i < a.length && (j >= b.length || at(i + 1, j) >= at(i, j + 1))) {
+      lines.push({ kind: "gone", text: a[i] ?? "" });
+      i += 1;
+    } else {
+      lines.push({ kind: "new", text: b[j] ?? "" });
+      j += 1;
+    }
+  }
+  return lines;
 }

@@ -1,13 +1,13 @@
 // What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
 import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
-import { Field, openForm } from "../kit/forms.tsx";
 import { send } from "../data/api.ts";
-import { startBulk } from "../operations/bulk-dialog.tsx";
 import { may } from "../data/live-stream.ts";
+import { go } from "../data/router.ts";
+import { Field, openForm } from "../kit/forms.tsx";
 import { attempt, toast } from "../kit/toasts.tsx";
 import { rich } from "../language/rich-text.ts";
-import { go } from "../data/router.ts";
 import { t } from "../language/translation.ts";
+import { startBulk } from "../operations/bulk-dialog.tsx";
 
 /** Its dead jobs. */
 export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
@@ -190,4 +190,16 @@ function NoteFields({ group }: { group: ErrorGroup }) {
       <Field label={t("Link")} name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
     </>
   );
+}
+
+/** The keys that act on a group, here and on its own page. */
+export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
+  return [
+    ["r", (group) => retryAll(group, again)],
+    ["#", (group) => deleteAll(group, again)],
+    ["n", tryOne],
+    ["s", (group) => resolve(group, again)],
+    ["i", (group) => ignore(group, again)],
+    ["o", (group) => reopen(group, again)],
+  ];
 }

@@ -120,3 +120,6 @@ export function JobLink({ id, children }: { id: string; children: ComponentChild
     </a>
   );
 }
+
+/** In place of a value that is not set. */
+export const dash = <span class="muted">—</span>;

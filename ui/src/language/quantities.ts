@@ -101,3 +101,10 @@ export function count({ count: n, more }: CappedCount): string {
 export function countBeside(all: CappedCount, shown: number): string {
   return count({ ...all, count: Math.max(all.count, shown) });
 }
+
+/** A part of a whole that was counted at another moment: it is never told to be more. */
+export function within(part: CappedCount, whole: CappedCount): CappedCount {
+  if (whole.more) return part;
+  const count = Math.min(part.count, whole.count);
+  return { count, more: part.more && count < whole.count };
+}

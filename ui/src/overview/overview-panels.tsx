@@ -7,7 +7,7 @@ import type {
   SlowKinds,
 } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { within } from "./capped-count.ts";
+import { within } from "../language/quantities.ts";
 import { count, duration, number } from "../kit/format.ts";
 import { may, overview } from "../data/live-stream.ts";
 import { Ago } from "../kit/labels.tsx";

@@ -10,7 +10,7 @@ import { duration, instant, minuteOf, number } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { JobLink, State, stateIcon } from "../kit/labels.tsx";
 import { go } from "../data/router.ts";
-import { share, topOf } from "./bar-scale.ts";
+import { share, topOf } from "../charts/axis-scale.ts";
 import { type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 

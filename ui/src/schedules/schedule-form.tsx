@@ -2,11 +2,12 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ScheduleLine, TimingPreview } from "../../../src/dashboard/api/contract.ts";
-import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
-import { Ago } from "../kit/labels.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
+import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
+import { Ago } from "../kit/labels.tsx";
+import { Loaded } from "../kit/panels.tsx";
+import { t } from "../language/translation.ts";
 
 /** The next runs, as the clock of their zone shows them. */
 export function Slots({ runs }: Pick<TimingPreview, "runs">) {
@@ -142,4 +143,18 @@ function changeOf(schedule: ScheduleLine, fields: Fields): Record<string, string
 
 function everyText({ everyMs }: ScheduleLine): string {
   return `${(everyMs ?? 0) / 1_000}s`;
+}
+
+/** What becomes of a slot whose earlier job has not ended. */
+export const overlapWords = {
+  allow: t("allowed"),
+  skip: t("the slot is skipped"),
+  queue: "the slot waits",
+} as const;
+
+export function NextSlots({ name }: { name: string }) {
+  const query = useQuery(`preview ${name}`, (signal) =>
+    get<Pick<TimingPreview, "runs">>(`/schedules/${seg(name)}/preview`, { n: 20 }, signal),
+  );
+  return <Loaded query={query}>{({ runs }) => <Slots runs={runs} />}</Loaded>;
 }

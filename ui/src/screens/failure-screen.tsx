@@ -7,6 +7,7 @@ import { Bars } from "../charts/bars.tsx";
 import {
   deadOf,
   deleteAll,
+  groupKeys,
   ignore,
   isSettled,
   moveAll,
@@ -29,7 +30,7 @@ import { Empty, Facts, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href, params } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";
-import { groupKeys, Until } from "./failures-screen.tsx";
+import { Until } from "../failures/ignored-until.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 

@@ -2,11 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
-import type { Actions } from "../kit/actions.tsx";
-import { get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
+import { get } from "../data/api.ts";
+import { useQuery } from "../data/live-query.ts";
+import { go, href, params } from "../data/router.ts";
 import {
-  deleteAll,
+  groupKeys,
   ignore,
   isSettled,
   reopen,
@@ -15,14 +16,14 @@ import {
   tryOne,
   wantsAttention,
 } from "../failures/failure-actions.tsx";
+import { FailuresBySide } from "../failures/failure-breakdown.tsx";
+import { Until } from "../failures/ignored-until.tsx";
+import type { Actions } from "../kit/actions.tsx";
 import { number } from "../kit/format.ts";
-import { onKey } from "../kit/shortcuts.ts";
 import { Ago, State } from "../kit/labels.tsx";
 import { Empty, Head, Loaded } from "../kit/panels.tsx";
-import { go, href, params } from "../data/router.ts";
+import { onKey } from "../kit/shortcuts.ts";
 import { arrange, type Column, menuColumn, Table } from "../kit/table.tsx";
-import { useQuery } from "../data/live-query.ts";
-import { FailuresBySide } from "../failures/failure-breakdown.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 
@@ -169,18 +170,6 @@ function List({
   );
 }
 
-/** The keys that act on a group, here and on its own page. */
-export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
-  return [
-    ["r", (group) => retryAll(group, again)],
-    ["#", (group) => deleteAll(group, again)],
-    ["n", tryOne],
-    ["s", (group) => resolve(group, again)],
-    ["i", (group) => ignore(group, again)],
-    ["o", (group) => reopen(group, again)],
-  ];
-}
-
 function Nothing({ tab }: { tab: string | null }) {
   if (tab === null)
     return (
@@ -310,26 +299,6 @@ const stateColumn: Column<ErrorGroup> = {
     </>
   ),
 };
-
-/** How long it is ignored. */
-export function Until({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
-  if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
-  return (
-    <span class="sub nowrap" style={{ display: "block" }}>
-      {untilCount === null ? (
-        <Ago at={untilAt} />
-      ) : untilAt === null ? (
-        t("{since} of {untilCount}", { since: number(since), untilCount: number(untilCount) })
-      ) : (
-        rich("{when}, or {since} of {untilCount}", {
-          when: <Ago at={untilAt} />,
-          since: number(since),
-          untilCount: number(untilCount),
-        })
-      )}
-    </span>
-  );
-}
 
 function actionsOf(group: ErrorGroup, again: () => void): Actions {
   return [

@@ -10,7 +10,12 @@ import { atPageTime } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { useJob } from "../jobs/job-query.ts";
 import { onKey } from "../kit/shortcuts.ts";
-import { CopyAs, Details, JobEvents, JobLog, RunLines } from "../job-page/lazy-job-parts.tsx";
+import type { Details as DetailsOf } from "../job-page/job-details.tsx";
+import type { JobLog as JobLogOf } from "../job-page/log-panel.tsx";
+import { lazily } from "../kit/lazy-component.tsx";
+import type { CopyAs as CopyAsOf } from "../new-job/copy-menu.tsx";
+import type { JobEvents as JobEventsOf } from "../operations/audit-trail.tsx";
+import type { RunLines as RunLinesOf } from "../workflows/run-history.tsx";
 import { may } from "../data/live-stream.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { confirm } from "../kit/dialogs.tsx";
@@ -21,6 +26,29 @@ import { named } from "../jobs/open-job.ts";
 import { go, href, params } from "../data/router.ts";
 import { t } from "../language/translation.ts";
 import { actions, verbOn } from "../jobs/job-actions.ts";
+
+// Fetched after the head of the page.
+const waiting = (label: string) => () => <section class="panel" aria-busy="true" aria-label={label} />;
+const Details = lazily<Parameters<typeof DetailsOf>[0]>(
+  async () => (await import("../job-page/job-details.tsx")).Details,
+  waiting(t("Timeline")),
+);
+const JobLog = lazily<Parameters<typeof JobLogOf>[0]>(
+  async () => (await import("../job-page/log-panel.tsx")).JobLog,
+  waiting(t("Log")),
+);
+const JobEvents = lazily<Parameters<typeof JobEventsOf>[0]>(
+  async () => (await import("../operations/audit-trail.tsx")).JobEvents,
+  waiting(t("Events")),
+);
+const RunLines = lazily<Parameters<typeof RunLinesOf>[0]>(
+  async () => (await import("../workflows/run-history.tsx")).RunLines,
+  waiting(t("History")),
+);
+const CopyAs = lazily<Parameters<typeof CopyAsOf>[0]>(
+  async () => (await import("../new-job/copy-menu.tsx")).CopyAs,
+  () => null,
+);
 
 /** The job that is being deleted: it is not asked for again. */
 const leaving = signal<string | null>(null);

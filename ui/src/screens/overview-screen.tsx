@@ -8,7 +8,7 @@ import type {
 } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { Chart, type Mark } from "../charts/lazy-chart.tsx";
-import { ActivityPanel, DayTiles, FirstRun, SlowPanel } from "../overview/lazy-overview-panels.tsx";
+import { lazily } from "../kit/lazy-component.tsx";
 import { LoadCharts } from "../charts/load-charts.tsx";
 import { count, duration, number } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
@@ -21,6 +21,14 @@ import { Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { Trends } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
+
+// Below the fold: fetched after the rest.
+const panels = () => import("../overview/overview-panels.tsx");
+const nothing = () => null;
+const DayTiles = lazily<{ now: OverviewJson }>(() => panels().then((part) => part.DayTiles), nothing);
+const SlowPanel = lazily(() => panels().then((part) => part.SlowPanel), nothing);
+const ActivityPanel = lazily(() => panels().then((part) => part.ActivityPanel), nothing);
+const FirstRun = lazily(() => panels().then((part) => part.FirstRun), nothing);
 
 /** As in the verdict (src/dashboard/api/overview.ts). */
 const lateMs = 60_000;

@@ -13,7 +13,7 @@ import { pausing, purging, retryDead } from "../queues/queue-actions.tsx";
 import { settingsForm } from "../queues/settings-form.tsx";
 import { type SettingLine, settingLines } from "../queues/setting-lines.ts";
 import { href } from "../data/router.ts";
-import { measuredOver } from "../charts/measured-steps.ts";
+import { measuredOver } from "../charts/axis-scale.ts";
 import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "../charts/time-range.tsx";

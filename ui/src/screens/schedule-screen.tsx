@@ -11,7 +11,8 @@ import { rich } from "../language/rich-text.ts";
 import { go, href } from "../data/router.ts";
 import { RunChart } from "../schedules/run-chart.tsx";
 import { useQuery } from "../data/live-query.ts";
-import { actionsOf, NextSlots, overlapWords, useSchedules } from "./schedules-screen.tsx";
+import { actionsOf, useSchedules } from "../schedules/schedule-actions.tsx";
+import { NextSlots, overlapWords } from "../schedules/schedule-form.tsx";
 import { t } from "../language/translation.ts";
 
 export function ScheduleScreen({ name }: { name: string }) {

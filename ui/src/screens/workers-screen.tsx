@@ -9,11 +9,17 @@ import { Ago, Gauge, State } from "../kit/labels.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Facts, Head, Panel } from "../kit/panels.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
-import { HostCharts } from "../charts/lazy-resource-charts.tsx";
+import { lazily } from "../kit/lazy-component.tsx";
 import { href, params } from "../data/router.ts";
 import { type Column, Listing, menuColumn, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
+
+/** Below the list: fetched after it. */
+const HostCharts = lazily(
+  () => import("../charts/resource-charts.tsx").then((part) => part.HostCharts),
+  () => null,
+);
 
 /** What each duty is for, in a few words. */
 const dutyWords: Readonly<Record<string, string>> = {

@@ -8,7 +8,8 @@ import { call, get } from "../data/api.ts";
 import { download } from "../data/download.ts";
 import { count, duration, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { GraphView } from "../job-page/lazy-job-parts.tsx";
+import { lazily } from "../kit/lazy-component.tsx";
+import type { GraphView as GraphViewOf } from "./graph-view.tsx";
 import { may } from "../data/live-stream.ts";
 import { Ago, JobLink, State } from "../kit/labels.tsx";
 import { attempt } from "../kit/toasts.tsx";
@@ -20,6 +21,12 @@ import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 import { Waterfall } from "./waterfall-view.tsx";
+
+/** Fetched after the rest: the table of steps says the same where it does not load. */
+const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
+  async () => (await import("./graph-view.tsx")).GraphView,
+  () => <div class="graph" />,
+);
 
 /** Of a table: more rows than these help nobody. */
 const rowsAtOnce = 200;

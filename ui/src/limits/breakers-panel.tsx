@@ -1,0 +1,79 @@
+// Breakers: what stopped because it failed too often, and when it is tried again.
+import type { BreakerLine } from "../../../src/dashboard/api/contract.ts";
+import { get, seg, send } from "../data/api.ts";
+import { useQuery } from "../data/live-query.ts";
+import { Do } from "../kit/actions.tsx";
+import { number } from "../kit/format.ts";
+import { Ago, State } from "../kit/labels.tsx";
+import { Panel } from "../kit/panels.tsx";
+import { actionsColumn, Listing } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+
+export function Breakers() {
+  const query = useQuery("breakers", (signal) => get<{ breakers: BreakerLine[] }>("/breakers", {}, signal), {
+    topic: "breakers",
+  });
+  return (
+    <Panel title={t("Breakers")} note={t("open after failures in a row; one probe at a time closes them")}>
+      <Listing
+        query={query}
+        rows={({ breakers }) => breakers}
+        rowKey={({ key }: BreakerLine) => key}
+        sort="sort-breakers"
+        empty={{
+          icon: "check",
+          title: t("No breaker has tripped"),
+          brief: true,
+          text: (
+            <p>
+              {t(
+                "Give a queue one in its settings, or a job in its definition: after so many failures in a row its jobs wait, and keep their attempts.",
+              )}
+            </p>
+          ),
+        }}
+        columns={[
+          {
+            head: t("Breaker"),
+            by: ({ key }) => key,
+            style: { maxWidth: "460px" },
+            cell: (breaker) => (
+              <>
+                <b>{breaker.key}</b>
+                {breaker.error !== null && <span class="sub clip">{breaker.error}</span>}
+              </>
+            ),
+          },
+          { head: t("State"), by: ({ state }) => state, cell: ({ state }) => <State state={state} /> },
+          {
+            head: t("Failures in a row"),
+            by: ({ failures }) => failures,
+            num: true,
+            from: "medium",
+            cell: ({ failures }) => number(failures),
+          },
+          {
+            head: t("Next probe"),
+            by: ({ openUntil }) => openUntil,
+            num: true,
+            class: "muted",
+            cell: ({ probing, openUntil }) => (probing ? t("running") : <Ago at={openUntil} />),
+          },
+          actionsColumn(
+            ({ key, state }: BreakerLine) =>
+              state !== "closed" && (
+                <Do
+                  verb={t("Reset")}
+                  on={key}
+                  needs="limits:set"
+                  run={() => send("POST", `/breakers/${seg(key)}/reset`)}
+                  done={t("Closed.")}
+                  then={query.again}
+                />
+              ),
+          ),
+        ]}
+      />
+    </Panel>
+  );
+}

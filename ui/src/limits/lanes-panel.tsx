@@ -1,0 +1,264 @@
+// Lanes: those that their limits hold back, and all that are in use.
+import { useSignal } from "@preact/signals";
+import type { LaneLine, LaneList } from "../../../src/dashboard/api/contract.ts";
+import { get, seg, send } from "../data/api.ts";
+import { useQuery } from "../data/live-query.ts";
+import { href, params } from "../data/router.ts";
+import { type Actions, doing } from "../kit/actions.tsx";
+import { rate, rateOf, rateWords } from "../kit/format.ts";
+import { Field, openForm } from "../kit/forms.tsx";
+import { Ago, Count, dash, Gauge, nameClass, State } from "../kit/labels.tsx";
+import { Panel } from "../kit/panels.tsx";
+import { Listing, menuColumn, Pager } from "../kit/table.tsx";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+import { holdersOf } from "./queue-limits-panel.tsx";
+import { told, WhileField, whileOf } from "./temporary-limit.tsx";
+
+function laneActions(line: LaneLine, again: () => void): Actions {
+  const { queue, lane, paused, running, tuned, rate } = line;
+  const change = { on: lane, needs: "limits:set", then: again } as const;
+  return [
+    {
+      verb: t("Change"),
+      needs: "limits:set",
+      icon: "gear",
+      press: () => laneForm(line, told(again)),
+    },
+    doing({
+      ...change,
+      verb: paused ? t("Resume") : t("Pause"),
+      icon: paused ? "play" : "pause",
+      run: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused }),
+      done: paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane }),
+    }),
+    running > 0 && holdersOf(queue, lane),
+    (tuned || rate !== null) &&
+      doing({
+        ...change,
+        verb: t("Reset"),
+        icon: "retry",
+        run: () => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`),
+        done: t("{lane} has the code's limits, and its rate begins anew.", { lane }),
+        ask: t(
+          "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
+        ),
+      }),
+    (tuned || paused) &&
+      doing({
+        ...change,
+        verb: t("Drop"),
+        danger: true,
+        icon: "trash",
+        run: () => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`),
+        done: t("What was set of {lane} is removed.", { lane }),
+        ask: t(
+          "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
+        ),
+      }),
+  ];
+}
+
+function laneForm(lane: LaneLine, again: () => void): void {
+  openForm({
+    title: t("Limits of {lane}", { lane: lane.lane }),
+    verb: t("Save"),
+    then: again,
+    body: (
+      <>
+        <p class="muted">
+          {t("Empty is no limit. They hold for this lane of {queue}, in every process.", {
+            queue: lane.queue,
+          })}
+        </p>
+        <div class="grid two">
+          <Field
+            label={t("Concurrency")}
+            name="concurrency"
+            inputMode="numeric"
+            defaultValue={lane.concurrency ?? ""}
+            placeholder={t("unlimited")}
+          />
+          <Field
+            label={t("Rate")}
+            name="rate"
+            defaultValue={lane.rate === null ? "" : rateWords(lane.rate)}
+            placeholder="100 per 1m"
+          />
+          <Field label={t("Weight")} name="weight" inputMode="numeric" defaultValue={lane.weight} />
+          <WhileField />
+        </div>
+      </>
+    ),
+    run: async (fields) => {
+      await send("PATCH", `/lanes/${seg(lane.queue)}/${seg(lane.lane)}`, {
+        concurrency: fields.number("concurrency") ?? null,
+        rate: rateOf(fields.text("rate")),
+        weight: fields.number("weight") ?? null,
+        ...whileOf(fields),
+      });
+      return t("The limits hold in every process.");
+    },
+  });
+}
+
+/** Who waits because of a limit. */
+export function Throttled() {
+  const query = useQuery(
+    "throttled",
+    (signal) => get<{ lanes: LaneLine[] }>("/lanes/throttled", {}, signal),
+    { topic: "throttled" },
+  );
+  if (query.data === null || query.data.lanes.length === 0) return null;
+  return (
+    <Panel title={t("Most throttled lanes")} note={t("they have jobs, and may start none now")}>
+      <Listing
+        query={query}
+        rows={({ lanes }) => lanes}
+        rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        sort="sort-throttled"
+        empty={{ icon: "check", title: "", text: null }}
+        columns={[
+          {
+            head: t("Lane"),
+            by: ({ lane }) => lane,
+            cell: ({ queue, lane }) => (
+              <>
+                <a class={nameClass(lane)} href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
+                  {lane}
+                </a>
+                <span class={nameClass(queue, "sub")}>{queue}</span>
+              </>
+            ),
+          },
+          {
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ waiting }) => <Count of={waiting} />,
+          },
+          { head: t("Why"), cell: (lane) => whyThrottled(lane) },
+          menuColumn(
+            ({ lane }: LaneLine) => lane,
+            (lane) => laneActions(lane, query.again),
+          ),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function whyThrottled({ paused, running, concurrency, rate: limit, rateOpensAt }: LaneLine) {
+  if (paused) return <State state="paused" />;
+  if (concurrency !== null && running >= concurrency)
+    return t("{running} of {concurrency} run", { running, concurrency });
+  if (limit === null || rateOpensAt === null) return dash;
+  return <>{rich("{limit} is used; next {when}", { limit: rate(limit), when: <Ago at={rateOpensAt} /> })}</>;
+}
+
+export function Lanes() {
+  const cursor = useSignal<string | null>(null);
+  const queue = params.value.get("queue");
+  const query = useQuery(
+    `lanes ${queue} ${cursor.value}`,
+    (signal) => get<LaneList>("/lanes", { limit: 50, cursor: cursor.value, queue }, signal),
+    { sign: "throttled" },
+  );
+  return (
+    <Panel
+      title={t("Lanes")}
+      note={
+        queue === null
+          ? t("jobs of one queue that share a key and its limits")
+          : t("of {queue} alone", { queue })
+      }
+      tools={
+        queue !== null && (
+          <a class="button small" href={href("/limits")} aria-label={t("Lanes of all queues")}>
+            {t("All queues")}
+          </a>
+        )
+      }
+    >
+      <Listing
+        query={query}
+        rows={({ lanes }) => lanes}
+        rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
+        // Of several pages one alone would be in order.
+        sort={({ cursor: next }) => (next === null && cursor.value === null ? "sort-lanes" : undefined)}
+        empty={{
+          icon: "limits",
+          title: t("No lane is in use"),
+          text: (
+            <>
+              <p>{t("Give a job a lane, and no tenant waits behind another:")}</p>
+              <pre class="code">{`defineJob({ name: "sync", lane: (input) => input.tenant,\n  lanes: { concurrency: 2 }, … });`}</pre>
+            </>
+          ),
+        }}
+        columns={[
+          {
+            head: t("Lane"),
+            by: ({ lane }) => lane,
+            cell: (lane) => (
+              <>
+                <a
+                  class={nameClass(lane.lane)}
+                  href={href(`/jobs?queue=${lane.queue}&lane=${seg(lane.lane)}`)}
+                >
+                  {lane.lane}
+                </a>{" "}
+                {lane.paused && <State state="paused" />}
+                <span class={nameClass(lane.queue, "sub")}>{lane.queue}</span>
+              </>
+            ),
+          },
+          {
+            head: t("Waiting"),
+            by: ({ waiting }) => waiting,
+            num: true,
+            cell: ({ waiting }) => <Count of={waiting} />,
+          },
+          {
+            head: t("Running"),
+            by: ({ running }) => running,
+            num: true,
+            class: "nowrap",
+            cell: ({ running, concurrency }) => (
+              <>
+                {running}{" "}
+                {concurrency !== null && <Gauge used={running} of={concurrency} label={t("Concurrency")} />}
+              </>
+            ),
+          },
+          {
+            head: t("Concurrency"),
+            by: ({ concurrency }) => concurrency,
+            num: true,
+            from: "medium",
+            cell: ({ concurrency }) => concurrency ?? dash,
+          },
+          {
+            head: t("Rate"),
+            num: true,
+            from: "medium",
+            class: "nowrap",
+            cell: (lane) => (lane.rate === null ? dash : rate(lane.rate)),
+          },
+          {
+            head: t("Weight"),
+            by: ({ weight }) => weight,
+            num: true,
+            from: "medium",
+            cell: ({ weight }) => weight,
+          },
+          menuColumn(
+            ({ lane }: LaneLine) => lane,
+            (lane) => laneActions(lane, query.again),
+          ),
+        ]}
+        foot={({ cursor: next }) => <Pager cursor={cursor} next={next} />}
+      />
+    </Panel>
+  );
+}

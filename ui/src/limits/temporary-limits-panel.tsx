@@ -1,0 +1,82 @@
+// Limits that go back by themselves.
+import type { OverrideLine } from "../../../src/dashboard/api/contract.ts";
+import { get, seg, send } from "../data/api.ts";
+import { useQuery } from "../data/live-query.ts";
+import { Do } from "../kit/actions.tsx";
+import { rate } from "../kit/format.ts";
+import { Ago } from "../kit/labels.tsx";
+import { Panel } from "../kit/panels.tsx";
+import { actionsColumn, Listing } from "../kit/table.tsx";
+import { t } from "../language/translation.ts";
+import { changed, told } from "./temporary-limit.tsx";
+
+/** Limits that go back by themselves. Nothing is shown where there are none. */
+export function Overrides() {
+  const query = useQuery(
+    `overrides ${changed.value}`,
+    (signal) => get<{ overrides: OverrideLine[] }>("/overrides", {}, signal),
+    { topic: "overrides" },
+  );
+  if (query.data === null || query.data.overrides.length === 0) return null;
+  return (
+    <Panel title={t("For a while")} note={t("these go back by themselves")}>
+      <Listing
+        query={query}
+        rows={({ overrides }) => overrides}
+        rowKey={({ kind, name, lane }: OverrideLine) => `${kind} ${name} ${lane ?? ""}`}
+        empty={{ icon: "check", title: "", text: null }}
+        columns={[
+          {
+            head: t("Limit"),
+            cell: ({ kind, name, lane }) => (
+              <>
+                <b>{lane ?? name}</b> <span class="tag">{kindWords[kind]}</span>
+                {lane !== null && <span class="sub">{name}</span>}
+              </>
+            ),
+          },
+          {
+            head: t("Goes back to"),
+            class: "mono",
+            style: { maxWidth: "420px" },
+            cell: ({ back }) => (back === null ? t("not there") : backInWords(back)),
+          },
+          { head: t("Ends"), num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
+          actionsColumn(({ kind, name, lane }: OverrideLine) => (
+            <Do
+              verb={t("End now")}
+              on={lane ?? name}
+              needs={kind === "queue" ? "queues:set" : "limits:set"}
+              run={() =>
+                send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
+              }
+              done={t("Back to what was there before.")}
+              then={told(query.again)}
+            />
+          )),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function backInWords(back: Readonly<Record<string, unknown>>): string {
+  return Object.entries(back)
+    .filter(([key]) => key !== "tuned" && key !== "perMs")
+    .map(([key, value]) => `${key} ${shownLimit(key, value, back)}`)
+    .join(", ");
+}
+
+function shownLimit(key: string, value: unknown, back: Readonly<Record<string, unknown>>): string {
+  if (value === null) return t("none");
+  if (typeof value === "object" && "perMs" in value) return rate(value as { limit: number; perMs: number });
+  if (key === "limit" && typeof back["perMs"] === "number")
+    return rate({ limit: value as number, perMs: back["perMs"] });
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+const kindWords: Readonly<Record<OverrideLine["kind"], string>> = {
+  queue: t("queue"),
+  lane: t("lane"),
+  budget: t("budget"),
+};

@@ -1,0 +1,152 @@
+// Lines of the audit trail: of all that was done, or of one job; what can be taken back is, from here.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
+import { get, send } from "../data/api.ts";
+import { Act } from "../kit/actions.tsx";
+import { confirm } from "../kit/dialogs.tsx";
+import { Ago, JobLink } from "../kit/labels.tsx";
+import { Empty, Failure, Panel } from "../kit/panels.tsx";
+import { actionsColumn, type Column, Table } from "../kit/table.tsx";
+import { rich } from "../language/rich-text.ts";
+import { t } from "../language/translation.ts";
+
+const columns = (again: () => void): Column<AuditLine>[] => [
+  { head: t("When"), class: "muted", cell: ({ at }) => <Ago at={at} /> },
+  { head: t("Who"), from: "medium", cell: ({ actor }) => actor },
+  {
+    head: t("What"),
+    cell: (line) => (
+      <>
+        <b>{line.action}</b>
+        <span class="sub narrow-only mono clip" style={{ maxWidth: "36vw" }}>
+          {on(line)}
+        </span>
+        <span class="sub narrow-only">
+          {t("{outcome} by {actor}", { outcome: line.outcome, actor: line.actor })}
+        </span>
+      </>
+    ),
+  },
+  {
+    head: t("On"),
+    from: "medium",
+    class: "mono clip",
+    style: { maxWidth: "240px" },
+    title: ({ target }) => target ?? "",
+    cell: on,
+  },
+  {
+    head: t("Outcome"),
+    from: "medium",
+    class: "clip",
+    style: { maxWidth: "180px" },
+    title: ({ outcome }) => outcome,
+    cell: ({ outcome }) => outcome,
+  },
+  {
+    head: t("Details"),
+    from: "wide",
+    class: "mono clip muted",
+    style: { maxWidth: "240px" },
+    title: ({ details }) => details ?? "",
+    cell: ({ details }) => details,
+  },
+  actionsColumn(({ id, action, target, undo, undoneBy }) =>
+    undo === null ? (
+      undoneBy !== null && <span class="muted">{t("undone")}</span>
+    ) : (
+      <Act
+        verb={t("Undo")}
+        on={`${action} ${target ?? ""}`}
+        needs={undo.permission}
+        title={undo.words}
+        press={() =>
+          confirm({
+            title: `${undo.words}?`,
+            text: (
+              <p>
+                {rich(
+                  "This takes {action} back, and is on the trail as well. If something else has been changed there since, nothing is done.",
+                  { action: <b>{action}</b> },
+                )}
+              </p>
+            ),
+            verb: t("Undo"),
+            run: () => send("POST", `/audit/${id}/undo`).then(again),
+            done: t("Done: {words}.", { words: undo.words }),
+          })
+        }
+      />
+    ),
+  ),
+];
+
+function on({ target, action }: AuditLine) {
+  if (target !== null && /^[0-9a-f-]{36}$/.test(target) && action.startsWith("jobs."))
+    return <JobLink id={target}>{target}</JobLink>;
+  return action === "audit.undo" ? t("entry {target}", { target }) : target;
+}
+
+interface Page {
+  readonly entries: AuditLine[];
+  readonly before: number | null;
+}
+
+/** What was done to one job. */
+export function JobEvents({ id }: { id: string }) {
+  return (
+    <Panel title={t("Events")} note={t("what was done to this job by itself, and by whom; kept 90 days")}>
+      <Trail
+        target={id}
+        empty={t(
+          "Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line.",
+        )}
+      />
+    </Panel>
+  );
+}
+
+export function Trail({ target, empty }: { target: string | null; empty: string }) {
+  const entries = useSignal<readonly AuditLine[] | null>(null);
+  const before = useSignal<number | null>(null);
+  const error = useSignal<Error | null>(null);
+  const load = (from: number | null): void => {
+    get<Page>("/audit", { limit: 50, before: from, target }).then(
+      (page) => {
+        entries.value = [...(from === null ? [] : (entries.value ?? [])), ...page.entries];
+        before.value = page.before;
+        error.value = null;
+      },
+      (failure: unknown) => (error.value = failure as Error),
+    );
+  };
+  useEffect(() => load(null), [target]);
+  const shown = columns(() => load(null)).filter(({ cell }) => target === null || cell !== on);
+  return (
+    <>
+      {error.value !== null && <Failure error={error.value} again={() => load(null)} />}
+      {entries.value === null ? (
+        error.value === null && (
+          <div class="empty" role="status">
+            <p>{t("Loading…")}</p>
+          </div>
+        )
+      ) : entries.value.length === 0 ? (
+        <Empty icon="audit" title={t("Nothing was done yet")}>
+          <p>{empty}</p>
+        </Empty>
+      ) : (
+        <Table rows={entries.value} rowKey={({ id }) => String(id)} columns={shown} />
+      )}
+      {before.value !== null && (
+        <footer>
+          <span class="spring" />
+          <button type="button" class="button small" onClick={() => load(before.value)}>
+            {t("Load more")}
+          </button>
+        </footer>
+      )}
+    </>
+  );
+}

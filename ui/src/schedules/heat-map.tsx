@@ -1,0 +1,83 @@
+// The next day in quarters of an hour: where the slots of schedules pile up.
+import type { Calendar } from "../../../src/dashboard/api/contract.ts";
+import { get } from "../data/api.ts";
+import { useQuery } from "../data/live-query.ts";
+import { beat } from "../data/page-clock.ts";
+import { clockTime, number } from "../kit/format.ts";
+import { Panel } from "../kit/panels.tsx";
+import { t } from "../language/translation.ts";
+
+/** The next day in quarters of an hour: where slots pile up. */
+export function HeatMap() {
+  const query = useQuery(`calendar ${Math.floor(beat.value / 300_000)}`, (signal) =>
+    get<Calendar>("/schedules/calendar", {}, signal),
+  );
+  const calendar = query.data;
+  if (calendar === null) return null;
+  const most = Math.max(1, ...calendar.pieces.map(({ count }) => count));
+  const all = calendar.pieces.reduce((sum, { count }) => sum + count, 0);
+  const busiest = calendar.pieces
+    .map((piece, i) => ({ ...piece, at: calendar.from + i * calendar.stepMs }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 3);
+  const hours = Array.from({ length: 24 }, (_, hour) => hour);
+  const perHour = 3_600_000 / calendar.stepMs;
+  return (
+    <Panel
+      title={t("Next 24 hours")}
+      note={
+        calendar.estimated
+          ? t("about {all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+          : t("{all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+      }
+    >
+      <div class="heat" role="img" aria-label={busiestWords(busiest, all)}>
+        {hours.map((hour) => {
+          const at = calendar.from + hour * 3_600_000;
+          return (
+            <span key={hour} class="hour">
+              {calendar.pieces.slice(hour * perHour, (hour + 1) * perHour).map((piece, quarter) => (
+                <i
+                  key={quarter}
+                  class={`level-${levelOf(piece.count, most)}`}
+                  title={`${clockTime(at + quarter * calendar.stepMs)}: ${number(piece.count)}${
+                    piece.most.length === 0
+                      ? ""
+                      : `\n${piece.most.map(({ name, count }) => `${name} ${number(count)}`).join("\n")}`
+                  }`}
+                />
+              ))}
+              <span class="muted">{clockTime(at)}</span>
+            </span>
+          );
+        })}
+      </div>
+      <p class="heat-note small muted">{busiestWords(busiest, all)}</p>
+    </Panel>
+  );
+}
+
+function busiestWords(
+  busiest: readonly {
+    readonly at: number;
+    readonly count: number;
+    readonly most: Calendar["pieces"][number]["most"];
+  }[],
+  all: number,
+): string {
+  if (all === 0) return t("No slot in the next 24 hours.");
+  const parts = busiest.map(({ at, count, most }) =>
+    t("{at} with {count, plural, one {# job} other {# jobs}} ({most})", {
+      at: clockTime(at),
+      count,
+      most: most.map(({ name }) => name).join(", "),
+    }),
+  );
+  return t("Busiest: {parts}.", { parts: parts.join("; ") });
+}
+
+/** 0 for none, then four steps up to the busiest. */
+function levelOf(count: number, most: number): number {
+  return Math.ceil((count / most) * 4);
+}

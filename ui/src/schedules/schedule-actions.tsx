@@ -1,0 +1,106 @@
+// What can be done to a schedule, and the dialogs for it: its next runs, and a backfill of slots that passed without a job.
+import type { ScheduleLine } from "../../../src/dashboard/api/contract.ts";
+import { get, seg, send } from "../data/api.ts";
+import { type Query, useQuery } from "../data/live-query.ts";
+import { go } from "../data/router.ts";
+import { type Action, type Actions, doing } from "../kit/actions.tsx";
+import { showDialog } from "../kit/dialogs.tsx";
+import { t } from "../language/translation.ts";
+import { Backfill } from "./backfill-dialog.tsx";
+import { editSchedule, NextSlots } from "./schedule-form.tsx";
+
+export function useSchedules(): Query<{ schedules: ScheduleLine[] }> {
+  return useQuery("schedules", (signal) => get("/schedules", {}, signal), { topic: "schedules" });
+}
+
+/** In its row, and on its own screen. */
+export function actionsOf(schedule: ScheduleLine, again: () => void, removed = again): Actions {
+  const { name, paused } = schedule;
+  const path = `/schedules/${seg(name)}`;
+  const change = { on: name, needs: "schedules:set", then: again } as const;
+  return [
+    doing({
+      verb: t("Run now"),
+      on: name,
+      needs: "schedules:trigger",
+      icon: "next",
+      run: () => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
+      done: t("Its job is made."),
+    }),
+    {
+      verb: t("Backfill"),
+      needs: "schedules:trigger",
+      icon: "clock",
+      title: t("Jobs for slots that passed without one"),
+      press: () =>
+        showDialog(t("Backfill {name}", { name }), (close) => (
+          <Backfill schedule={schedule} close={close} again={again} />
+        )),
+    },
+    {
+      verb: t("Edit"),
+      needs: "schedules:set",
+      icon: "gear",
+      press: () => editSchedule(schedule, again),
+    },
+    doing({
+      ...change,
+      verb: paused ? t("Resume") : t("Pause"),
+      icon: paused ? "play" : "pause",
+      run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
+      done: paused ? t("It makes jobs again.") : t("It makes no more jobs."),
+    }),
+    (schedule.edited.length > 0 || schedule.error !== null) &&
+      doing({
+        ...change,
+        verb: t("Reset"),
+        icon: "retry",
+        title: t("Back to what the code says"),
+        run: () => send("POST", `${path}/reset`),
+        done: t("It is as the code says."),
+      }),
+    doing({
+      ...change,
+      then: removed,
+      verb: t("Remove"),
+      danger: true,
+      icon: "trash",
+      ask: t("A worker that defines it brings it back when it starts."),
+      run: () => send("DELETE", path),
+      done: t("Removed."),
+    }),
+  ];
+}
+
+/** Its own screen shows them anyway. */
+export function nextRuns(schedule: ScheduleLine): Action {
+  const { name } = schedule;
+  return {
+    verb: t("Next runs"),
+    needs: "view",
+    icon: "calendar",
+    press: () =>
+      showDialog(t("Next runs of {name}", { name }), (close) => (
+        <NextRuns schedule={schedule} close={close} />
+      )),
+  };
+}
+
+function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
+  return (
+    <div class="dialog">
+      <header>
+        <h2>{t("Next runs of {name}", { name: schedule.name })}</h2>
+      </header>
+      <div class="content">
+        <p class="muted small">{t("In the time of {timezone}.", { timezone: schedule.timezone ?? "UTC" })}</p>
+        <NextSlots name={schedule.name} />
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          {t("Close")}
+        </button>
+      </footer>
+    </div>
+  );
+}
