@@ -14,13 +14,13 @@ import { t } from "../language/translation.ts";
 
 export function Help({
   close,
-  places,
+  entries,
 }: {
   close: () => void;
-  places: readonly { readonly name: string; readonly key: string }[];
+  entries: readonly { readonly name: string; readonly key: string }[];
 }) {
   const keys: readonly (readonly [string, string])[] = [
-    ...places.map(({ key, name }) => [`g ${key}`, name] as const),
+    ...entries.map(({ key, name }) => [`g ${key}`, name] as const),
     ...keyTable.map(({ keys: of, what }) => [of.join(" ").replace("Escape", "Esc"), what] as const),
   ];
   return (

@@ -1,4 +1,4 @@
-// The palette: every place, queue, schedule, worker and saved view by its name, and what can be done to them. Fetched after the
+// The palette: every screen, queue, schedule, worker and saved view by its name, and what can be done to them. Fetched after the
 // first paint; opened by Ctrl K, by / where a screen has no search of its own, or by the button above.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -22,7 +22,7 @@ import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 import { views } from "../jobs/saved-views.tsx";
 
-export interface PalettePlace {
+export interface PaletteEntry {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
@@ -37,16 +37,16 @@ interface Option {
 }
 
 const mostJobs = 5;
-/** Of things by name; a place is always there. */
+/** Of things by name; a screen is always there. */
 const mostOptions = 14;
 
 export function Palette({
   close,
-  places,
+  entries,
   help,
 }: {
   close: () => void;
-  places: readonly PalettePlace[];
+  entries: readonly PaletteEntry[];
   help: () => void;
 }) {
   const text = useSignal("");
@@ -57,7 +57,7 @@ export function Palette({
   const wanted = text.value.trim().toLowerCase();
   const named = useNamed(wanted !== "");
   const { jobs, asking } = useJobs(wanted);
-  const options = optionsOf(text.value, places, { ...named, jobs }, help);
+  const options = optionsOf(text.value, entries, { ...named, jobs }, help);
   const chosen = Math.min(at.value, options.length - 1);
   const choose = (i: number): void => {
     close();
@@ -143,7 +143,7 @@ function useNamed(ask: boolean): Named {
 
 function optionsOf(
   typed: string,
-  places: readonly PalettePlace[],
+  entries: readonly PaletteEntry[],
   { schedules, workers, jobs }: Named & { readonly jobs: readonly JobLine[] },
   help: () => void,
 ): Option[] {
@@ -169,9 +169,9 @@ function optionsOf(
           ...queues.flatMap(queueActions),
           ...schedules.flatMap(scheduleActions),
         ];
-  const ways = places.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
+  const ways = entries.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
   const found = [
-    // A place is meant by its name, and not by the key beside it.
+    // A screen is meant by its name, and not by the key beside it.
     ...ways.filter(({ name }) => name.toLowerCase().includes(wanted)),
     ...things.filter(fits).slice(0, mostOptions),
     ...commands(help).filter(fits),

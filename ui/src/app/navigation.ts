@@ -1,0 +1,83 @@
+// The entries of the menu: their names, keys, and the figure beside them.
+import { may, overview } from "../data/live-stream.ts";
+import { count, number } from "../kit/format.ts";
+import type { IconName } from "../kit/icons.tsx";
+import { t } from "../language/translation.ts";
+
+interface MenuEntry {
+  readonly path: string;
+  readonly name: string;
+  readonly icon: IconName;
+  readonly key: string;
+  readonly tail?: () => { text: string; of?: string; bad?: boolean } | null;
+  readonly shown?: () => boolean;
+}
+
+export const groups: readonly { name: string; entries: readonly MenuEntry[] }[] = [
+  {
+    name: t("Work"),
+    entries: [
+      { path: "/", name: t("Overview"), icon: "overview", key: "o" },
+      {
+        path: "/jobs",
+        name: t("Jobs"),
+        icon: "jobs",
+        key: "j",
+        tail: () => tail(overview.value?.totals.running, (n) => t("{n} running", { n })),
+      },
+      { path: "/workflows", name: t("Workflows"), icon: "step", key: "w" },
+      { path: "/batches", name: t("Batches"), icon: "layers", key: "b" },
+      { path: "/scheduled", name: t("Scheduled"), icon: "clock", key: "u", tail: () => capped("scheduled") },
+      { path: "/retries", name: t("Retries"), icon: "retry", key: "r", tail: () => capped("retrying") },
+      { path: "/errors", name: t("Failures"), icon: "dead", key: "f", tail: () => capped("dead", true) },
+    ],
+  },
+  {
+    name: t("Machine"),
+    entries: [
+      {
+        path: "/queues",
+        name: t("Queues"),
+        icon: "queues",
+        key: "q",
+        tail: () => tail(overview.value?.queueCount),
+      },
+      { path: "/schedules", name: t("Schedules"), icon: "calendar", key: "s" },
+      {
+        path: "/workers",
+        name: t("Workers"),
+        icon: "workers",
+        key: "k",
+        tail: () => tail(overview.value?.workers),
+      },
+      {
+        path: "/limits",
+        name: t("Limits"),
+        icon: "limits",
+        key: "l",
+        tail: () => tail(overview.value?.holds || undefined),
+      },
+      { path: "/database", name: t("Database"), icon: "database", key: "d" },
+      { path: "/operations", name: t("Operations"), icon: "columns", key: "p" },
+      { path: "/audit", name: t("Audit"), icon: "audit", key: "a", shown: () => may("audit:view") },
+    ],
+  },
+];
+export const entries = groups.flatMap((group) => group.entries);
+
+/** `of`: the number with what is counted, where that is not what the entry is called by. */
+function tail(n: number | undefined, of?: (n: string) => string): { text: string; of?: string } | null {
+  if (n === undefined) return null;
+  return of === undefined ? { text: number(n) } : { text: number(n), of: of(number(n)) };
+}
+
+function capped(of: "scheduled" | "retrying" | "dead", bad = false): { text: string; bad?: boolean } | null {
+  const total = overview.value?.totals[of];
+  if (total === undefined || (total.count === 0 && !total.more)) return null;
+  return { text: count(total), bad };
+}
+
+export function menuEntryOf(at: string): MenuEntry | undefined {
+  const first = `/${at.split("/")[1] ?? ""}`;
+  return entries.find((entry) => entry.path === first);
+}

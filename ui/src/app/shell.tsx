@@ -1,0 +1,222 @@
+// What is around every screen: the menu, the bar at the top, banners, dialogs, notices.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { locked } from "../data/api.ts";
+import { about, live, me, overview } from "../data/live-stream.ts";
+import { skew } from "../data/page-clock.ts";
+import { brandName, nextTheme, page, theme } from "../data/page-settings.ts";
+import { go, href, path } from "../data/router.ts";
+import { Dialogs, showDialog } from "../kit/dialogs.tsx";
+import { duration } from "../kit/format.ts";
+import { Icon, Logo } from "../kit/icons.tsx";
+import { onKey } from "../kit/shortcuts.ts";
+import { Toasts } from "../kit/toasts.tsx";
+import { t } from "../language/translation.ts";
+import { Screen } from "./current-screen.tsx";
+import { Help, Palette } from "./lazy-screens.tsx";
+import { groups, menuEntryOf, entries } from "./navigation.ts";
+import { Gate } from "./sign-in.tsx";
+import { Crumbs, deeperName, Environment, LiveButton, themeIcons } from "./top-bar.tsx";
+
+export function App() {
+  const menu = useSignal(false);
+  useEffect(() => {
+    const offs = entries.map((entry) =>
+      onKey(`g ${entry.key}`, () => {
+        if (entry.shown?.() !== false) go(entry.path);
+      }),
+    );
+    offs.push(
+      onKey("?", help),
+      onKey("t", nextTheme),
+      onKey(".", () => (live.value = !live.value)),
+    );
+    return () => offs.forEach((off) => off());
+  }, []);
+  useEffect(
+    () =>
+      path.subscribe(() => {
+        menu.value = false;
+      }),
+    [],
+  );
+  useSignalEffect(() => {
+    document.title = [deeperName(), menuEntryOf(path.value)?.name, page.database, page.label, brandName]
+      .filter((part) => part !== undefined && part !== null)
+      .join(" · ");
+  });
+  if (locked.value) return <Gate />;
+  return (
+    <>
+      <a class="skip" href="#main">
+        {t("To the content")}
+      </a>
+      <div class="shell">
+        <aside class={`side ${menu.value ? "open" : ""}`}>
+          <a class="brand" href={href("/")}>
+            <Logo /> <span class="clip">{brandName}</span>
+          </a>
+          <DatabaseSwitch />
+          <nav class="nav" aria-label={t("Screens")}>
+            {groups.map((group) => (
+              <div key={group.name}>
+                <h2>{group.name}</h2>
+                <ul>
+                  {group.entries
+                    .filter((entry) => entry.shown?.() !== false)
+                    .map((entry) => {
+                      const end = entry.tail?.() ?? null;
+                      return (
+                        <li key={entry.path}>
+                          <a
+                            href={href(entry.path)}
+                            aria-current={menuEntryOf(path.value) === entry ? "page" : undefined}
+                          >
+                            <Icon name={entry.icon} />
+                            {entry.name}
+                            {end !== null && (
+                              <span class={`tail ${end.bad === true ? "bad" : ""}`} title={end.of}>
+                                <span aria-hidden={end.of !== undefined}>{end.text}</span>
+                                {end.of !== undefined && <span class="hidden-text">{end.of}</span>}
+                              </span>
+                            )}
+                          </a>
+                        </li>
+                      );
+                    })}
+                </ul>
+              </div>
+            ))}
+          </nav>
+          <div class="side-foot muted small">
+            <span>
+              {me.value?.user === "token" ? t("Signed in by token") : (me.value?.user ?? "")}{" "}
+              {me.value?.readOnly === true && <span class="tag">{t("read-only")}</span>}
+            </span>
+            <span>
+              {about.value?.dialect === "postgres"
+                ? t("v{version} on Postgres", { version: about.value?.version ?? "…" })
+                : t("v{version} on SQLite", { version: about.value?.version ?? "…" })}
+            </span>
+          </div>
+        </aside>
+        <div class="main">
+          <header class="top">
+            <button
+              type="button"
+              class="button quiet icon menu-button"
+              aria-label={t("Menu")}
+              aria-expanded={menu.value}
+              onClick={() => (menu.value = !menu.value)}
+            >
+              <Icon name="menu" />
+            </button>
+            <Environment />
+            <Crumbs />
+            <span class="spring" />
+            <button type="button" class="finder" onClick={palette}>
+              <Icon name="search" size={14} />
+              <span>{t("Go to…")}</span>
+              <span class="hidden-text">{t("Go to a screen, a queue or a job")}</span>
+              <kbd aria-hidden="true">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
+            </button>
+            <LiveButton />
+            <button
+              type="button"
+              class="button quiet icon roomy-only"
+              aria-label={t("Theme: {theme}. Change", { theme: theme.value })}
+              title={t("Theme: {theme}", { theme: theme.value })}
+              onClick={nextTheme}
+            >
+              <Icon name={themeIcons[theme.value]} />
+            </button>
+            <button
+              type="button"
+              class="button quiet icon"
+              aria-label={t("Keyboard and settings")}
+              onClick={help}
+            >
+              <Icon name="keyboard" />
+            </button>
+          </header>
+          <main id="main" tabIndex={-1} onClick={() => (menu.value = false)}>
+            <Banners />
+            <Screen />
+          </main>
+        </div>
+      </div>
+      <Dialogs />
+      <Toasts />
+    </>
+  );
+}
+
+/** Off by so much, somebody's clock is wrong. */
+const skewedMs = 30_000;
+
+/** What must be seen on every screen. The overview says the first in its own words. */
+function Banners() {
+  const { verdict } = overview.value ?? {};
+  const off = Math.abs(skew.value);
+  return (
+    <>
+      {verdict?.level === "bad" && path.value !== "/" && (
+        <a class="banner bad" href={href("/")}>
+          {verdict.text}
+        </a>
+      )}
+      {off > skewedMs && (
+        <div class="banner" role="status">
+          {skew.value > 0
+            ? t(
+                "This machine's clock is {off} behind the database's. Ages are told by the database's, dates by this one's zone.",
+                { off: duration(off) },
+              )
+            : t(
+                "This machine's clock is {off} ahead of the database's. Ages are told by the database's, dates by this one's zone.",
+                { off: duration(off) },
+              )}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Where the dashboard has several databases: the same screen of another. */
+function DatabaseSwitch() {
+  const known = about.value;
+  if (known === null || known.databases.length < 2) return null;
+  return (
+    <label class="switch">
+      <Icon name="database" size={14} />
+      <select
+        class="input"
+        aria-label={t("Database")}
+        value={known.database ?? ""}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          const to = known.databases.find(({ name }) => name === value);
+          // A job or a queue of this database is none of the other's.
+          if (to !== undefined) location.assign(`${to.path}/${path.value.split("/")[1] ?? ""}`);
+        }}
+      >
+        {known.databases.map(({ name, label }) => (
+          <option key={name} value={name}>
+            {label === null || label === name ? name : `${name} (${label})`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+// Palette
+
+export function palette(): void {
+  const shown = entries.filter((entry) => entry.shown?.() !== false);
+  showDialog(t("Go to"), (close) => <Palette close={close} entries={shown} help={help} />, "palette");
+}
+
+function help(): void {
+  showDialog(t("Keyboard and settings"), (close) => <Help close={close} entries={entries} />);
+}

@@ -1,0 +1,40 @@
+// What is shown before the token is known.
+import { useRef } from "preact/hooks";
+import { denied, unlock } from "../data/api.ts";
+import { brandName } from "../data/page-settings.ts";
+import { Logo } from "../kit/icons.tsx";
+import { t } from "../language/translation.ts";
+
+export function Gate() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <main class="gate">
+      <form
+        class="panel"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const value = input.current?.value.trim() ?? "";
+          if (value !== "") void unlock(/token=([\w-]+)/.exec(value)?.[1] ?? value);
+        }}
+      >
+        <span class="brand">
+          <Logo /> <span class="clip">{brandName}</span>
+        </span>
+        <h1 class="hidden-text">{t("Sign in")}</h1>
+        <p class="muted">{t("Open the address that the server printed, or put its token in here.")}</p>
+        <label class="field">
+          <span>{t("Token")}</span>
+          <input ref={input} class="input mono" type="password" autocomplete="off" autofocus />
+        </label>
+        {denied.value !== null && (
+          <div class="banner bad" role="alert">
+            {denied.value}
+          </div>
+        )}
+        <button type="submit" class="button primary">
+          {t("Open##verb")}
+        </button>
+      </form>
+    </main>
+  );
+}

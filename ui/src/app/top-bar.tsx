@@ -1,0 +1,89 @@
+// The bar at the top: the environment, where one is, the palette, live updates, the theme, the help.
+import { segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
+import { connection, heardAt, live } from "../data/live-stream.ts";
+import { now, skew } from "../data/page-clock.ts";
+import { page } from "../data/page-settings.ts";
+import { href, path } from "../data/router.ts";
+import { named } from "../jobs/open-job.ts";
+import { duration } from "../kit/format.ts";
+import { t } from "../language/translation.ts";
+import { menuEntryOf } from "./navigation.ts";
+
+/** Which environment this is. Its colours are set by CSSOM: the policy allows no style in the page's text. */
+export function Environment() {
+  if (page.label === null) return null;
+  const { paper, ink } = page.badge ?? {};
+  return (
+    <span class="env" title={page.label} style={{ background: paper, color: ink }}>
+      <span class="hidden-text">{t("Environment:")} </span>
+      {page.label}
+    </span>
+  );
+}
+
+/** What the address names below its screen: a queue by its name, a job by that of its definition once it is read. */
+export function deeperName(): string | null {
+  const deeper = segmentsOf(path.value)?.[2];
+  if (deeper === undefined || deeper === "") return null;
+  if (named.value?.id === deeper) return named.value.name;
+  return path.value.startsWith("/jobs/") ? deeper.slice(-12) : deeper;
+}
+
+export function Crumbs() {
+  const entry = menuEntryOf(path.value);
+  const deeper = deeperName();
+  return (
+    <div class="crumbs">
+      {deeper === null ? (
+        <span class="hidden-text">{entry?.name}</span>
+      ) : (
+        <>
+          <a class="muted" href={href(entry?.path ?? "/")}>
+            {entry?.name}
+          </a>
+          <span class="sep" aria-hidden="true">
+            /
+          </span>
+          <span class="clip">{deeper}</span>
+        </>
+      )}
+    </div>
+  );
+}
+
+export const themeIcons = { system: "auto", light: "sun", dark: "moon", contrast: "contrast" } as const;
+
+const liveWords = {
+  live: t("Live"),
+  paused: t("Paused"),
+  connecting: t("Connecting"),
+  trouble: t("Reconnecting"),
+} as const;
+
+/** The server sends a byte at least every 5 s: without one for so long the page is stale. */
+const staleMs = 10_000;
+
+export function LiveButton() {
+  const silent = now.value - skew.value - heardAt.value;
+  const stale = connection.value !== "paused" && silent > staleMs;
+  const how = stale ? "trouble" : connection.value;
+  const words = stale ? t("Last update {ago} ago", { ago: duration(silent) }) : liveWords[how];
+  return (
+    <button
+      type="button"
+      class="button quiet"
+      aria-pressed={live.value}
+      title={live.value ? t("Live: press to pause") : t("Paused: press to go on")}
+      onClick={() => (live.value = !live.value)}
+    >
+      <span class={`live-dot ${how}`} aria-hidden="true" />
+      <span class="medium-only">{words}</span>
+      {stale && (
+        <span class="narrow-only" aria-hidden="true">
+          {duration(silent)}
+        </span>
+      )}
+      <span class="hidden-text">{words}</span>
+    </button>
+  );
+}
