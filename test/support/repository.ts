@@ -48,7 +48,7 @@ export function importsOf(files: ReadonlyMap<string, string>): {
   return { internal, external };
 }
 
-function* importsIn(text: string): Generator<{ specifier: string; kind: Import["kind"] }> {
+export function* importsIn(text: string): Generator<{ specifier: string; kind: Import["kind"] }> {
   const code = text.replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
   for (const [, type, names, specifier] of code.matchAll(
     /^(?:import|export)\s+(type\s+)?([\w*{][^;"']*?)\s*from\s+"([^"]+)"/gm,
