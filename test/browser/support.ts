@@ -131,7 +131,7 @@ export async function openPage(
   });
   const [address, query = ""] = path.split("?");
   await page.goto(`${url}${address}${query === "" ? "" : `?${query}`}#token=${given.token ?? TOKEN}`);
-  await page.waitForSelector("main h1, main .panel, main.gate");
+  await page.waitForSelector("main h1, main .panel, main.sign-in");
   return page;
 }
 

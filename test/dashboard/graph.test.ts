@@ -173,10 +173,10 @@ describe("what is expected", () => {
     jobId: "earlier",
     steps: steps.map(([name, ...after]) => ({ name, kind: "step", after })),
   });
-  const ghosts = (graph: Graph, expected: ExpectedSteps): string[] => {
+  const added = (graph: Graph, expected: ExpectedSteps): string[] => {
     const { nodes, edges } = withExpected(graph, expected);
     return nodes
-      .filter(({ ghost }) => ghost)
+      .filter(({ expected: is }) => is)
       .map(({ id, label }) => {
         const from = edges.filter(({ to }) => to === id).map((edge) => edge.from);
         return `${from.join("+")} → ${label}`;
@@ -185,18 +185,18 @@ describe("what is expected", () => {
 
   test("steps that are not reached stand behind those that are", () => {
     const expected = earlier(["a"], ["b", 0], ["c", 0], ["d", 1, 2]);
-    expect(ghosts(chain([]), expected)).toEqual(["run → a", "step a → b", "step a → c", "step b+step c → d"]);
-    expect(ghosts(chain(["a", "b"]), expected)).toEqual(["a → c", "b+step c → d"]);
-    expect(ghosts(chain(["a", "b", "c", "d"]), expected)).toEqual([]);
+    expect(added(chain([]), expected)).toEqual(["run → a", "step a → b", "step a → c", "step b+step c → d"]);
+    expect(added(chain(["a", "b"]), expected)).toEqual(["a → c", "b+step c → d"]);
+    expect(added(chain(["a", "b", "c", "d"]), expected)).toEqual([]);
   });
 
   test("what was passed over is not expected, and what follows hangs on what is drawn", () => {
     const expected = earlier(["a"], ["b", 0], ["c", 1], ["d", 1]);
-    expect(ghosts(chain(["a", "c"]), expected)).toEqual(["a → d"]);
+    expect(added(chain(["a", "c"]), expected)).toEqual(["a → d"]);
   });
 
   test("of a graph that was cut nothing is said", () => {
-    expect(ghosts({ ...chain(["a"]), cut: true }, earlier(["a"], ["b", 0]))).toEqual([]);
+    expect(added({ ...chain(["a"]), cut: true }, earlier(["a"], ["b", 0]))).toEqual([]);
   });
 
   test("a fan-out that is expected is one node too, apart from what was reached", () => {
@@ -207,7 +207,7 @@ describe("what is expected", () => {
     const graph = fan(8);
     const going = { ...graph, nodes: graph.nodes.slice(0, -1) };
     const { fans } = pictureOf(run(going, { jobId: "earlier", steps }), closed, "right");
-    expect(fans.map((one) => [one.fan.members.length, one.fan.members[0]!.ghost])).toEqual([
+    expect(fans.map((one) => [one.fan.members.length, one.fan.members[0]!.expected])).toEqual([
       [8, false],
       [12, true],
     ]);

@@ -1,19 +1,19 @@
 // The page, from its beginning: what must be there before the first screen, then the shell.
 import { render } from "preact";
-import { startRowKeys } from "./app/row-shortcuts.ts";
+import { startRowShortcuts } from "./app/row-shortcuts.ts";
 import { App, palette } from "./app/shell.tsx";
-import { tellCutTexts } from "./app/truncation-titles.ts";
+import { startTruncationTitles } from "./app/truncation-titles.ts";
 import { connect } from "./data/live-stream.ts";
 import { startRouter } from "./data/router.ts";
-import { startKeys } from "./kit/shortcuts.ts";
+import { startShortcuts } from "./kit/shortcuts.ts";
 import { startBidi } from "./language/bidi.ts";
 import "./style/index.css";
 
 startBidi();
 startRouter();
-startKeys(palette);
-startRowKeys(palette);
-tellCutTexts();
+startShortcuts(palette);
+startRowShortcuts(palette);
+startTruncationTitles();
 connect();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

@@ -2,73 +2,85 @@
 import { isScreen, segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
 import { href, path } from "../data/router.ts";
 import { t } from "../language/translation.ts";
-import { Errors } from "../screens/failures-screen.tsx";
-import { Job } from "../screens/job-screen.tsx";
+import { FailuresScreen } from "../screens/failures-screen.tsx";
+import { JobScreen } from "../screens/job-screen.tsx";
 import { OperationsScreen } from "../screens/operations-screen.tsx";
-import { Overview } from "../screens/overview-screen.tsx";
-import { Queues } from "../screens/queues-screen.tsx";
+import { OverviewScreen } from "../screens/overview-screen.tsx";
+import { QueuesScreen } from "../screens/queues-screen.tsx";
 import {
-  Audit,
-  Batches,
-  Database,
-  ErrorScreen,
-  Jobs,
-  Limits,
-  Matches,
+  AuditScreen,
+  BatchesScreen,
+  DatabaseScreen,
+  FailureScreen,
+  JobsScreen,
+  LimitsScreen,
+  JobMatchesScreen,
   QueueScreen,
-  Runs,
-  Schedules,
+  WorkflowsScreen,
+  SchedulesScreen,
   ScheduleScreen,
-  Workers,
+  WorkersScreen,
 } from "./lazy-screens.tsx";
 
 const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export function Screen() {
+export function CurrentScreen() {
   const below = path.value.slice(1);
-  if (!isScreen(below)) return <Nothing />;
+  if (!isScreen(below)) return <NoSuchScreen />;
   const [first = "", second] = segmentsOf(below) ?? [];
   switch (first) {
     case "":
-      return <Overview />;
+      return <OverviewScreen />;
     case "jobs":
-      if (second === undefined || second === "") return <Jobs kind="jobs" />;
-      return wholeId.test(second) ? <Job key={second} id={second} /> : <Matches key={second} part={second} />;
+      if (second === undefined || second === "") return <JobsScreen kind="jobs" />;
+      return wholeId.test(second) ? (
+        <JobScreen key={second} id={second} />
+      ) : (
+        <JobMatchesScreen key={second} part={second} />
+      );
     case "workflows":
-      return <Runs />;
+      return <WorkflowsScreen />;
     case "batches":
-      return <Batches />;
+      return <BatchesScreen />;
     case "scheduled":
-      return <Jobs key="scheduled" kind="scheduled" />;
+      return <JobsScreen key="scheduled" kind="scheduled" />;
     case "retries":
-      return <Jobs key="retries" kind="retries" />;
+      return <JobsScreen key="retries" kind="retries" />;
     case "errors":
-      return second === undefined || second === "" ? <Errors /> : <ErrorScreen key={second} group={second} />;
+      return second === undefined || second === "" ? (
+        <FailuresScreen />
+      ) : (
+        <FailureScreen key={second} group={second} />
+      );
     case "queues":
-      return second === undefined || second === "" ? <Queues /> : <QueueScreen key={second} name={second} />;
+      return second === undefined || second === "" ? (
+        <QueuesScreen />
+      ) : (
+        <QueueScreen key={second} name={second} />
+      );
     case "schedules":
       return second === undefined || second === "" ? (
-        <Schedules />
+        <SchedulesScreen />
       ) : (
         <ScheduleScreen key={second} name={second} />
       );
     case "workers":
-      return <Workers />;
+      return <WorkersScreen />;
     case "limits":
-      return <Limits />;
+      return <LimitsScreen />;
     case "database":
-      return <Database />;
+      return <DatabaseScreen />;
     case "operations":
       return <OperationsScreen />;
     case "audit":
-      return <Audit />;
+      return <AuditScreen />;
     default:
-      return <Nothing />;
+      return <NoSuchScreen />;
   }
 }
 
 /** For an address that no screen has. */
-function Nothing() {
+function NoSuchScreen() {
   return (
     <section class="panel">
       <div class="empty">

@@ -12,7 +12,7 @@ import {
 } from "../data/page-settings.ts";
 import { t } from "../language/translation.ts";
 
-export function Help({
+export function HelpDialog({
   close,
   entries,
 }: {

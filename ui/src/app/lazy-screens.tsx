@@ -9,53 +9,53 @@ const loading = () => (
   </div>
 );
 
-export const Audit = lazily(
-  () => import("../screens/audit-screen.tsx").then((screen) => screen.Audit),
+export const AuditScreen = lazily(
+  () => import("../screens/audit-screen.tsx").then((screen) => screen.AuditScreen),
   loading,
 );
-export const Batches = lazily(
-  () => import("../screens/batches-screen.tsx").then((screen) => screen.Batches),
+export const BatchesScreen = lazily(
+  () => import("../screens/batches-screen.tsx").then((screen) => screen.BatchesScreen),
   loading,
 );
-export const Database = lazily(
-  () => import("../screens/database-screen.tsx").then((screen) => screen.Database),
+export const DatabaseScreen = lazily(
+  () => import("../screens/database-screen.tsx").then((screen) => screen.DatabaseScreen),
   loading,
 );
-export const Jobs = lazily<{ kind: JobsKind }>(
-  () => import("../screens/jobs-screen.tsx").then((screen) => screen.Jobs),
+export const JobsScreen = lazily<{ kind: JobsKind }>(
+  () => import("../screens/jobs-screen.tsx").then((screen) => screen.JobsScreen),
   loading,
 );
-export const Matches = lazily<{ part: string }>(
-  () => import("../screens/job-matches-screen.tsx").then((screen) => screen.Matches),
+export const JobMatchesScreen = lazily<{ part: string }>(
+  () => import("../screens/job-matches-screen.tsx").then((screen) => screen.JobMatchesScreen),
   loading,
 );
-export const Limits = lazily(
-  () => import("../screens/limits-screen.tsx").then((screen) => screen.Limits),
+export const LimitsScreen = lazily(
+  () => import("../screens/limits-screen.tsx").then((screen) => screen.LimitsScreen),
   loading,
 );
 export const QueueScreen = lazily<{ name: string }>(
   () => import("../screens/queue-screen.tsx").then((screen) => screen.QueueScreen),
   loading,
 );
-export const Runs = lazily(
-  () => import("../screens/workflows-screen.tsx").then((screen) => screen.Runs),
+export const WorkflowsScreen = lazily(
+  () => import("../screens/workflows-screen.tsx").then((screen) => screen.WorkflowsScreen),
   loading,
 );
-export const Schedules = lazily(
-  () => import("../screens/schedules-screen.tsx").then((screen) => screen.Schedules),
+export const SchedulesScreen = lazily(
+  () => import("../screens/schedules-screen.tsx").then((screen) => screen.SchedulesScreen),
   loading,
 );
 export const ScheduleScreen = lazily<{ name: string }>(
   () => import("../screens/schedule-screen.tsx").then((screen) => screen.ScheduleScreen),
   loading,
 );
-export const Workers = lazily(
-  () => import("../screens/workers-screen.tsx").then((screen) => screen.Workers),
+export const WorkersScreen = lazily(
+  () => import("../screens/workers-screen.tsx").then((screen) => screen.WorkersScreen),
   loading,
 );
-export const ErrorScreen = lazily<{ group: string }>(
-  () => import("../screens/failure-screen.tsx").then((screen) => screen.ErrorScreen),
+export const FailureScreen = lazily<{ group: string }>(
+  () => import("../screens/failure-screen.tsx").then((screen) => screen.FailureScreen),
   loading,
 );
 export const Palette = lazily(() => import("./palette.tsx").then((part) => part.Palette), loading);
-export const Help = lazily(() => import("./help-dialog.tsx").then((part) => part.Help), loading);
+export const HelpDialog = lazily(() => import("./help-dialog.tsx").then((part) => part.HelpDialog), loading);

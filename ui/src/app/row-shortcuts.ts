@@ -8,7 +8,7 @@ import { t } from "../language/translation.ts";
 /** What a row is about comes first in it. */
 const inRow = "a.main-link, a[href], button";
 
-export function startRowKeys(search: () => void): void {
+export function startRowShortcuts(search: () => void): void {
   onKey("j", () => move(1));
   onKey("k", () => move(-1));
   onKey("/", () => {

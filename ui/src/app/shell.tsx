@@ -12,10 +12,10 @@ import { Icon, Logo } from "../kit/icons.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { Toasts } from "../kit/toasts.tsx";
 import { t } from "../language/translation.ts";
-import { Screen } from "./current-screen.tsx";
-import { Help, Palette } from "./lazy-screens.tsx";
+import { CurrentScreen } from "./current-screen.tsx";
+import { HelpDialog, Palette } from "./lazy-screens.tsx";
 import { groups, menuEntryOf, entries } from "./navigation.ts";
-import { Gate } from "./sign-in.tsx";
+import { SignIn } from "./sign-in.tsx";
 import { Crumbs, deeperName, Environment, LiveButton, themeIcons } from "./top-bar.tsx";
 
 export function App() {
@@ -45,7 +45,7 @@ export function App() {
       .filter((part) => part !== undefined && part !== null)
       .join(" · ");
   });
-  if (locked.value) return <Gate />;
+  if (locked.value) return <SignIn />;
   return (
     <>
       <a class="skip" href="#main">
@@ -141,7 +141,7 @@ export function App() {
           </header>
           <main id="main" tabIndex={-1} onClick={() => (menu.value = false)}>
             <Banners />
-            <Screen />
+            <CurrentScreen />
           </main>
         </div>
       </div>
@@ -218,5 +218,5 @@ export function palette(): void {
 }
 
 function help(): void {
-  showDialog(t("Keyboard and settings"), (close) => <Help close={close} entries={entries} />);
+  showDialog(t("Keyboard and settings"), (close) => <HelpDialog close={close} entries={entries} />);
 }

@@ -5,10 +5,10 @@ import { brandName } from "../data/page-settings.ts";
 import { Logo } from "../kit/icons.tsx";
 import { t } from "../language/translation.ts";
 
-export function Gate() {
+export function SignIn() {
   const input = useRef<HTMLInputElement>(null);
   return (
-    <main class="gate">
+    <main class="sign-in">
       <form
         class="panel"
         onSubmit={(event) => {

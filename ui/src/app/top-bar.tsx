@@ -4,7 +4,7 @@ import { connection, heardAt, live } from "../data/live-stream.ts";
 import { now, skew } from "../data/page-clock.ts";
 import { page } from "../data/page-settings.ts";
 import { href, path } from "../data/router.ts";
-import { named } from "../jobs/open-job.ts";
+import { openJob } from "../jobs/open-job.ts";
 import { duration } from "../kit/format.ts";
 import { t } from "../language/translation.ts";
 import { menuEntryOf } from "./navigation.ts";
@@ -25,7 +25,7 @@ export function Environment() {
 export function deeperName(): string | null {
   const deeper = segmentsOf(path.value)?.[2];
   if (deeper === undefined || deeper === "") return null;
-  if (named.value?.id === deeper) return named.value.name;
+  if (openJob.value?.id === deeper) return openJob.value.name;
   return path.value.startsWith("/jobs/") ? deeper.slice(-12) : deeper;
 }
 

@@ -1,5 +1,5 @@
 // A text whose end has no room says all of it in its title, once the pointer is on it: in every table, whatever cuts it off.
-export function tellCutTexts(): void {
+export function startTruncationTitles(): void {
   document.addEventListener("mouseover", ({ target }) => {
     if (!(target instanceof HTMLElement) || target.closest("td") === null) return;
     for (let one: HTMLElement | null = target; one !== null; one = one.parentElement) {

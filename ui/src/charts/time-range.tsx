@@ -6,7 +6,7 @@ import { get } from "../data/api.ts";
 import type { Lead } from "./brush.ts";
 import { amount, windowText } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { beat, now } from "../data/page-clock.ts";
+import { liveNow, now } from "../data/page-clock.ts";
 import { go, href, params, path, setParams } from "../data/router.ts";
 import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
@@ -39,7 +39,7 @@ export function useOverTime<T>(
 ): Query<T> {
   const time = timeShown();
   const key = "last" in time ? time.last[1] : `${time.from} ${time.to}`;
-  const tick = everyMs === null ? "" : Math.floor(beat.value / everyMs);
+  const tick = everyMs === null ? "" : Math.floor(liveNow.value / everyMs);
   return useQuery(
     `${address} ${queue ?? ""} ${key} ${tick}`,
     (signal) => {

@@ -15,7 +15,7 @@ import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from ".
 type Beside = (marks: readonly Mark[]) => ComponentChildren;
 
 /** Of everything, or of one queue. `children`: what stands beside the last of them, given the deploys of this time. */
-export function Trends({ queue = null, children }: { queue?: string | null; children?: Beside }) {
+export function TrendsPanel({ queue = null, children }: { queue?: string | null; children?: Beside }) {
   const query = useOverTime<Series>("/series", { queue });
   const note = timeNote();
   return (

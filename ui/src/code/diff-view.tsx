@@ -5,7 +5,7 @@ import { t } from "../language/translation.ts";
 const signs = { same: " ", gone: "−", new: "+" } as const;
 const words = { same: "", gone: `${t("before:")} `, new: `${t("after:")} ` } as const;
 
-export function Diff({ before, after, label }: { before: string; after: string; label: string }) {
+export function DiffView({ before, after, label }: { before: string; after: string; label: string }) {
   return (
     <pre class="code diff" tabIndex={0} role="region" aria-label={label}>
       {diffLines(before, after).map(({ kind, text }, i) => (

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { stackParts } from "./stack-frames.ts";
 import { t } from "../language/translation.ts";
 
-export function Stack({ text }: { text: string }) {
+export function StackView({ text }: { text: string }) {
   const open = useSignal<ReadonlySet<number>>(new Set());
   const toggle = (at: number): void => {
     const next = new Set(open.value);

@@ -1,4 +1,4 @@
-// What this tab follows of the live stream: topic by topic, who wants to know. No connection in here (live.ts).
+// What this tab follows of the live stream: topic by topic, who wants to know. No connection in here (live-stream.ts).
 import { signal } from "@preact/signals";
 import type { Fields } from "../../../src/dashboard/live/delta.ts";
 
@@ -52,14 +52,14 @@ export function follow(topic: string, follower: Follower, since = Infinity): () 
   };
 }
 
-export function tellFollowers(told: Told): void {
+export function notifyFollowers(told: Told): void {
   const { topic, value, how, readAt } = told;
   if (followers.has(topic)) latest.set(topic, { told, at: Date.now() });
   for (const follower of followers.get(topic) ?? []) follower.value(value, how, readAt);
 }
 
 /** Of one topic, or of all. */
-export function askFollowers(topic: string | null): void {
+export function reloadFollowers(topic: string | null): void {
   for (const [name, all] of followers)
     if (topic === null || topic === name) for (const follower of all) follower.ask();
 }

@@ -2,11 +2,11 @@
 // tells of it, and asks no more; one whose topic is only a sign (a page of a list, what a filter leaves) asks again when that
 // changes. Both as often as the settings say. What was there stays until the new is there, so nothing flickers; and what was
 // read earlier never replaces what was read later: a job that was paused here is not shown as it was before. What failed is
-// asked for again by itself (healing.ts).
+// asked for again by itself (query-retry.ts).
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { locked, readAtOf, renewed } from "./api.ts";
-import { Healing } from "./query-retry.ts";
+import { QueryRetry } from "./query-retry.ts";
 import { live as going } from "./live-stream.ts";
 import { refresh } from "./page-settings.ts";
 import { follow } from "./followed-topics.ts";
@@ -39,14 +39,14 @@ export function useQuery<T>(
   const running = useRef<AbortController | null>(null);
   /** Waits for the answer that is on its way. */
   const answered = useRef<(() => void) | null>(null);
-  const healing = useRef<Healing | null>(null);
-  healing.current ??= new Healing();
+  const retry = useRef<QueryRetry | null>(null);
+  retry.current ??= new QueryRetry();
   const latest = useRef({ ask, key, options });
   latest.current = { ask, key, options };
 
   const stop = useCallback(() => {
     running.current?.abort();
-    healing.current?.stop();
+    retry.current?.stop();
   }, []);
 
   const load = useCallback(() => {
@@ -68,13 +68,13 @@ export function useQuery<T>(
         if (controller.signal.aborted) return;
         result.value = { key: of, data, readAt: readAtOf(controller.signal) };
         error.value = null;
-        healing.current?.well();
+        retry.current?.succeeded();
         ended();
       },
       (failure: unknown) => {
         if (controller.signal.aborted) return;
         error.value = failure instanceof Error ? failure : new Error(String(failure));
-        healing.current?.failed(failure, load);
+        retry.current?.failed(failure, load);
         ended();
       },
     );
@@ -114,14 +114,14 @@ export function useQuery<T>(
       }
       shownAt = Date.now();
       const had = result.peek();
-      const news = told;
+      const update = told;
       told = null;
       // Earlier than what is here. Where several servers answer, their clocks may differ: what is so now is asked for.
-      if (news === null || had === null || had.key !== key || news.readAt < had.readAt) return load();
+      if (update === null || had === null || had.key !== key || update.readAt < had.readAt) return load();
       const merge = latest.current.options.merge;
-      const data = merge === undefined ? news.value : merge(had.data, news.value);
+      const data = merge === undefined ? update.value : merge(had.data, update.value);
       if (data === null) return load();
-      result.value = { key, data, readAt: news.readAt };
+      result.value = { key, data, readAt: update.readAt };
       error.value = null;
     };
     const soon = (): void => {

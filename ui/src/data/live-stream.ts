@@ -16,7 +16,7 @@ import {
 import { applied, type Fields } from "../../../src/dashboard/live/delta.ts";
 import { ApiFailure, call, get, locked, query, token } from "./api.ts";
 import { page } from "./page-settings.ts";
-import { askFollowers, follow, tellFollowers, type Told, wanted } from "./followed-topics.ts";
+import { reloadFollowers, follow, notifyFollowers, type Told, wanted } from "./followed-topics.ts";
 
 export const overview = signal<Overview | null>(null);
 export const about = signal<About | null>(null);
@@ -216,7 +216,7 @@ const here: Listener = {
   told: (told) => {
     heardAt.value = Date.now();
     connection.value = "live";
-    tellFollowers(told);
+    notifyFollowers(told);
   },
   state: (state) => {
     if (state === "live") heardAt.value = Date.now();
@@ -228,11 +228,11 @@ const here: Listener = {
     if (last !== undefined && connection.peek() === "live")
       addPoint({ ...last, at: Math.floor(Date.now() + aheadMs) });
   },
-  ask: askFollowers,
+  ask: reloadFollowers,
 };
 
 /** What tabs tell each other: the one that reads what has come, the others what they want. */
-type News =
+type TabMessage =
   | { readonly kind: "told"; readonly told: Told }
   | { readonly kind: "state"; readonly state: State }
   | { readonly kind: "beat" }
@@ -242,7 +242,7 @@ type News =
   | { readonly kind: "leaves"; readonly tab: string };
 
 /** A tab that has heard nothing for so long asks for itself: the one that reads may hang. */
-const lonelyMs = 12_000;
+const leaderSilentMs = 12_000;
 /** What a tab wants that has told so for so long is forgotten: it tells again and again. */
 const forgottenMs = 15_000;
 
@@ -262,7 +262,7 @@ async function together(signal: AbortSignal): Promise<void> {
   let leads = false;
   let heardAt = Date.now();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel reaches its own origin alone
-  const tell = (news: News): void => channel.postMessage(news);
+  const tell = (message: TabMessage): void => channel.postMessage(message);
   const all = (): readonly string[] =>
     [...new Set([wanted.peek(), ...[...tabs.values()].map(({ topics }) => topics)].flat())].slice(
       0,
@@ -270,7 +270,7 @@ async function together(signal: AbortSignal): Promise<void> {
     );
   let reading = all();
   /** What is wanted no more is left out with the next tick: the next screen wants something else at once. */
-  const weigh = (exactly: boolean): void => {
+  const restartIfChanged = (exactly: boolean): void => {
     const now = all();
     const other = exactly ? now.length !== reading.length : false;
     if (!other && now.every((topic) => reading.includes(topic))) return;
@@ -280,18 +280,18 @@ async function together(signal: AbortSignal): Promise<void> {
   const wants = (): void => {
     if (!leads) tell({ kind: "wants", tab, topics: wanted.peek() });
   };
-  const onWants = (news: News & { readonly kind: "wants" }): void => {
-    const had = tabs.get(news.tab)?.topics ?? [];
-    tabs.set(news.tab, { topics: news.topics, at: Date.now() });
-    weigh(false);
-    for (const topic of news.topics) {
+  const onWants = (message: TabMessage & { readonly kind: "wants" }): void => {
+    const had = tabs.get(message.tab)?.topics ?? [];
+    tabs.set(message.tab, { topics: message.topics, at: Date.now() });
+    restartIfChanged(false);
+    for (const topic of message.topics) {
       const told = known.get(topic);
       if (told !== undefined && !had.includes(topic))
         tell({ kind: "told", told: { ...told, how: "snapshot" } });
     }
     if (had.length === 0) tell({ kind: "state", state: connection.peek() });
   };
-  channel.addEventListener("message", ({ data }: MessageEvent<News>) => {
+  channel.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
     if (data.kind === "wants") {
       if (leads) onWants(data);
       return;
@@ -312,7 +312,7 @@ async function together(signal: AbortSignal): Promise<void> {
   const off = wanted.subscribe((now) => {
     wants();
     if (leads) {
-      weigh(false);
+      restartIfChanged(false);
       // Another tab has it already.
       for (const topic of now) {
         const told = had.includes(topic) ? undefined : known.get(topic);
@@ -324,11 +324,11 @@ async function together(signal: AbortSignal): Promise<void> {
   const tick = setInterval(() => {
     wants();
     if (!leads) {
-      if (Date.now() - heardAt > lonelyMs) poll(signal, here).catch(() => here.state("trouble"));
+      if (Date.now() - heardAt > leaderSilentMs) poll(signal, here).catch(() => here.state("trouble"));
       return;
     }
     for (const [one, { at }] of tabs) if (Date.now() - at > forgottenMs) tabs.delete(one);
-    weigh(true);
+    restartIfChanged(true);
   }, pollMs);
   signal.addEventListener("abort", () => {
     clearInterval(tick);
@@ -343,8 +343,8 @@ async function together(signal: AbortSignal): Promise<void> {
       return () => listeners.delete(then);
     },
   };
-  const toAll = (news: News): void => {
-    if (!signal.aborted) tell(news);
+  const toAll = (message: TabMessage): void => {
+    if (!signal.aborted) tell(message);
   };
   try {
     await navigator.locks.request(name, { signal }, async () => {

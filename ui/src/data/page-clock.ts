@@ -10,9 +10,9 @@ overview.subscribe((heard) => {
   if (heard !== null) skew.value = heard.at - Date.now();
 });
 /** As `now`, but it stands still while the page is paused: what is asked for as time goes by is then not asked for. */
-export const beat = signal(now.peek());
+export const liveNow = signal(now.peek());
 setInterval(() => {
   if (document.hidden) return;
   now.value = Date.now() + skew.peek();
-  if (live.peek()) beat.value = now.peek();
+  if (live.peek()) liveNow.value = now.peek();
 }, 1_000);

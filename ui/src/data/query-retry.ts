@@ -4,7 +4,7 @@ import { ApiFailure } from "./api.ts";
 const firstMs = 2_000;
 const longestMs = 30_000;
 
-export class Healing {
+export class QueryRetry {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #failures = 0;
 
@@ -15,7 +15,7 @@ export class Healing {
     this.#failures += 1;
   }
 
-  well(): void {
+  succeeded(): void {
     this.stop();
     this.#failures = 0;
   }

@@ -25,7 +25,7 @@ const verdicts: Readonly<Record<Check["verdict"], readonly [icon: IconName, word
 };
 const order = Object.keys(verdicts);
 
-export function Doctor() {
+export function DoctorPanel() {
   const query = useQuery("doctor", (signal) => get<DoctorReport>("/doctor", {}, signal));
   const { again } = query;
   useEffect(() => {

@@ -18,7 +18,7 @@ const spans = [
 
 type Line = FailuresBy["lines"][number];
 
-export function FailuresBySide({ by }: { by: FailuresBy["by"] }) {
+export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
   const last = params.value.get("last");
   const span = spans.find(([name]) => name === last) ?? spans[1];
   const query = useQuery(

@@ -6,7 +6,7 @@ import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 
 /** How long it is ignored. */
-export function Until({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
+export function IgnoredUntil({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
   if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
   return (
     <span class="sub nowrap" style={{ display: "block" }}>

@@ -1,12 +1,12 @@
 // The errors of a job's attempts, newest first: message or stack, and what changed from one to the next.
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
-import { Diff } from "../code/diff-view.tsx";
+import { DiffView } from "../code/diff-view.tsx";
 import { duration, number } from "../kit/format.ts";
 import { Ago, State } from "../kit/labels.tsx";
 import { rich } from "../language/rich-text.ts";
 import { href } from "../data/router.ts";
-import { Stack } from "../code/stack-view.tsx";
+import { StackView } from "../code/stack-view.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
@@ -20,7 +20,7 @@ function ranWords({ at, ranMs, lost }: JobDetail["errors"][number]) {
     : rich("{when}, ran {time}", { when, time });
 }
 
-export function Attempts({ job }: { job: JobDetail }) {
+export function AttemptErrors({ job }: { job: JobDetail }) {
   const newest = [...job.errors].reverse();
   const open = useSignal(0);
   const compared = useSignal(-1);
@@ -59,7 +59,7 @@ export function Attempts({ job }: { job: JobDetail }) {
           )}
         </div>
         {compared.value === i && newest[i + 1] !== undefined ? (
-          <Diff
+          <DiffView
             before={wholeOf(newest[i + 1]!)}
             after={wholeOf(failure)}
             label={t("Error of attempt {attempt} and of attempt {attempt2}", {
@@ -68,7 +68,7 @@ export function Attempts({ job }: { job: JobDetail }) {
             })}
           />
         ) : open.value === i && failure.stack !== null ? (
-          <Stack text={failure.stack} />
+          <StackView text={failure.stack} />
         ) : (
           <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
             {failure.message}

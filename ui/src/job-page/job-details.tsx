@@ -5,19 +5,19 @@ import { get, seg } from "../data/api.ts";
 import { useExpected } from "../workflows/expected-run.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { Attempts } from "./attempt-errors.tsx";
-import { Timeline } from "./job-timeline.tsx";
-import { Json } from "../json/json-view.tsx";
+import { AttemptErrors } from "./attempt-errors.tsx";
+import { JobTimeline } from "./job-timeline.tsx";
+import { JsonView } from "../json/json-view.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Empty, Facts, Panel } from "../kit/panels.tsx";
 import { JobLink } from "../kit/labels.tsx";
 import { shareOf } from "./progress-share.ts";
 import { href } from "../data/router.ts";
-import { Flow } from "../workflows/run-view.tsx";
+import { RunView } from "../workflows/run-view.tsx";
 import { page } from "../data/page-settings.ts";
 import { useQuery } from "../data/live-query.ts";
 
-export function Details({ job }: { job: JobDetail }) {
+export function JobDetails({ job }: { job: JobDetail }) {
   // Asked once more when it has ended: what was read just before lacks its last steps.
   const flow = useQuery(
     `flow ${job.id} ${job.endedAt ?? "live"}`,
@@ -32,13 +32,13 @@ export function Details({ job }: { job: JobDetail }) {
       <div class="grid aside">
         <div class="stack">
           <Drift job={job} run={(history?.stepCount ?? 0) > 0} />
-          {job.errors.length > 0 && <Attempts job={job} />}
+          {job.errors.length > 0 && <AttemptErrors job={job} />}
           <Payload job={job} />
-          <Timeline job={job} stepped={(history?.stepCount ?? 0) > 0} firstStepAt={firstStepAt} />
+          <JobTimeline job={job} stepped={(history?.stepCount ?? 0) > 0} firstStepAt={firstStepAt} />
         </div>
         <FactsOf job={job} />
       </div>
-      {history !== null && <Flow job={job} history={history} expected={expected} again={flow.again} />}
+      {history !== null && <RunView job={job} history={history} expected={expected} again={flow.again} />}
     </div>
   );
 }
@@ -187,7 +187,7 @@ function Part({
     >
       <div class="body stack">
         {children}
-        <Json text={text ?? "null"} label={title} />
+        <JsonView text={text ?? "null"} label={title} />
       </div>
     </Panel>
   );

@@ -9,7 +9,7 @@ import { LongText } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
-export function Timeline({
+export function JobTimeline({
   job,
   firstStepAt,
   stepped,

@@ -4,7 +4,7 @@ import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobList } from "../../../src/dashboard/api/contract.ts";
 import { get, locked, type Params, query } from "../data/api.ts";
-import { Healing } from "../data/query-retry.ts";
+import { QueryRetry } from "../data/query-retry.ts";
 import { HEAD, JobRows, type Rows } from "./job-rows.ts";
 import { live } from "../data/live-stream.ts";
 import { refresh } from "../data/page-settings.ts";
@@ -33,15 +33,15 @@ export function useJobPages(asked: Params, inSight: () => readonly string[]): Jo
     return () => pages.close();
   }, []);
   useEffect(() => {
-    const healing = new Healing();
+    const retry = new QueryRetry();
     const off = rows.subscribe(({ error, loading }) => {
-      if (loading) healing.stop();
-      else if (error === null) healing.well();
-      else healing.failed(error, () => pages.first());
+      if (loading) retry.stop();
+      else if (error === null) retry.succeeded();
+      else retry.failed(error, () => pages.first());
     });
     return () => {
       off();
-      healing.stop();
+      retry.stop();
     };
   }, []);
   // What was refused is not followed: it would be refused again.

@@ -2,14 +2,14 @@
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { atPageTime, duration, instant, number } from "../kit/format.ts";
 import { useJob } from "./job-query.ts";
-import { Json } from "../json/json-view.tsx";
+import { JsonView } from "../json/json-view.tsx";
 import { JobStateOf, LongText } from "../kit/labels.tsx";
 import { Facts, Loaded } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
-import { Stack } from "../code/stack-view.tsx";
+import { StackView } from "../code/stack-view.tsx";
 import { t } from "../language/translation.ts";
 
-export function Peek({ id, close }: { id: string; close: () => void }) {
+export function JobPreview({ id, close }: { id: string; close: () => void }) {
   const query = useJob(id);
   return (
     <div class="dialog">
@@ -75,7 +75,7 @@ function Content({ job }: { job: JobDetail }) {
                 {last.message}
               </pre>
             ) : (
-              <Stack text={last.stack} />
+              <StackView text={last.stack} />
             )}
           </section>
         )}
@@ -84,7 +84,7 @@ function Content({ job }: { job: JobDetail }) {
         ) : (
           <section aria-label={t("Input")}>
             <h3 class="small">{t("Input")}</h3>
-            <Json text={job.input ?? "null"} label={t("Input")} />
+            <JsonView text={job.input ?? "null"} label={t("Input")} />
           </section>
         )}
       </div>

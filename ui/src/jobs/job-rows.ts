@@ -145,8 +145,8 @@ export class JobRows {
 }
 
 /** Each row as it is known now, at its place. */
-function updated(shown: readonly JobLine[], news: readonly JobLine[]): readonly JobLine[] {
-  const byId = new Map(news.map((job) => [job.id, job]));
+function updated(shown: readonly JobLine[], fresh: readonly JobLine[]): readonly JobLine[] {
+  const byId = new Map(fresh.map((job) => [job.id, job]));
   return shown.some(({ id }) => byId.has(id)) ? shown.map((job) => byId.get(job.id) ?? job) : shown;
 }
 

@@ -2,17 +2,17 @@
 import { Act } from "../kit/actions.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
-import type { Peek as PeekOf } from "./job-preview.tsx";
+import type { JobPreview as PeekOf } from "./job-preview.tsx";
 import { actionsColumn, type Column } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 
-interface Peeked {
+interface PreviewedJob {
   readonly id: string;
   readonly name: string;
 }
 
-const Peek = lazily<Parameters<typeof PeekOf>[0]>(
-  async () => (await import("./job-preview.tsx")).Peek,
+const JobPreview = lazily<Parameters<typeof PeekOf>[0]>(
+  async () => (await import("./job-preview.tsx")).JobPreview,
   () => (
     <div class="dialog" role="status">
       <div class="content">{t("Loading…")}</div>
@@ -20,7 +20,7 @@ const Peek = lazily<Parameters<typeof PeekOf>[0]>(
   ),
 );
 
-export const peekColumn: Column<Peeked> = actionsColumn((job) => (
+export const previewColumn: Column<PreviewedJob> = actionsColumn((job) => (
   <Act
     verb={t("Peek")}
     on={t("at {name}", { name: job.name })}
@@ -29,10 +29,10 @@ export const peekColumn: Column<Peeked> = actionsColumn((job) => (
     bare
     quiet
     title={t("Look at it here (v)")}
-    press={() => peek(job)}
+    press={() => openPreview(job)}
   />
 ));
 
-export function peek({ id, name }: Peeked): void {
-  showDialog(t("Job {name}", { name }), (close) => <Peek id={id} close={close} />, "drawer");
+export function openPreview({ id, name }: PreviewedJob): void {
+  showDialog(t("Job {name}", { name }), (close) => <JobPreview id={id} close={close} />, "drawer");
 }

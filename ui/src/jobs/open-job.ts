@@ -2,4 +2,4 @@
 import { signal } from "@preact/signals";
 
 /** The job whose page is open, for the title and the breadcrumbs. */
-export const named = signal<{ readonly id: string; readonly name: string } | null>(null);
+export const openJob = signal<{ readonly id: string; readonly name: string } | null>(null);

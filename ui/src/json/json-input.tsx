@@ -122,7 +122,7 @@ export interface After {
 }
 
 /** Where the schema is known there is a form, and JSON is the other way; else JSON alone. */
-export function SchemaInput({
+export function JsonInput({
   draft,
   of,
   what,
@@ -174,7 +174,7 @@ export function SchemaInput({
       {asForm ? (
         <InputForm draft={draft} fields={fields} members={members} masked={masked} />
       ) : (
-        <JsonInput draft={draft} fields={fields} called={called} checked={of?.checked === true} />
+        <JsonField draft={draft} fields={fields} called={called} checked={of?.checked === true} />
       )}
       {masked.length > 0 && (
         <div class="banner warn" id="input-masked" role="status">
@@ -194,7 +194,7 @@ function maskedIn({ text, marks }: Draft): readonly (readonly string[])[] {
   }
 }
 
-function JsonInput({
+function JsonField({
   draft: { text, issues },
   fields,
   called,

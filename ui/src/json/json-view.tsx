@@ -16,7 +16,7 @@ const longString = 400;
 /** So many members at a time. */
 const piece = 100;
 
-export function Json({ text, label }: { text: string; label: string }) {
+export function JsonView({ text, label }: { text: string; label: string }) {
   const asText = useSignal(false);
   const large = text.length > smallChars;
   const tree = large && !asText.value ? treeOf(text) : null;

@@ -69,7 +69,7 @@ export function Count({ of, quiet = true }: { of: CappedCount | number; quiet?: 
   return <span class={quiet && value.count === 0 && !value.more ? "muted" : ""}>{count(value)}</span>;
 }
 
-/** `left`: what remains of a stock, where empty is the news; else what is used of a limit, where full is. */
+/** `left`: what remains of a stock, where empty is a problem; else what is used of a limit, where full is one. */
 export function Gauge({
   used,
   of,
@@ -82,14 +82,14 @@ export function Gauge({
   left?: boolean;
 }) {
   const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
-  const news = left ? share < 0.1 : share >= 1;
+  const alarming = left ? share < 0.1 : share >= 1;
   return (
     <span
       class="gauge"
       role="img"
       aria-label={t("{label}: {used} of {of}", { label, used: Math.floor(used), of })}
     >
-      <i class={news ? "full" : ""} style={{ width: `${share * 100}%` }} />
+      <i class={alarming ? "full" : ""} style={{ width: `${share * 100}%` }} />
     </span>
   );
 }

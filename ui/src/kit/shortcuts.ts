@@ -26,7 +26,7 @@ function typing(target: EventTarget | null): boolean {
 let pending: string | null = null;
 let pendingUntil = 0;
 
-export function startKeys(palette: () => void): void {
+export function startShortcuts(palette: () => void): void {
   document.addEventListener("keydown", (event) => {
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();

@@ -17,7 +17,7 @@ interface Stretch {
   readonly drawn: boolean;
 }
 
-export function LongTable<T>({
+export function VirtualTable<T>({
   rows,
   rowKey,
   columns,

@@ -10,7 +10,7 @@
 // and `##`, after which stands what it means where one English word has two translations ("Open##verb"); it is not shown.
 //
 // Invariant: a translation is text alone. Its tags are only those that the code gave a function for; nothing is ever HTML.
-// Pure but for that: nothing of the page is needed. Texts with elements in them are rich.ts's.
+// Pure but for that: nothing of the page is needed. Texts with elements in them are in rich-text.ts.
 
 export type Word = string | number | null | undefined;
 

@@ -9,7 +9,7 @@ import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 
-export function Breakers() {
+export function BreakersPanel() {
   const query = useQuery("breakers", (signal) => get<{ breakers: BreakerLine[] }>("/breakers", {}, signal), {
     topic: "breakers",
   });

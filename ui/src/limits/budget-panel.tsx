@@ -4,7 +4,7 @@ import { Act, type Actions, doing } from "../kit/actions.tsx";
 import { Field, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
-import { changed, told, WhileField, whileOf } from "./temporary-limit.tsx";
+import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
 import { amount, clockTime, duration, number, rate, written } from "../kit/format.ts";
 import { Count, Gauge } from "../kit/labels.tsx";
 import { now } from "../data/page-clock.ts";
@@ -16,12 +16,12 @@ import { useQuery } from "../data/live-query.ts";
 
 const none = <span class="muted">—</span>;
 
-export function Budgets() {
+export function BudgetsPanel() {
   const use = useQuery("budget use", (signal) => get<LimitUse>("/limits/use", { minutes: 15 }, signal), {
     topic: "limits",
   });
   const query = useQuery(
-    `budgets ${changed.value}`,
+    `budgets ${temporaryLimitChanges.value}`,
     (signal) => get<{ budgets: BudgetLine[] }>("/budgets", {}, signal),
     {
       topic: "budgets",
@@ -140,7 +140,7 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
       verb: t("Change"),
       needs: "limits:set",
       icon: "gear",
-      press: () => budgetForm(budget, told(again)),
+      press: () => budgetForm(budget, refreshingLimits(again)),
     },
     tuned &&
       doing({
@@ -150,7 +150,7 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
         title: t("Back to the code's numbers"),
         run: () => send("POST", `/budgets/${seg(name)}/reset`),
         done: t("The code's numbers count again."),
-        then: told(again),
+        then: refreshingLimits(again),
       }),
     doing({
       ...change,
@@ -170,7 +170,7 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
       ask: t("What takes from it gets nothing until somebody sets it again."),
       run: () => send("DELETE", `/budgets/${seg(name)}`),
       done: t("Removed."),
-      then: told(again),
+      then: refreshingLimits(again),
     }),
   ];
 }
@@ -218,7 +218,7 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
           placeholder={t("the limit")}
           defaultValue={budget?.burst ?? ""}
         />
-        {budget !== null && <WhileField />}
+        {budget !== null && <DurationField />}
       </div>
     ),
     run: async (fields) => {
@@ -227,7 +227,7 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
         limit: fields.number("limit"),
         per: fields.text("per"),
         ...(burst === undefined ? {} : { burst }),
-        ...whileOf(fields),
+        ...durationOf(fields),
       });
       return t("The budget holds in every process.");
     },

@@ -10,7 +10,7 @@ import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 
-export function Holds() {
+export function HoldsPanel() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
     topic: "holds",
   });

@@ -13,7 +13,7 @@ import { Listing, menuColumn, Pager } from "../kit/table.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 import { holdersOf } from "./queue-limits-panel.tsx";
-import { told, WhileField, whileOf } from "./temporary-limit.tsx";
+import { refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
 
 function laneActions(line: LaneLine, again: () => void): Actions {
   const { queue, lane, paused, running, tuned, rate } = line;
@@ -23,7 +23,7 @@ function laneActions(line: LaneLine, again: () => void): Actions {
       verb: t("Change"),
       needs: "limits:set",
       icon: "gear",
-      press: () => laneForm(line, told(again)),
+      press: () => laneForm(line, refreshingLimits(again)),
     },
     doing({
       ...change,
@@ -86,7 +86,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
             placeholder="100 per 1m"
           />
           <Field label={t("Weight")} name="weight" inputMode="numeric" defaultValue={lane.weight} />
-          <WhileField />
+          <DurationField />
         </div>
       </>
     ),
@@ -95,7 +95,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
         concurrency: fields.number("concurrency") ?? null,
         rate: rateOf(fields.text("rate")),
         weight: fields.number("weight") ?? null,
-        ...whileOf(fields),
+        ...durationOf(fields),
       });
       return t("The limits hold in every process.");
     },
@@ -103,7 +103,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
 }
 
 /** Who waits because of a limit. */
-export function Throttled() {
+export function ThrottledLanesPanel() {
   const query = useQuery(
     "throttled",
     (signal) => get<{ lanes: LaneLine[] }>("/lanes/throttled", {}, signal),
@@ -156,7 +156,7 @@ function whyThrottled({ paused, running, concurrency, rate: limit, rateOpensAt }
   return <>{rich("{limit} is used; next {when}", { limit: rate(limit), when: <Ago at={rateOpensAt} /> })}</>;
 }
 
-export function Lanes() {
+export function LanesPanel() {
   const cursor = useSignal<string | null>(null);
   const queue = params.value.get("queue");
   const query = useQuery(

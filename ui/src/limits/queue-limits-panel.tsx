@@ -13,14 +13,14 @@ import { Panel } from "../kit/panels.tsx";
 import { Listing, menuColumn } from "../kit/table.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
-import { changed, told, WhileField, whileOf } from "./temporary-limit.tsx";
+import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
 
 type QueueUse = LimitUse["queues"][number];
 
 /** Queues with a limit over the cluster: how far it is used, and who uses it. */
-export function QueueLimits() {
+export function QueueLimitsPanel() {
   const query = useQuery(
-    `use ${changed.value}`,
+    `use ${temporaryLimitChanges.value}`,
     (signal) => get<LimitUse>("/limits/use", { minutes: 15 }, signal),
     { topic: "limits" },
   );
@@ -106,7 +106,7 @@ export function QueueLimits() {
                 verb: t("Change"),
                 needs: "queues:set",
                 icon: "gear",
-                press: () => queueForm(queue, told(query.again)),
+                press: () => queueForm(queue, refreshingLimits(query.again)),
               },
               queue.running > 0 && holdersOf(queue.name, null),
             ],
@@ -159,7 +159,7 @@ function queueForm(queue: QueueUse, again: () => void): void {
             defaultValue={queue.rate === null ? "" : rateWords(queue.rate)}
             placeholder="100 per 1m"
           />
-          <WhileField />
+          <DurationField />
         </div>
       </>
     ),
@@ -167,7 +167,7 @@ function queueForm(queue: QueueUse, again: () => void): void {
       await send("PATCH", `/queues/${seg(queue.name)}`, {
         concurrency: fields.number("concurrency") ?? null,
         rate: rateOf(fields.text("rate")),
-        ...whileOf(fields),
+        ...durationOf(fields),
       });
       return t("The limits hold in every process.");
     },

@@ -4,21 +4,21 @@ import { Field, type Fields } from "../kit/forms.tsx";
 import { t } from "../language/translation.ts";
 
 /** What holds for a while is asked for by several panels: one question, and all are told. */
-export const changed = signal(0);
+export const temporaryLimitChanges = signal(0);
 
-export function told(again: () => void): () => void {
+export function refreshingLimits(again: () => void): () => void {
   return () => {
-    changed.value += 1;
+    temporaryLimitChanges.value += 1;
     again();
   };
 }
 
 /** The fields that say how long a change holds. */
-export function WhileField() {
+export function DurationField() {
   return <Field label={t("For how long")} name="for" placeholder={t("for good; or 30m, 4h, 2d")} />;
 }
 
-export function whileOf(fields: Fields): { for?: string } {
+export function durationOf(fields: Fields): { for?: string } {
   const delay = fields.text("for");
   return delay === undefined ? {} : { for: delay };
 }

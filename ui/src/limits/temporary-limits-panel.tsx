@@ -8,12 +8,12 @@ import { Ago } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
-import { changed, told } from "./temporary-limit.tsx";
+import { temporaryLimitChanges, refreshingLimits } from "./temporary-limit.tsx";
 
 /** Limits that go back by themselves. Nothing is shown where there are none. */
-export function Overrides() {
+export function TemporaryLimitsPanel() {
   const query = useQuery(
-    `overrides ${changed.value}`,
+    `overrides ${temporaryLimitChanges.value}`,
     (signal) => get<{ overrides: OverrideLine[] }>("/overrides", {}, signal),
     { topic: "overrides" },
   );
@@ -51,7 +51,7 @@ export function Overrides() {
                 send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
               }
               done={t("Back to what was there before.")}
-              then={told(query.again)}
+              then={refreshingLimits(query.again)}
             />
           )),
         ]}

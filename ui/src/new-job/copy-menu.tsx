@@ -29,7 +29,7 @@ const likeIt: readonly Form[] = [
   { name: "TypeScript", hint: "hf.enqueue", text: typescriptSnippet },
 ];
 
-export function CopyAs({ job }: { job: JobDetail }) {
+export function CopyMenu({ job }: { job: JobDetail }) {
   const masked = job.payloadHidden || job.masked.length > 0;
   const item = ({ name, hint, text }: Form, choose: (run: () => void) => () => void) => (
     <button

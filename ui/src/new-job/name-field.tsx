@@ -14,7 +14,7 @@ interface Known {
 const few = 8;
 
 /** `chosen` follows when a name is whole: taken from the list, known, or left. */
-export function KindField({ start, chosen }: { start: string; chosen: Signal<string> }) {
+export function NameField({ start, chosen }: { start: string; chosen: Signal<string> }) {
   const known = useSignal<readonly Known[]>([]);
   const typed = useSignal(start);
   const open = useSignal(false);

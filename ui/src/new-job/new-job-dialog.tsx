@@ -1,4 +1,4 @@
-// The dialog for a new job: its kind, its input (schema-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
+// The dialog for a new job: its kind, its input (json-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
@@ -6,14 +6,14 @@ import { Field, Fields } from "../kit/forms.tsx";
 import { call, get, seg } from "../data/api.ts";
 import type { Start } from "./lazy-new-job.tsx";
 import { compact, enqueueBody, readJson } from "../json/json-text.ts";
-import { KindField } from "./name-field.tsx";
+import { NameField } from "./name-field.tsx";
 import { may } from "../data/live-stream.ts";
 import { maskedInput, stillMasked } from "../json/redaction-masks.ts";
 import { Ago, JobStateOf } from "../kit/labels.tsx";
 import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
 import { type RecentInput, recentInputs } from "./recent-inputs.ts";
 import { go } from "../data/router.ts";
-import { type Draft, SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";
+import { type Draft, JsonInput, useDraft, useSending, written } from "../json/json-input.tsx";
 import { t } from "../language/translation.ts";
 
 export function newJobDialog(start: Start): void {
@@ -53,7 +53,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
         <h2>{t("New job")}</h2>
       </header>
       <div class="content">
-        <KindField start={start.name ?? ""} chosen={name} />
+        <NameField start={start.name ?? ""} chosen={name} />
         <Recent
           list={recent.value}
           take={({ input, masked }) => {
@@ -69,7 +69,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
             {t("You may not see the input of the job that you copy: put one in.")}
           </div>
         )}
-        <SchemaInput draft={draft} of={kind.value} what={t("input")} undone="enqueued" />
+        <JsonInput draft={draft} of={kind.value} what={t("input")} undone="enqueued" />
         <div class="grid two">
           <Field
             label={t("Queue")}

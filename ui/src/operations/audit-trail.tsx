@@ -97,7 +97,7 @@ interface Page {
 export function JobEvents({ id }: { id: string }) {
   return (
     <Panel title={t("Events")} note={t("what was done to this job by itself, and by whom; kept 90 days")}>
-      <Trail
+      <AuditTrail
         target={id}
         empty={t(
           "Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line.",
@@ -107,7 +107,7 @@ export function JobEvents({ id }: { id: string }) {
   );
 }
 
-export function Trail({ target, empty }: { target: string | null; empty: string }) {
+export function AuditTrail({ target, empty }: { target: string | null; empty: string }) {
   const entries = useSignal<readonly AuditLine[] | null>(null);
   const before = useSignal<number | null>(null);
   const error = useSignal<Error | null>(null);

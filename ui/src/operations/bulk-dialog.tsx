@@ -20,7 +20,7 @@ import { commandOf } from "../jobs/job-filter.ts";
 import { may } from "../data/live-stream.ts";
 import { isUnderWay, OperationProgress, outcomesInWords, steering } from "./operation-progress.tsx";
 import { verbOn, verbs } from "../jobs/job-actions.ts";
-import { Diff } from "../code/diff-view.tsx";
+import { DiffView } from "../code/diff-view.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Failure } from "../kit/panels.tsx";
 import { JobStateOf } from "../kit/labels.tsx";
@@ -297,7 +297,7 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
           {after === null ? (
             <p class="muted">{t("The patch does not fit.")}</p>
           ) : (
-            <Diff
+            <DiffView
               before={before}
               after={after}
               label={t("Input of {id}, before and after", { id: shortId(id) })}

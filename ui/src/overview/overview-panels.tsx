@@ -11,7 +11,7 @@ import { within } from "../language/quantities.ts";
 import { count, duration, number } from "../kit/format.ts";
 import { may, overview } from "../data/live-stream.ts";
 import { Ago } from "../kit/labels.tsx";
-import { beat } from "../data/page-clock.ts";
+import { liveNow } from "../data/page-clock.ts";
 import { Empty, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
@@ -123,7 +123,7 @@ function percent(share: number): string {
 }
 
 export function SlowPanel() {
-  const query = useQuery(`slowest ${Math.floor(beat.value / minuteMs)}`, (signal) =>
+  const query = useQuery(`slowest ${Math.floor(liveNow.value / minuteMs)}`, (signal) =>
     get<SlowKinds>("/slowest", {}, signal),
   );
   return (

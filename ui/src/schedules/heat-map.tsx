@@ -2,14 +2,14 @@
 import type { Calendar } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
-import { beat } from "../data/page-clock.ts";
+import { liveNow } from "../data/page-clock.ts";
 import { clockTime, number } from "../kit/format.ts";
 import { Panel } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
 /** The next day in quarters of an hour: where slots pile up. */
 export function HeatMap() {
-  const query = useQuery(`calendar ${Math.floor(beat.value / 300_000)}`, (signal) =>
+  const query = useQuery(`calendar ${Math.floor(liveNow.value / 300_000)}`, (signal) =>
     get<Calendar>("/schedules/calendar", {}, signal),
   );
   const calendar = query.data;

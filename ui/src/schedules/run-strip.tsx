@@ -6,7 +6,7 @@ import { stateWord } from "../language/state-words.ts";
 import { t } from "../language/translation.ts";
 
 /** One box for each of its newest jobs, the newest at the right. */
-export function Strip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
+export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
   if (runs.length === 0) return <span class="muted">—</span>;
   const bad = runs.filter(({ state }) => state === "dead").length;
   const last = runs.at(-1);

@@ -94,7 +94,7 @@ const columns: Column<Batch>[] = [
   },
 ];
 
-export function Batches() {
+export function BatchesScreen() {
   const chosen = views.find(({ view }) => view === params.value.get("view")) ?? views[0];
   const cursor = useSignal<string | null>(null);
   const query = useQuery(

@@ -2,7 +2,7 @@
 // and how it was, as far as workers have measured.
 import type { DatabaseHealth } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { Doctor } from "../database/doctor-panel.tsx";
+import { DoctorPanel } from "../database/doctor-panel.tsx";
 import { bytes, duration, number } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
@@ -21,7 +21,7 @@ const columns: Column<DatabaseHealth["tables"][number]>[] = [
   { head: t("Vacuumed"), num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
 ];
 
-export function Database() {
+export function DatabaseScreen() {
   const query = useQuery("database", (signal) => get<DatabaseHealth>("/database", {}, signal), {
     topic: "database",
   });
@@ -85,7 +85,7 @@ export function Database() {
                 note={health.listening ? t("from other processes") : t("not proven now")}
               />
             </div>
-            <Doctor />
+            <DoctorPanel />
             <DatabaseCharts />
             {health.tables.some(({ bytes: size }) => size !== null) && (
               <Panel

@@ -30,13 +30,13 @@ import { Empty, Facts, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href, params } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";
-import { Until } from "../failures/ignored-until.tsx";
+import { IgnoredUntil } from "../failures/ignored-until.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 
 const HOUR = 3_600_000;
 
-export function ErrorScreen({ group: id }: { group: string }) {
+export function FailureScreen({ group: id }: { group: string }) {
   const query = useQuery(`error ${id}`, (signal) => get<ErrorGroupDetail>(`/errors/${id}`, {}, signal), {
     topic: `error:${id}`,
   });
@@ -69,7 +69,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
           <div class="row">
             <h1 class="error-title">{group.message ?? t("(hidden)")}</h1>
             <State state={group.state} />
-            <Until group={group} />
+            <IgnoredUntil group={group} />
           </div>
           <p class="row tight">
             <span>{t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}</span>
@@ -123,7 +123,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
       </section>
       <div class="grid aside">
         <div class="stack">
-          <Canary key={tried} group={group} tried={tried} again={again} />
+          <TrialRun key={tried} group={group} tried={tried} again={again} />
           <Panel title={t("The last 7 days")} note={t("attempts that failed so, by the hour")}>
             <div class="week">
               <Bars
@@ -273,7 +273,7 @@ function Decided({ group }: { group: ErrorGroupDetail }) {
 }
 
 /** One of its jobs is tried, and what becomes of it is seen before the others follow. */
-function Canary({
+function TrialRun({
   group,
   tried,
   again,

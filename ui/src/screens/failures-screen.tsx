@@ -16,8 +16,8 @@ import {
   tryOne,
   wantsAttention,
 } from "../failures/failure-actions.tsx";
-import { FailuresBySide } from "../failures/failure-breakdown.tsx";
-import { Until } from "../failures/ignored-until.tsx";
+import { FailureBreakdown } from "../failures/failure-breakdown.tsx";
+import { IgnoredUntil } from "../failures/ignored-until.tsx";
 import type { Actions } from "../kit/actions.tsx";
 import { number } from "../kit/format.ts";
 import { Ago, State } from "../kit/labels.tsx";
@@ -44,7 +44,7 @@ const sides = [
   ["hour", t("Hour")],
 ] as const;
 
-export function Errors() {
+export function FailuresScreen() {
   const by = params.value.get("by");
   const side = sides.find(([name]) => name === by) ?? sides[0];
   return (
@@ -69,7 +69,7 @@ export function Errors() {
           ))}
         </nav>
       </Head>
-      {side[0] === null ? <ByCause /> : <FailuresBySide key={side[0]} by={side[0]} />}
+      {side[0] === null ? <ByCause /> : <FailureBreakdown key={side[0]} by={side[0]} />}
     </>
   );
 }
@@ -295,7 +295,7 @@ const stateColumn: Column<ErrorGroup> = {
   cell: (group) => (
     <>
       <State state={group.state} />
-      <Until group={group} />
+      <IgnoredUntil group={group} />
     </>
   ),
 };

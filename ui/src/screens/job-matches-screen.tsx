@@ -28,7 +28,7 @@ const columns: Column<JobLine>[] = [
   { head: t("Created"), num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
 ];
 
-export function Matches({ part }: { part: string }) {
+export function JobMatchesScreen({ part }: { part: string }) {
   const cursor = useSignal<string | null>(null);
   const known = idPart(part) !== null;
   const query = useQuery(`jobs matching ${part} ${cursor.value ?? ""}`, async (signal): Promise<JobMatches> =>

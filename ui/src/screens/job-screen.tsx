@@ -10,27 +10,27 @@ import { atPageTime } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { useJob } from "../jobs/job-query.ts";
 import { onKey } from "../kit/shortcuts.ts";
-import type { Details as DetailsOf } from "../job-page/job-details.tsx";
+import type { JobDetails as DetailsOf } from "../job-page/job-details.tsx";
 import type { JobLog as JobLogOf } from "../job-page/log-panel.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
-import type { CopyAs as CopyAsOf } from "../new-job/copy-menu.tsx";
+import type { CopyMenu as CopyAsOf } from "../new-job/copy-menu.tsx";
 import type { JobEvents as JobEventsOf } from "../operations/audit-trail.tsx";
-import type { RunLines as RunLinesOf } from "../workflows/run-history.tsx";
+import type { RunHistory as RunLinesOf } from "../workflows/run-history.tsx";
 import { may } from "../data/live-stream.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { confirm } from "../kit/dialogs.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Empty, Loaded } from "../kit/panels.tsx";
 import { JobStateOf, LongText } from "../kit/labels.tsx";
-import { named } from "../jobs/open-job.ts";
+import { openJob } from "../jobs/open-job.ts";
 import { go, href, params } from "../data/router.ts";
 import { t } from "../language/translation.ts";
 import { actions, verbOn } from "../jobs/job-actions.ts";
 
 // Fetched after the head of the page.
 const waiting = (label: string) => () => <section class="panel" aria-busy="true" aria-label={label} />;
-const Details = lazily<Parameters<typeof DetailsOf>[0]>(
-  async () => (await import("../job-page/job-details.tsx")).Details,
+const JobDetails = lazily<Parameters<typeof DetailsOf>[0]>(
+  async () => (await import("../job-page/job-details.tsx")).JobDetails,
   waiting(t("Timeline")),
 );
 const JobLog = lazily<Parameters<typeof JobLogOf>[0]>(
@@ -41,19 +41,19 @@ const JobEvents = lazily<Parameters<typeof JobEventsOf>[0]>(
   async () => (await import("../operations/audit-trail.tsx")).JobEvents,
   waiting(t("Events")),
 );
-const RunLines = lazily<Parameters<typeof RunLinesOf>[0]>(
-  async () => (await import("../workflows/run-history.tsx")).RunLines,
+const RunHistory = lazily<Parameters<typeof RunLinesOf>[0]>(
+  async () => (await import("../workflows/run-history.tsx")).RunHistory,
   waiting(t("History")),
 );
-const CopyAs = lazily<Parameters<typeof CopyAsOf>[0]>(
-  async () => (await import("../new-job/copy-menu.tsx")).CopyAs,
+const CopyMenu = lazily<Parameters<typeof CopyAsOf>[0]>(
+  async () => (await import("../new-job/copy-menu.tsx")).CopyMenu,
   () => null,
 );
 
 /** The job that is being deleted: it is not asked for again. */
 const leaving = signal<string | null>(null);
 
-export function Job({ id }: { id: string }) {
+export function JobScreen({ id }: { id: string }) {
   const query = useJob(id, { still: leaving.value === id });
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
@@ -152,7 +152,7 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
 
 function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
   useLayoutEffect(() => {
-    named.value = { id: job.id, name: job.name };
+    openJob.value = { id: job.id, name: job.name };
   }, [job.id, job.name]);
   // Before the paint: who sees the job can press a key.
   useLayoutEffect(() => {
@@ -182,7 +182,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
             >
               <Icon name="copy" size={13} />
             </button>
-            <CopyAs job={job} />
+            <CopyMenu job={job} />
           </div>
         </div>
         <span class="spring" />
@@ -227,9 +227,9 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
       ) : tab === "events" ? (
         <JobEvents id={job.id} />
       ) : tab === "history" ? (
-        <RunLines id={job.id} live={job.endedAt === null} />
+        <RunHistory id={job.id} live={job.endedAt === null} />
       ) : (
-        <Details job={job} />
+        <JobDetails job={job} />
       )}
     </>
   );

@@ -25,8 +25,8 @@ import { CHIPS, chipText, commandOf, filterJson, filterOf, type ListFilter } fro
 import { useJobPages } from "../jobs/job-pages.ts";
 import { SearchBar, searchProblem } from "../jobs/job-search.tsx";
 import { onKey } from "../kit/shortcuts.ts";
-import { peek, peekColumn } from "../jobs/lazy-job-preview.tsx";
-import { LongTable } from "../kit/virtual-table.tsx";
+import { openPreview, previewColumn } from "../jobs/lazy-job-preview.tsx";
+import { VirtualTable } from "../kit/virtual-table.tsx";
 import type { FixedOrder } from "../kit/table.tsx";
 import { may } from "../data/live-stream.ts";
 import { copy } from "../kit/clipboard.tsx";
@@ -66,7 +66,7 @@ const kinds: Readonly<
   },
 };
 
-export function Jobs({ kind }: { kind: JobsKind }) {
+export function JobsScreen({ kind }: { kind: JobsKind }) {
   const { title, note, fixed } = kinds[kind];
   const given = params.value.toString();
   const filter = useMemo(() => filterOf(new URLSearchParams(given)), [given]);
@@ -324,7 +324,7 @@ function List({
       onKey("x", () => pick(current.value, false)),
       onKey("X", () => pick(current.value, true)),
       onKey("*", () => (everything.value = !unread)),
-      onKey("v", () => jobs[current.value] !== undefined && peek(jobs[current.value]!)),
+      onKey("v", () => jobs[current.value] !== undefined && openPreview(jobs[current.value]!)),
       onKey("Escape", () => {
         pickNone();
         current.value = -1;
@@ -343,7 +343,7 @@ function List({
   const isPicked = (id: string): boolean => everything.value || picked.value.has(id);
   return (
     <>
-      <div class="news" role="status">
+      <div class="new-rows" role="status">
         {fresh.count > 0 && !some && (
           <button
             type="button"
@@ -402,7 +402,7 @@ function List({
         )}
         {error !== null && <Failure error={error} again={pages.again} />}
         {jobs.length > 0 ? (
-          <LongTable
+          <VirtualTable
             rows={jobs}
             rowKey={({ id }) => id}
             current={current.value}
@@ -449,7 +449,7 @@ function List({
                 ),
               },
               ...jobColumns(kind),
-              peekColumn,
+              previewColumn,
             ]}
           />
         ) : next !== null ? (

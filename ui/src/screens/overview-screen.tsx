@@ -19,7 +19,7 @@ import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
-import { Trends } from "../charts/trend-charts.tsx";
+import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 // Below the fold: fetched after the rest.
@@ -33,14 +33,14 @@ const FirstRun = lazily(() => panels().then((part) => part.FirstRun), nothing);
 /** As in the verdict (src/dashboard/api/overview.ts). */
 const lateMs = 60_000;
 
-const lamps: Readonly<Record<string, IconName>> = {
+const verdictIcons: Readonly<Record<string, IconName>> = {
   good: "check",
   warn: "clock",
   bad: "dead",
   idle: "pause",
 };
 
-export function Overview() {
+export function OverviewScreen() {
   const now = overview.value;
   if (now === null)
     return (
@@ -55,8 +55,8 @@ export function Overview() {
     <>
       <Head title={t("Overview")} />
       <div class={`verdict ${now.verdict.level}`} role="status">
-        <span class="lamp">
-          <Icon name={lamps[now.verdict.level] ?? "dot"} />
+        <span class="verdict-icon">
+          <Icon name={verdictIcons[now.verdict.level] ?? "dot"} />
         </span>
         <span>
           {now.verdict.parts.map(({ text, to }) =>
@@ -80,14 +80,14 @@ function Standing({ now }: { now: OverviewJson }) {
     <>
       <Tiles now={now} />
       <DayTiles now={now} />
-      <Trends>
+      <TrendsPanel>
         {(marks) => (
           <>
             <Backlog marks={marks} />
             <LoadCharts marks={marks} />
           </>
         )}
-      </Trends>
+      </TrendsPanel>
       <StuckPanel />
       <div class="grid two">
         <QueuePanel now={now} />

@@ -17,7 +17,7 @@ import { measuredOver } from "../charts/axis-scale.ts";
 import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "../charts/time-range.tsx";
-import { Trends } from "../charts/trend-charts.tsx";
+import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 export function QueueScreen({ name }: { name: string }) {
@@ -106,7 +106,9 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         />
         <Tile name={t("State")} {...stateOf(queue)} />
       </div>
-      <Trends queue={queue.name}>{(marks) => <BacklogChart queue={queue.name} marks={marks} />}</Trends>
+      <TrendsPanel queue={queue.name}>
+        {(marks) => <BacklogChart queue={queue.name} marks={marks} />}
+      </TrendsPanel>
       <div class="grid aside">
         <div class="stack">
           <Panel title={t("Kinds")}>

@@ -1,4 +1,4 @@
-// Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue.tsx.
+// Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue-screen.tsx.
 import type { QueueLine, QueueTrends } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
@@ -65,7 +65,7 @@ function fold(prefix: string): void {
 
 const trendMinutes = 30;
 
-export function Queues() {
+export function QueuesScreen() {
   const query = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal), {
     topic: "queues",
   });

@@ -10,11 +10,11 @@ import { type Column, Listing, menuColumn } from "../kit/table.tsx";
 import { rich } from "../language/rich-text.ts";
 import { t } from "../language/translation.ts";
 import { HeatMap } from "../schedules/heat-map.tsx";
-import { Strip } from "../schedules/run-strip.tsx";
+import { RunStrip } from "../schedules/run-strip.tsx";
 import { actionsOf, nextRuns, useSchedules } from "../schedules/schedule-actions.tsx";
 import { overlapWords } from "../schedules/schedule-form.tsx";
 
-export function Schedules() {
+export function SchedulesScreen() {
   const query = useSchedules();
   const runs = useQuery("schedule runs", (signal) => get<ScheduleRuns>("/schedules/runs", {}, signal), {
     topic: "schedule-runs",
@@ -91,7 +91,7 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
     {
       head: t("Last 20"),
       from: "medium",
-      cell: ({ name }) => <Strip name={name} runs={Object.hasOwn(runs, name) ? (runs[name] ?? []) : []} />,
+      cell: ({ name }) => <RunStrip name={name} runs={Object.hasOwn(runs, name) ? (runs[name] ?? []) : []} />,
     },
     {
       head: t("Overlap"),

@@ -36,7 +36,7 @@ function useWorkers(): Query<WorkerList> {
   return useQuery("workers", (signal) => get<WorkerList>("/workers", {}, signal), { topic: "workers" });
 }
 
-export function Workers() {
+export function WorkersScreen() {
   const query = useWorkers();
   return (
     <>

@@ -84,7 +84,7 @@ const columns: Column<Run>[] = [
   },
 ];
 
-export function Runs() {
+export function WorkflowsScreen() {
   const chosen = views.find(({ view }) => view === params.value.get("view")) ?? views[0];
   const name = params.value.get("name");
   const limit = limits.find(({ of }) => of === params.value.get("for")) ?? limits[0];

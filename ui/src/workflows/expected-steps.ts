@@ -4,18 +4,18 @@ import type { ExpectedSteps, FlowHistory, FlowNode } from "../../../src/dashboar
 
 type Graph = FlowHistory["graph"];
 
-/** `ghost`: expected, and not reached. */
 export interface GraphNode extends FlowNode {
-  readonly ghost: boolean;
+  /** Not reached yet. */
+  readonly expected: boolean;
 }
-export interface GhostedGraph {
+export interface ExpectedGraph {
   readonly nodes: readonly GraphNode[];
   readonly edges: Graph["edges"];
 }
 
 /** A step that another came after which the run has reached was passed over: it is not expected any more. */
-export function withExpected(graph: Graph, expected: ExpectedSteps | null): GhostedGraph {
-  const nodes: GraphNode[] = graph.nodes.map((node) => ({ ...node, ghost: false }));
+export function withExpected(graph: Graph, expected: ExpectedSteps | null): ExpectedGraph {
+  const nodes: GraphNode[] = graph.nodes.map((node) => ({ ...node, expected: false }));
   const root = nodes[0];
   // Of a graph that was cut nobody here knows what was reached.
   if (expected === null || expected.steps.length === 0 || graph.cut || root === undefined)
@@ -37,7 +37,7 @@ export function withExpected(graph: Graph, expected: ExpectedSteps | null): Ghos
     else if (over[i] === true) drawn.push(before);
     else {
       const id = `step ${name}`;
-      nodes.push({ id, label: name, kind, state: null, jobId: null, seq: null, ghost: true });
+      nodes.push({ id, label: name, kind, state: null, jobId: null, seq: null, expected: true });
       for (const from of before.length === 0 ? [root.id] : before) edges.push({ from, to: id });
       drawn.push([id]);
     }

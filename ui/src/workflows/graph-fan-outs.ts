@@ -19,9 +19,9 @@ export function fansOf(nodes: readonly GraphNode[], edges: readonly LayoutEdge[]
   if (nodes.length <= fewestInFan) return [];
   const { out, into } = neighboursOf(nodes, edges);
   const layers = layersOf(out, into);
-  const families = nodes.map(({ kind, label, ghost }, i) => {
+  const families = nodes.map(({ kind, label, expected }, i) => {
     const stem = kind === "job" ? label : stemOf(label, kind);
-    return i === 0 ? "" : `${kind} ${stem} ${layers[i]}${ghost ? " expected" : ""}`;
+    return i === 0 ? "" : `${kind} ${stem} ${layers[i]}${expected ? " expected" : ""}`;
   });
   const classes = refined(numbered(families), out, into);
   const found = new Map<number, number[]>();
@@ -110,6 +110,6 @@ const attention = [
   "expected",
 ];
 
-export function stateOf({ state, ghost }: GraphNode): string {
-  return ghost ? "expected" : (state ?? "gone");
+export function stateOf({ state, expected }: GraphNode): string {
+  return expected ? "expected" : (state ?? "gone");
 }

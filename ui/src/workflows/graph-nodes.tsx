@@ -49,7 +49,7 @@ export function Node({
   const { id, node, x, y, width, height } = drawn;
   const state = stateOf(node);
   const open = press ?? (() => {});
-  const words = node.ghost
+  const words = node.expected
     ? t("{kind}, expected from an earlier run", { kind: stepWord(node.kind) })
     : stateWord(state);
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];

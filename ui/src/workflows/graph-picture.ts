@@ -1,7 +1,7 @@
 // A run's graph as it is drawn: fan-outs as one node or, opened, in a frame; runs that it called in frames with their own
 // graphs, those in theirs, and so on. What is in a frame is placed first, then the frame among the rest like a large node. What is
 // longer than there is room for goes on in a next line.
-// Pure. Not here: the layers (graph.ts), what is a fan-out (graph-fans.ts), what is expected (graph-ghosts.ts).
+// Pure. Not here: the layers (graph-layout.ts), what is a fan-out (graph-fan-outs.ts), what is expected (expected-steps.ts).
 import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, layout, type LayoutOptions, NODE, TURN } from "./graph-layout.ts";
 import { type Fan, fansOf } from "./graph-fan-outs.ts";
@@ -32,7 +32,7 @@ export interface DrawnEdge {
   readonly from: string;
   readonly to: string;
   readonly d: string;
-  readonly ghost: boolean;
+  readonly expected: boolean;
 }
 /** Everything that could be looked for, with the fans that must be open to see it. */
 export interface Leaf {
@@ -77,7 +77,7 @@ interface Part {
 interface Edge {
   readonly a: Box;
   readonly b: Box;
-  readonly ghost: boolean;
+  readonly expected: boolean;
   readonly turn: { readonly x: number; readonly y: number } | null;
 }
 /** What all parts of a picture have in common. */
@@ -89,7 +89,7 @@ interface Way {
 interface Between {
   readonly from: string;
   readonly to: string;
-  readonly ghost: boolean;
+  readonly expected: boolean;
 }
 
 /** `room`: how far a line may go in its direction; without it there is one. */
@@ -102,7 +102,7 @@ export function pictureOf(run: Run, opened: Opened, direction: Direction, room =
       to: edge.b.id,
       d:
         edge.turn === null ? curve(edge.a, edge.b, direction) : turning(edge.a, edge.b, edge.turn, direction),
-      ghost: edge.ghost,
+      expected: edge.expected,
     })),
   };
 }
@@ -118,10 +118,10 @@ function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
   /** What stands for a node among the rest: its fan, or itself. */
   const unitOf = (id: string): string => fans.get(id)?.id ?? idOf(id);
   const parts = new Map<string, Part>();
-  const ghosts = new Set<string>();
+  const expectedUnits = new Set<string>();
   for (const node of nodes) {
     const unit = unitOf(node.id);
-    if (node.ghost) ghosts.add(unit);
+    if (node.expected) expectedUnits.add(unit);
     if (parts.has(unit)) continue;
     const { fan } = fans.get(node.id) ?? {};
     if (fan !== undefined) parts.set(unit, drawFan(fan, unit, idOf, way));
@@ -131,7 +131,7 @@ function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
   const between = new Map<string, Between>();
   for (const edge of edges) {
     const [from, to] = [unitOf(edge.from), unitOf(edge.to)];
-    if (from !== to) between.set(`${from}\n${to}`, { from, to, ghost: ghosts.has(to) });
+    if (from !== to) between.set(`${from}\n${to}`, { from, to, expected: expectedUnits.has(to) });
   }
   return assembled(parts, [...between.values()], way.direction, { room: way.room });
 }
@@ -190,12 +190,12 @@ function assembled(
     at.set(box.id, { ...box, x, y });
     addMoved(whole, parts.get(box.id) as Part, x, y);
   }
-  for (const { from, to, ghost } of edges) {
+  for (const { from, to, expected } of edges) {
     const [a, b] = [at.get(from), at.get(to)];
     if (a === undefined || b === undefined) continue;
     const [before, line] = [placed.at.get(from)?.line ?? 0, placed.at.get(to)?.line ?? 0];
     const turn = (placed.lines[line] ?? 0) - NODE.line / 2;
-    whole.edges.push({ a, b, ghost, turn: line > before ? { x: turn, y: turn } : null });
+    whole.edges.push({ a, b, expected, turn: line > before ? { x: turn, y: turn } : null });
   }
   return whole;
 }
@@ -205,11 +205,11 @@ function addMoved(whole: Part, part: Part, x: number, y: number): void {
   for (const node of part.nodes) whole.nodes.push(shift(node));
   for (const fan of part.fans) whole.fans.push(shift(fan));
   for (const frame of part.frames) whole.frames.push(shift(frame));
-  for (const { a, b, ghost, turn } of part.edges)
+  for (const { a, b, expected, turn } of part.edges)
     whole.edges.push({
       a: shift(a),
       b: shift(b),
-      ghost,
+      expected,
       turn: turn === null ? null : { x: turn.x + x, y: turn.y + y },
     });
   for (const leaf of part.leaves) whole.leaves.push(leaf);

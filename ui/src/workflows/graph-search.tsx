@@ -5,7 +5,7 @@ import { Icon } from "../kit/icons.tsx";
 import { t } from "../language/translation.ts";
 
 /** Goes to the next step whose name has these letters. */
-export function Find({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
+export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
   const words = useSignal("");
   const last = useSignal<string | null>(null);
   const none = useSignal(false);

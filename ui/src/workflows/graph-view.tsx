@@ -5,7 +5,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, NODE, TURN } from "./graph-layout.ts";
-import { Find } from "./graph-search.tsx";
+import { GraphSearch } from "./graph-search.tsx";
 import { Minimap } from "./graph-minimap.tsx";
 import { elementId, FanNode, Frame, Node } from "./graph-nodes.tsx";
 import { type Leaf, type Picture, pictureOf, type Run } from "./graph-picture.ts";
@@ -117,7 +117,7 @@ export function GraphView({
     event.stopPropagation();
   };
   const turned: Direction = direction.value === "right" ? "down" : "right";
-  const ghosts = picture.leaves.filter(({ node }) => node.ghost).length;
+  const expectedCount = picture.leaves.filter(({ node }) => node.expected).length;
   return (
     <div class="graph-frame">
       <div class="row tight graph-bar">
@@ -162,11 +162,11 @@ export function GraphView({
           {t("Follow what runs")}
         </label>
         {picture.leaves.length >= manySteps && (
-          <Find leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
+          <GraphSearch leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
         )}
-        {ghosts > 0 && (
+        {expectedCount > 0 && (
           <span class="small muted">
-            {t("Dashed: {ghosts, plural, one {# step} other {# steps}} expected", { ghosts })}
+            {t("Dashed: {count, plural, one {# step} other {# steps}} expected", { count: expectedCount })}
             {typeof expected?.jobId === "string" && (
               <>
                 {" "}
@@ -197,8 +197,8 @@ export function GraphView({
             <Frame key={`run ${box.id}`} box={box} kind="run" />
           ))}
           {picture.fans.map((fan) => fan.open && <Frame key={`in ${fan.id}`} box={fan} kind="fan" />)}
-          {picture.edges.map(({ from, to, d, ghost }) => (
-            <path key={`${from}\n${to}`} class={ghost ? "edge ghost" : "edge"} d={d} />
+          {picture.edges.map(({ from, to, d, expected }) => (
+            <path key={`${from}\n${to}`} class={expected ? "edge expected" : "edge"} d={d} />
           ))}
           {picture.fans.map((drawn) => (
             <FanNode

@@ -14,7 +14,7 @@ import { useQuery } from "../data/live-query.ts";
 
 const perPage = 100;
 
-export function RunLines({ id, live }: { id: string; live: boolean }) {
+export function RunHistory({ id, live }: { id: string; live: boolean }) {
   const older = useSignal<{
     of: string;
     lines: readonly string[];

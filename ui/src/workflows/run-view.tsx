@@ -31,7 +31,7 @@ const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
 /** Of a table: more rows than these help nobody. */
 const rowsAtOnce = 200;
 
-export function Flow({
+export function RunView({
   job,
   history,
   expected,

@@ -6,7 +6,7 @@ import { Act } from "../kit/actions.tsx";
 import { call, get, seg } from "../data/api.ts";
 import { compact } from "../json/json-text.ts";
 import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
-import { SchemaInput, useDraft, useSending, written } from "../json/json-input.tsx";
+import { JsonInput, useDraft, useSending, written } from "../json/json-input.tsx";
 import { t } from "../language/translation.ts";
 
 interface Sent {
@@ -66,7 +66,7 @@ function SignalForm({
         <h2>{title}</h2>
       </header>
       <div class="content">
-        <SchemaInput draft={draft} of={declared.value} what={t("data")} undone="sent" />
+        <JsonInput draft={draft} of={declared.value} what={t("data")} undone="sent" />
       </div>
       {wrong !== null && (
         <div class="banner bad told" role="alert">

@@ -4,14 +4,14 @@ import type { Signal } from "@preact/signals";
 import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { duration, instant, number, shortId } from "../kit/format.ts";
-import { Json } from "../json/json-view.tsx";
+import { JsonView } from "../json/json-view.tsx";
 import { JobLink, State } from "../kit/labels.tsx";
 import { Facts, Loaded } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { showDialog } from "../kit/dialogs.tsx";
 import { rich } from "../language/rich-text.ts";
 import { SendSignal } from "./signal-form.tsx";
-import { Stack } from "../code/stack-view.tsx";
+import { StackView } from "../code/stack-view.tsx";
 import { StepActions } from "./step-actions.tsx";
 import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -141,7 +141,7 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
         {step.output !== null && (
           <section aria-label={t("Result")}>
             <h3 class="small">{t("Result")}</h3>
-            <Json text={step.output} label={t("Result of {name}", { name: step.name })} />
+            <JsonView text={step.output} label={t("Result of {name}", { name: step.name })} />
           </section>
         )}
         {job.payloadHidden && (
@@ -207,7 +207,7 @@ function Tries({ step }: { step: FlowStep }) {
 
 function Fault({ text }: { text: string }) {
   return text.includes("\n    at ") ? (
-    <Stack text={text} />
+    <StackView text={text} />
   ) : (
     <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
       {text}
