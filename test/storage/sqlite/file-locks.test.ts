@@ -60,7 +60,7 @@ test("[O7] sqlite: no source opens a database file but SQLite, except to make on
     "constants",
   ]);
   const found = [...sourceFiles()]
-    .filter(([path]) => /^(sqlite|sql)\//.test(path))
+    .filter(([path]) => /^storage\//.test(path))
     .flatMap(([path, text]) =>
       [...text.matchAll(/import(?: type)? \{([^}]*)\} from "node:fs(?:\/promises)?"/g)].flatMap(
         ([, names = ""]) =>
