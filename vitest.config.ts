@@ -1,11 +1,12 @@
-// Five projects on two noisy cores: "core", "oldest" (the oldest Postgres) and "surface" (what people see: command line and
-// dashboard), then "fault" (real processes, killed and paused), then "browser", by itself, because a page on a busy machine is
+// Six projects on two noisy cores: "unit" (pure rules and functions of the page, without a server: test/support/unit-files.ts),
+// "core", "oldest" (the oldest Postgres) and "surface" (what people see: command line and dashboard), then "fault" (real processes, killed and paused), then "browser", by itself, because a page on a busy machine is
 // slow; two files of each, three of the faults, run side by side, the longest first (test/support/longest-first.ts). The newest
 // Postgres stands for all versions. Every statement, and the main promises of each room, are tested on the oldest as well;
 // `HOLDFAST_TEST_POSTGRES=all` runs everything on both.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
+import { unitFiles } from "./test/support/unit-files.ts";
 
 const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url));
 
@@ -30,6 +31,7 @@ const onOldest = [
   "test/worker/{cancel,outcomes}.test.ts",
   "test/workflows/{dependencies,steps}.test.ts",
 ];
+const unit = unitFiles(fileURLToPath(new URL(".", import.meta.url)));
 const surface = ["test/cli/**/*.test.ts", "test/dashboard/**/*.test.ts"];
 
 export default defineConfig({
@@ -53,11 +55,22 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: "unit",
+          globalSetup: [],
+          include: unit,
+          pool: "threads", // sooner there than a process
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: "core",
           env: postgres("newest"),
           globalSetup: [],
           include: ["test/**/*.test.ts"],
-          exclude: [...surface, "test/fault/**", "test/browser/**", "**/node_modules/**"],
+          exclude: [...unit, ...surface, "test/fault/**", "test/browser/**", "**/node_modules/**"],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -80,6 +93,7 @@ export default defineConfig({
           env: postgres("newest"),
           globalSetup: [],
           include: surface,
+          exclude: [...unit, "**/node_modules/**"],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

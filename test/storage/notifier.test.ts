@@ -13,7 +13,7 @@ test("[F8] the first wake-up is sent at once, those after it in one statement, e
   const notifier = new Notifier((payloads) => {
     sent.push(queuesOf(payloads));
     return Promise.resolve();
-  });
+  }, new FakeClock());
   for (const queue of ["mail", "media", "mail", "media", "billing"]) notifier.push(work(queue));
   expect(sent).toEqual([["mail"]]);
   await notifier.flush();
