@@ -5,8 +5,10 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open, silentLogger } from "../../src/index.ts";
+import { urlOf } from "./ask-postgres.ts";
 import { temporaryDirectory } from "./guard.ts";
 import { longest } from "./longest-first.ts";
+import setup, { type ProvidedServer } from "./postgres-servers.ts";
 import { installedMajors, type PostgresServer, startPostgres } from "./postgres.ts";
 import { spawnNode, waitFor } from "./process.ts";
 import { repositoryFiles } from "./repository.ts";
@@ -52,6 +54,22 @@ describe.each(installedMajors())("a private Postgres %i", (major) => {
     expect(existsSync(server.directory)).toBe(false);
   });
 });
+
+test.skipIf(installedMajors().length === 0)(
+  "the suite's servers start when a test asks for them, once, and end with the run",
+  async () => {
+    let provided: ProvidedServer[] = [];
+    const provide = (_key: string, value: ProvidedServer[]): void => void (provided = value);
+    const end = await setup({ provide } as unknown as Parameters<typeof setup>[0]);
+    const server = { ...provided.at(-1)!, name: "another run's" };
+    const [url, same] = await Promise.all([urlOf(server), urlOf({ ...server, name: "another worker's" })]);
+    expect(same).toBe(url);
+    expect(await query(url, "select count(*)::int as n from handed_on.store")).toEqual([{ n: 0 }]);
+    await end?.();
+    await expect(query(url, "select 1")).rejects.toThrow("ECONNREFUSED");
+    await expect(urlOf({ ...server, name: "a late worker's" })).rejects.toThrow("ECONNREFUSED");
+  },
+);
 
 describe.each(installedMajors())("schemas that are handed on, Postgres %i", (major) => {
   let url = "";
