@@ -137,7 +137,10 @@ onEveryDialect((target) => {
         const units = new Map(committed.map((each) => [each.unit, each]));
         expect(units.size).toBeGreaterThan(15);
         for (const { unit, statements } of units.values()) {
-          const { fired } = await work({ unit, statement: statements[0]!, fault });
+          // Which statement a settle takes depends on the jobs that end together, so a unit may be missing from one run.
+          let fired = false;
+          for (let tries = 0; tries < 5 && !fired; tries++)
+            ({ fired } = await work({ unit, statement: statements[0]!, fault }));
           expect(fired, unit).toBe(true);
         }
       },
