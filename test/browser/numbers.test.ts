@@ -36,6 +36,8 @@ test("[K3] a run that is done has all its steps, and waited as long in its bar a
   await page.getByRole("img", { name: "Steps: 3 of 3 that are known" }).waitFor();
   await page.goto(`${own.url}/jobs/${id}`);
   const timeline = page.getByRole("region", { name: "Timeline" });
+  // Until its steps are read, the first of them is not known.
+  await page.getByRole("region", { name: "Waterfall" }).waitFor();
   const told = await timeline.locator(".why", { hasText: /^waited/ }).innerText();
   const bar = await timeline.locator(".legend span", { hasText: "waited" }).locator("b").innerText();
   expect(told).toBe(`waited ${bar}`);
@@ -84,10 +86,10 @@ test("[K3] the longest mark of an axis has room: 16 min 40 s", async () => {
   const chart = page.getByRole("region", { name: "Running time" });
   await chart.locator(".u-axis").first().waitFor({ state: "attached" });
   const [room, needed] = await page.evaluate<[number, number]>(`(() => {
-    const axes = [...document.querySelectorAll('[aria-label="Running time"] .u-axis')].map((axis) => axis.offsetWidth);
+    const axes = [...document.querySelectorAll("section[aria-label='Running time'] .u-axis")];
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = "11px " + getComputedStyle(document.body).fontFamily;
-    return [Math.min(...axes), pen.measureText("16 min 40 s").width];
+    return [Math.min(...axes.map((axis) => axis.offsetWidth)), pen.measureText("16 min 40 s").width];
   })()`);
   expect(room).toBeGreaterThanOrEqual(needed + 10);
 });
