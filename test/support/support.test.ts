@@ -16,8 +16,8 @@ import { SCHEMA_POOL, type Taken, takeSchema } from "./schema-pool.ts";
 import { onEveryStore } from "./stores.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
-test("tests run on the pinned Node", () => {
-  expect(process.version).toBe("v24.21.0");
+test("tests run on the pinned Node, or on the one that HOLDFAST_TEST_NODE names", () => {
+  expect(process.version).toBe(`v${process.env["HOLDFAST_TEST_NODE"] ?? "24.21.0"}`);
 });
 
 onEveryStore((target) => {
