@@ -60,7 +60,7 @@ test("[O7] sqlite: no source opens a database file but SQLite, except to make on
     "constants",
   ]);
   const found = [...sourceFiles()]
-    .filter(([path]) => /^storage\//.test(path))
+    .filter(([path]) => path.startsWith("storage/"))
     .flatMap(([path, text]) =>
       [...text.matchAll(/import(?: type)? \{([^}]*)\} from "node:fs(?:\/promises)?"/g)].flatMap(
         ([, names = ""]) =>
