@@ -7,11 +7,11 @@ import { Holdfast } from "../src/holdfast.ts";
 import { defineJob, open, silentLogger } from "../src/index.ts";
 import { checkOpenOptions } from "../src/open-options.ts";
 import { openStore } from "../src/storage/open.ts";
-import type { Store } from "../src/storage/store.ts";
 import { FakeClock } from "../src/testing/index.ts";
 import { VERSION } from "../src/version.ts";
 import { onEveryStore, type StoreTarget } from "./support/stores.ts";
 import { waitFor } from "./support/wait.ts";
+import { between, bound, type Verb } from "./support/store-parts.ts";
 import { advancing, coded, connect, containing, fresh, refusal, rows } from "./support/test-clients.ts";
 
 test("the version is the package's", () => {
@@ -25,7 +25,7 @@ const unknownId = "0199c1d8-7c00-7000-8000-000000000000";
 /** A client whose store's `verb` fails as told: before it does anything, or after it has done it. */
 async function failing(
   target: StoreTarget,
-  verb: keyof Store,
+  verb: Verb,
   errors: readonly Error[],
   when: "before" | "after" = "before",
 ) {
@@ -34,19 +34,15 @@ async function failing(
   const store = await openStore(fresh.url, { ...fresh.options, clock });
   const left = [...errors];
   let calls = 0;
-  const faulty = new Proxy(store, {
-    get(inner, property) {
-      const value: unknown = Reflect.get(inner, property, inner);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]): unknown => {
-        if (property !== verb) return Reflect.apply(value, inner, args);
-        calls += 1;
-        const error = left.shift();
-        if (error === undefined) return Reflect.apply(value, inner, args);
-        if (when === "before") return Promise.reject(error);
-        return (Reflect.apply(value, inner, args) as Promise<unknown>).then(() => Promise.reject(error));
-      };
-    },
+  const faulty = between(store, (called, value, owner) => {
+    if (typeof value !== "function" || called !== verb) return bound(value, owner);
+    return (...args: unknown[]): unknown => {
+      calls += 1;
+      const error = left.shift();
+      if (error === undefined) return Reflect.apply(value, owner, args);
+      if (when === "before") return Promise.reject(error);
+      return (Reflect.apply(value, owner, args) as Promise<unknown>).then(() => Promise.reject(error));
+    };
   });
   const { client } = checkOpenOptions({ logger: silentLogger });
   const env = { clock, random: () => 0.5, host: "h", pid: 1, hostId: "h-1", cpus: 2, env: {} };

@@ -161,7 +161,7 @@ onEveryStore((target) => {
       ...(["openSession", "claim", "settle", "closeSession"] as const).flatMap((verb) =>
         (["before", "during", "after"] as const).map((when) => ({ verb, when })),
       ),
-      { verb: "run", when: "during" as const },
+      { verb: "run" as const, when: "during" as const },
     ];
     const enqueued: { id: string; queue: string }[] = [];
     for (const [n] of points.entries()) {

@@ -12,6 +12,7 @@ import { checkOpenOptions, type OpenOptions } from "../../src/open-options.ts";
 import { openStore } from "../../src/storage/open.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
+import { between, bound, type Member, type Verb } from "./store-parts.ts";
 import type { FreshStore, StoreTarget } from "./stores.ts";
 
 /** No jitter: 0.5 is the middle of every spread. */
@@ -36,7 +37,7 @@ export interface TestClient {
   readonly another: (options?: OpenOptions) => Promise<TestClient>;
 }
 
-export type Faults = { [Verb in keyof Store]?: Store[Verb] };
+export type Faults = { [V in Verb]?: Member<V> };
 
 /** Opens a client on a new, empty store. */
 export async function client(target: StoreTarget, options: OpenOptions = {}): Promise<TestClient> {
@@ -94,10 +95,5 @@ async function closing(closed: Promise<void>, clock: Clock): Promise<void> {
 }
 
 function faulty(store: Store, faults: Faults): Store {
-  return new Proxy(store, {
-    get(real, verb: keyof Store) {
-      const value: unknown = faults[verb] ?? Reflect.get(real, verb, real);
-      return typeof value === "function" ? (value.bind(real) as unknown) : value;
-    },
-  });
+  return between(store, (verb, value, owner) => bound(faults[verb] ?? value, owner));
 }

@@ -25,9 +25,10 @@ import { SqlStore } from "../../src/storage/sql-store.ts";
 import type { SessionInfo, Store, Wake } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Worker, WorkOptions } from "../../src/worker/worker.ts";
+import { between, bound, type Verb } from "./store-parts.ts";
 import type { FreshStore, StoreTarget } from "./stores.ts";
 
-export type Verb = Extract<keyof Store, string>;
+export type { Verb };
 export type Around = (verb: Verb, call: () => Promise<unknown>, args: readonly unknown[]) => Promise<unknown>;
 
 export interface LogLine {
@@ -74,7 +75,7 @@ export class Tap {
     this.#answered = answered;
     // The store's own verbs send wake-ups too.
     Object.defineProperty(raw, "wake", { configurable: true, value: (wake: Wake) => this.#wake(wake) });
-    this.store = new Proxy(raw, { get: (_target, verb) => this.#get(verb as Verb) });
+    this.store = between(raw, (verb, value, owner) => this.#get(verb, value, owner));
   }
 
   count(...verbs: Verb[]): number {
@@ -95,17 +96,14 @@ export class Tap {
     this.#answered();
   }
 
-  #get(verb: Verb): unknown {
+  #get(verb: Verb, value: unknown, owner: object): unknown {
     if (verb === "listening") return !this.deaf;
     // Where the commit has told the others, that is what they hear.
     if (verb === "wake" || verb === "wakeHere") return (wake: Wake) => this.#wake(wake);
     if (verb === "listen") return (onWake: (wake: Wake) => void) => this.#listen(onWake);
-    const value: unknown = Reflect.get(this.raw, verb, this.raw);
-    if (typeof value !== "function" || verb === "userTx") {
-      return typeof value === "function" ? (value.bind(this.raw) as unknown) : value;
-    }
+    if (typeof value !== "function" || verb === "userTx") return bound(value, owner);
     const method = value as (...args: unknown[]) => Promise<unknown>;
-    return (...args: unknown[]) => this.#call(verb, () => method.apply(this.raw, args), args);
+    return (...args: unknown[]) => this.#call(verb, () => method.apply(owner, args), args);
   }
 
   #listen(onWake: (wake: Wake) => void): () => void {

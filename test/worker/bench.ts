@@ -3,6 +3,7 @@
  * into every verb of the store, so that a test can make the database fail, wait or lie.
  */
 import { newJob as plainJob } from "../support/new-job.ts";
+import { between, bound, type Verb } from "../support/store-parts.ts";
 import type { Clock } from "../../src/clock.ts";
 import { type AnyJob, defineJob, type Handler } from "../../src/jobs/define-job.ts";
 import { Emitter, type EventName, type HoldfastEvents } from "../../src/events.ts";
@@ -26,7 +27,7 @@ export interface Bench<C extends Clock = FakeClock> {
   /** What the workers see: verbs can be replaced. */
   readonly store: Store;
   /** Puts a replaced verb back. */
-  restore(verb: keyof Store): void;
+  restore(verb: Verb): void;
   /** The store itself. */
   readonly real: Store;
   readonly lines: Line[];
@@ -49,7 +50,7 @@ export async function benchOn<C extends Clock>(
   options: { schema?: string } = {},
 ): Promise<Bench<C>> {
   const real = await openStore(url, { ...options, clock });
-  const replaced = new Map<PropertyKey, unknown>();
+  const replaced = new Map<Verb, unknown>();
   const store = openable(real, replaced);
   const lines: Line[] = [];
   const events: Bench["events"] = [];
@@ -154,18 +155,12 @@ export function newJob(id: string, name: string, input: unknown, given: Partial<
 }
 
 /** A store whose verbs a test can replace: what is set on it is what a worker calls. */
-function openable(real: Store, replaced: Map<PropertyKey, unknown>): Store {
-  return new Proxy(real, {
-    get(target, key) {
-      if (replaced.has(key)) return replaced.get(key);
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-    set(_target, key, value) {
-      replaced.set(key, value);
-      return true;
-    },
-  });
+function openable(real: Store, replaced: Map<Verb, unknown>): Store {
+  return between(
+    real,
+    (verb, value, owner) => (replaced.has(verb) ? replaced.get(verb) : bound(value, owner)),
+    (verb, value) => void replaced.set(verb, value),
+  );
 }
 
 /** A kind of job with this handler. */

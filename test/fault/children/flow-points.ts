@@ -1,5 +1,7 @@
 // Every point at which a worker of test/fault/children/flow.ts can be killed.
 
+import type { Verb } from "../../support/store-parts.ts";
+
 /** After each await of the handlers, and around each effect. */
 export const handlerPoints = [
   "flow: after step first",
@@ -17,7 +19,14 @@ export const handlerPoints = [
 ] as const;
 
 /** Calls of the store that a flow makes. */
-export const deadlyVerbs = ["claim", "steps", "recordSteps", "takeSignal", "startCall", "settle"] as const;
+export const deadlyVerbs = [
+  "claim",
+  "steps",
+  "recordSteps",
+  "takeSignal",
+  "startCall",
+  "settle",
+] as const satisfies readonly Verb[];
 
 /** Before such a call, while it is under way, and after its answer. */
 export const storePoints = deadlyVerbs.flatMap((verb) => [

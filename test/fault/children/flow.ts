@@ -13,7 +13,7 @@ import { Holdfast } from "../../../src/holdfast.ts";
 import { defineJob, fixed, silentLogger } from "../../../src/index.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
 import { openStore } from "../../../src/storage/open.ts";
-import type { Store } from "../../../src/storage/store.ts";
+import { between, bound } from "../../support/store-parts.ts";
 import { type DeathPoint, deadlyVerbs } from "./flow-points.ts";
 
 export interface FlowSpec {
@@ -143,23 +143,19 @@ const stuck = defineJob({
 const { client } = checkOpenOptions({ logger: silentLogger });
 const store = await openStore(spec.url, spec.options ?? {});
 const deadly: ReadonlySet<string> = new Set(deadlyVerbs);
-const mortal = new Proxy(store, {
-  get(real, called: keyof Store) {
-    const value: unknown = Reflect.get(real, called, real);
-    if (typeof value !== "function") return value;
-    const method = value as (...args: unknown[]) => Promise<unknown>;
-    if (!deadly.has(called)) return method.bind(real);
-    const verb = called as (typeof deadlyVerbs)[number];
-    return async (...args: unknown[]) => {
-      const chance = random() / Math.max(spec.deadly, 1e-9);
-      if (chance < 0.3 || isTarget(`${verb}: before`)) die(`${verb}: before`);
-      const answer = method.apply(real, args);
-      if (chance < 0.6 || isTarget(`${verb}: under way`)) setImmediate(() => die(`${verb}: under way`));
-      const result = await answer;
-      if (chance < 1 || isTarget(`${verb}: answered`)) die(`${verb}: answered`);
-      return result;
-    };
-  },
+const mortal = between(store, (called, value, owner) => {
+  if (typeof value !== "function" || !deadly.has(called)) return bound(value, owner);
+  const method = value as (...args: unknown[]) => Promise<unknown>;
+  const verb = called as (typeof deadlyVerbs)[number];
+  return async (...args: unknown[]) => {
+    const chance = random() / Math.max(spec.deadly, 1e-9);
+    if (chance < 0.3 || isTarget(`${verb}: before`)) die(`${verb}: before`);
+    const answer = method.apply(owner, args);
+    if (chance < 0.6 || isTarget(`${verb}: under way`)) setImmediate(() => die(`${verb}: under way`));
+    const result = await answer;
+    if (chance < 1 || isTarget(`${verb}: answered`)) die(`${verb}: answered`);
+    return result;
+  };
 });
 const machine = { host: "mortal", pid: process.pid, hostId: "mortal", cpus: 1, env: {} };
 const events = new Emitter(() => {});

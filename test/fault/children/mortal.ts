@@ -7,13 +7,14 @@ import { Holdfast } from "../../../src/holdfast.ts";
 import { silentLogger } from "../../../src/logger.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
 import { openStore } from "../../../src/storage/open.ts";
-import type { Store } from "../../../src/storage/store.ts";
+import { between, bound, type Verb } from "../../support/store-parts.ts";
 
 export interface MortalSpec {
   readonly url: string;
   readonly options: { readonly schema?: string };
   readonly queue: string;
-  readonly verb: string;
+  /** Or "run": the handler. */
+  readonly verb: Verb | "run";
   readonly when: "before" | "after" | "during";
 }
 
@@ -21,21 +22,17 @@ const { url, options, queue, verb, when } = JSON.parse(process.argv[2] ?? "{}") 
 const die = (): void => void process.kill(process.pid, "SIGKILL");
 const { client } = checkOpenOptions({ logger: silentLogger });
 const store = await openStore(url, options);
-const mortal = new Proxy(store, {
-  get(real, called: keyof Store) {
-    const value: unknown = Reflect.get(real, called, real);
-    if (typeof value !== "function") return value;
-    const method = value as (...args: unknown[]) => Promise<unknown>;
-    if (called !== verb) return method.bind(real);
-    return async (...args: unknown[]) => {
-      if (when === "before") die();
-      const answer = method.apply(real, args);
-      if (when === "during") setImmediate(die);
-      await answer;
-      die();
-      return new Promise(() => {});
-    };
-  },
+const mortal = between(store, (called, value, owner) => {
+  if (typeof value !== "function" || called !== verb) return bound(value, owner);
+  const method = value as (...args: unknown[]) => Promise<unknown>;
+  return async (...args: unknown[]) => {
+    if (when === "before") die();
+    const answer = method.apply(owner, args);
+    if (when === "during") setImmediate(die);
+    await answer;
+    die();
+    return new Promise(() => {});
+  };
 });
 const env = {
   clock: systemClock,
