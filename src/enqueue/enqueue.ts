@@ -26,7 +26,8 @@ import { checkCycles, checkJob, checkKind, newJob, type NewJobDeps, NO_OPTIONS }
 import { checkName } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
 import { validate } from "../values/input-schema.ts";
-import type { Store, UserTx } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { UserTx } from "../storage/user-tx.ts";
 
 export type { Enqueue, EnqueueMany };
 

@@ -11,7 +11,9 @@
  */
 import type { Clock } from "../clock.ts";
 import { appendFailure } from "../jobs/failure.ts";
-import type { Transition, UserTx, Wake } from "../storage/store.ts";
+import type { Transition } from "../storage/store.ts";
+import type { UserTx } from "../storage/user-tx.ts";
+import type { Wake } from "../storage/wake.ts";
 import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";

@@ -27,6 +27,7 @@ import {
 } from "./plan.ts";
 import { type KeptRun, lateMsOf, ranMsOf } from "./lateness.ts";
 import type {
+  ScheduleStore,
   Backfilled,
   BackfillRange,
   DueCursor,
@@ -36,9 +37,10 @@ import type {
   ScheduleRunRow,
   SlotReport,
   Triggered,
-} from "../storage/store.ts";
+} from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
+import type { Wake } from "../storage/wake.ts";
 import { enqueueScript, type PlacedJob } from "../enqueue/insert.ts";
 import { extras, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
@@ -65,13 +67,15 @@ export interface Placing {
 
 type PlaceOf = Pick<NewJob, "queue" | "name" | "lane">;
 
-export class Schedules {
+export class Schedules implements ScheduleStore {
   readonly #driver: Driver;
   readonly #placing: Placing;
+  readonly #wake: (wake: Wake) => void;
 
-  constructor(driver: Driver, placing: Placing) {
+  constructor(driver: Driver, placing: Placing, wake: (wake: Wake) => void) {
     this.#driver = driver;
     this.#placing = placing;
+    this.#wake = wake;
   }
 
   async list(name: string | null): Promise<ScheduleRow[]> {
@@ -230,7 +234,7 @@ export class Schedules {
     return new Map(rows.map((row) => [text(row, "id"), row]));
   }
 
-  async due(after: DueCursor | null): Promise<DueSchedules> {
+  async due(after: DueCursor | null = null): Promise<DueSchedules> {
     const from = after ?? { at: 0, name: "" };
     const params = { now: this.#driver.now(), ...from, limit: dueAtOnce };
     const rows = await this.#driver.read({ name: "dueSchedules", params });
@@ -303,19 +307,30 @@ export class Schedules {
     return row;
   }
 
-  #changingKnown(name: string, body: (row: Row, now: number) => Script<void>): Promise<ScheduleRow | null> {
+  async #changingKnown(
+    name: string,
+    body: (row: Row, now: number) => Script<void>,
+  ): Promise<ScheduleRow | null> {
     const at = this.#driver.now();
-    return this.#driver.transaction("changeSchedule", function* (): Script<ScheduleRow | null> {
-      const [row] = yield { name: "lockSchedule", params: { now: at, name } };
-      if (row === undefined) return null;
-      yield* body(row, number(row, "now"));
-      return scheduleRow((yield { name: "lockSchedule", params: { now: at, name } })[0] as Row);
-    });
+    const changed = await this.#driver.transaction(
+      "changeSchedule",
+      function* (): Script<ScheduleRow | null> {
+        const [row] = yield { name: "lockSchedule", params: { now: at, name } };
+        if (row === undefined) return null;
+        yield* body(row, number(row, "now"));
+        return scheduleRow((yield { name: "lockSchedule", params: { now: at, name } })[0] as Row);
+      },
+    );
+    this.#wake({ kind: "settings" }); // workers time the next slot
+    return changed;
   }
 
-  #changing(name: string, body: (row: Row | undefined, now: number) => Script<void>): Promise<ScheduleRow> {
+  async #changing(
+    name: string,
+    body: (row: Row | undefined, now: number) => Script<void>,
+  ): Promise<ScheduleRow> {
     const at = this.#driver.now();
-    return this.#driver.transaction("putSchedule", function* (): Script<ScheduleRow> {
+    const changed = await this.#driver.transaction("putSchedule", function* (): Script<ScheduleRow> {
       const [clock] = yield { name: "now", params: { now: at } };
       const now = number(clock as Row, "now");
       const find = { name: "lockSchedule", params: { now: at, name } } as const;
@@ -324,6 +339,8 @@ export class Schedules {
       const [written] = yield find;
       return scheduleRow(written as Row);
     });
+    this.#wake({ kind: "settings" }); // workers time the next slot
+    return changed;
   }
 }
 

@@ -16,11 +16,12 @@ import type { Emitter } from "../events.ts";
 import type { Enqueued, NewJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { DueSchedules, SlotReport, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { DueSchedules, ScheduleStore, SlotReport } from "./store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface TickDeps {
-  readonly store: Pick<Store, "dueSchedules" | "fireSchedule">;
+  readonly store: { readonly schedules: Pick<ScheduleStore, "due" | "fire"> };
   readonly newId: () => string;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
@@ -59,11 +60,11 @@ export interface Tick {
 export async function tickOnce(deps: TickDeps): Promise<Tick> {
   const total = { advanced: 0, fired: 0, skipped: 0, missed: 0, disabled: 0 };
   const stopping = (): boolean => deps.stopping?.() === true;
-  const first = await deps.store.dueSchedules();
+  const first = await deps.store.schedules.due();
   let error: unknown = null;
   const fire = async (name: string): Promise<void> => {
     try {
-      const report = await deps.store.fireSchedule(name, deps.newId);
+      const report = await deps.store.schedules.fire(name, deps.newId);
       if (report === null) return;
       tell(deps, name, report);
       total.advanced += 1;
@@ -79,7 +80,7 @@ export async function tickOnce(deps: TickDeps): Promise<Tick> {
       );
     }
   };
-  for (let page: DueSchedules = first; ; page = await deps.store.dueSchedules(page.after)) {
+  for (let page: DueSchedules = first; ; page = await deps.store.schedules.due(page.after)) {
     const names = page.due.values();
     const some = async (): Promise<void> => {
       for (const name of names) if (!stopping()) await fire(name);
@@ -88,7 +89,7 @@ export async function tickOnce(deps: TickDeps): Promise<Tick> {
     // What has become due since is for the next tick: this one must end.
     if (page.after === null || page.after.at > first.now || stopping()) break;
   }
-  const next = first.due.length === 0 ? first : await deps.store.dueSchedules();
+  const next = first.due.length === 0 ? first : await deps.store.schedules.due();
   return { ...total, left: next.due.length > 0, error, next };
 }
 

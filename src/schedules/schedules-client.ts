@@ -27,7 +27,8 @@ import {
   type ScheduleTiming,
 } from "./define-schedule.ts";
 import { takesJobs } from "../limits/serving.ts";
-import type { ScheduleRow, Store, WorkerState } from "../storage/store.ts";
+import type { Store, WorkerState } from "../storage/store.ts";
+import type { ScheduleRow } from "./store.ts";
 
 /**
  * A schedule as `hf.schedules.list()` gives it.
@@ -198,7 +199,7 @@ export class Schedules {
     const spec = specOf(definition, await this.#deps.prepare(definition));
     const { name, firstRun } = definition;
     return this.#state(
-      await this.#deps.retry.repeatable(() => this.#deps.store.putSchedule(name, spec, firstRun)),
+      await this.#deps.retry.repeatable(() => this.#deps.store.schedules.put(name, spec, firstRun)),
     );
   }
 
@@ -211,7 +212,7 @@ export class Schedules {
   async list(): Promise<ScheduleState[]> {
     this.#deps.checkOpen();
     const { store, retry } = this.#deps;
-    const rows = await retry.repeatable(() => store.schedules(null));
+    const rows = await retry.repeatable(() => store.schedules.list(null));
     const workers = rows.length === 0 ? [] : await retry.repeatable(() => store.workers());
     return rows.map((row) => stateOf(row, workers));
   }
@@ -225,7 +226,7 @@ export class Schedules {
   async get(name: string): Promise<ScheduleState | null> {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a schedule");
-    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules(known));
+    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules.list(known));
     return row === undefined ? null : this.#state(row);
   }
 
@@ -239,7 +240,7 @@ export class Schedules {
   async remove(name: string): Promise<boolean> {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a schedule");
-    return this.#deps.retry.once(() => this.#deps.store.removeSchedule(known));
+    return this.#deps.retry.once(() => this.#deps.store.schedules.remove(known));
   }
 
   /**
@@ -250,7 +251,7 @@ export class Schedules {
    * await hf.schedules.pause("nightly-report");
    */
   async pause(name: string): Promise<ScheduleState> {
-    return this.#change(name, (known) => this.#deps.store.pauseSchedule(known, true));
+    return this.#change(name, (known) => this.#deps.store.schedules.pause(known, true));
   }
 
   /**
@@ -261,7 +262,7 @@ export class Schedules {
    * await hf.schedules.resume("nightly-report");
    */
   async resume(name: string): Promise<ScheduleState> {
-    return this.#change(name, (known) => this.#deps.store.pauseSchedule(known, false));
+    return this.#change(name, (known) => this.#deps.store.schedules.pause(known, false));
   }
 
   /**
@@ -280,7 +281,7 @@ export class Schedules {
         ? {}
         : { input: encodeJson(input, "input", this.#deps.maxPayloadBytes, inputCodes) };
     return this.#change(name, (known) =>
-      this.#deps.store.editSchedule(known, (spec): ScheduleEdits => ({
+      this.#deps.store.schedules.edit(known, (spec): ScheduleEdits => ({
         ...checkEdit(rest, spec, known),
         ...text,
       })),
@@ -295,7 +296,7 @@ export class Schedules {
    * await hf.schedules.reset("nightly-report");
    */
   async reset(name: string): Promise<ScheduleState> {
-    return this.#change(name, (known) => this.#deps.store.resetSchedule(known));
+    return this.#change(name, (known) => this.#deps.store.schedules.reset(known));
   }
 
   /**
@@ -310,7 +311,7 @@ export class Schedules {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a schedule");
     const { store, retry, newId, committed } = this.#deps;
-    const done = await retry.once(() => store.triggerSchedule(known, newId));
+    const done = await retry.once(() => store.schedules.trigger(known, newId));
     if (done === null) throw notFound(known);
     committed([done.job], [{ id: done.id, status: done.status }]);
     return { status: done.status, id: done.id };
@@ -350,7 +351,7 @@ export class Schedules {
       limit: checkInteger(given.limit ?? 100, "limit", { min: 1, max: 1_000 }),
       dryRun: given.dryRun === true,
     };
-    const done = await retry.once(() => store.backfillSchedule(known, range, newId));
+    const done = await retry.once(() => store.schedules.backfill(known, range, newId));
     if (done === null) throw notFound(known);
     const made = done.slots.flatMap(({ made: one }) => one ?? []);
     if (made.length > 0)
@@ -384,7 +385,7 @@ export class Schedules {
     const known = checkName(name, "The name of a schedule");
     const given = checkOptions(options, ["limit"], "schedules.runs") as ScheduleRunsOptions;
     const limit = checkInteger(given.limit ?? 100, "limit", { min: 1, max: mostRuns });
-    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.scheduleRuns(known, limit));
+    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.schedules.runs(known, limit));
     if (rows === null) throw notFound(known);
     return rows.map((row) => ({
       ...row,
@@ -429,7 +430,7 @@ export class Schedules {
     const n = checkInteger(given.pieces ?? 96, "pieces", { min: 1, max: 1_000 });
     const { store, retry } = this.#deps;
     const [rows, now] = await Promise.all([
-      retry.repeatable(() => store.schedules(null)),
+      retry.repeatable(() => store.schedules.list(null)),
       retry.repeatable(() => store.now()),
     ]);
     const from = Math.floor(now / stepMs) * stepMs;
@@ -463,7 +464,7 @@ export class Schedules {
         `schedules.preview takes a schedule's name, or what defineSchedule gives; got ${shown(name)}.`,
       );
     const known = checkName(name, "The name of a schedule");
-    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules(known));
+    const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules.list(known));
     if (row === undefined) throw notFound(known);
     if (row.spec !== null) return { timing: row.spec, from: row };
     throw new StateError("SCHEDULE_NOT_FOUND", `Schedule "${known}" cannot be read: ${row.fault ?? ""}`, {

@@ -6,7 +6,9 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Call, Row, Script, TransactionName, WriteName } from "./catalogue.ts";
-import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "./store.ts";
+import type { Inspection, PoolUse, RenewalTarget, StoreCounters } from "./store.ts";
+import type { UserTx } from "./user-tx.ts";
+import type { Wake } from "./wake.ts";
 
 /**
  * Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle, nor those who look

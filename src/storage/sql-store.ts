@@ -19,9 +19,9 @@ import type {
   StoreCounters,
   PauseOutcome,
   StoreEvents,
-  UserTx,
-  Wake,
 } from "./store.ts";
+import type { UserTx } from "./user-tx.ts";
+import type { Wake } from "./wake.ts";
 import type { Call, Row, Script } from "./catalogue.ts";
 import { Budgets } from "../limits/budget-rows.ts";
 import { Breakers } from "../limits/breaker-rows.ts";
@@ -60,6 +60,7 @@ import { placeOf } from "../operate/why-rows.ts";
 import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
 
 export class SqlStore implements Store {
+  readonly schedules: Schedules;
   readonly dialect: Driver["dialect"];
   readonly #driver: Driver;
   readonly #clock: Clock;
@@ -68,7 +69,6 @@ export class SqlStore implements Store {
   readonly #jobs: Jobs;
   readonly #cluster: Cluster;
   readonly #retention: Retention;
-  readonly #schedules: Schedules;
   readonly #budgets: Budgets;
   readonly #passes: Passes;
   readonly #series: Series;
@@ -104,7 +104,8 @@ export class SqlStore implements Store {
       learn: (of) => this.#learnPlace(of),
       place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
     };
-    this.#schedules = new Schedules(driver, placing);
+    const wake = (told: Wake): void => this.wake(told);
+    this.schedules = new Schedules(driver, placing, wake);
     this.#forks = new Forks(driver, placing);
     this.#budgets = new Budgets(driver);
     this.#passes = new Passes(driver);
@@ -575,20 +576,7 @@ export class SqlStore implements Store {
 
   // Schedules, budgets, passes (a file each)
 
-  schedules: Store["schedules"] = (name) => this.#schedules.list(name);
-  putSchedule: Store["putSchedule"] = (name, spec, firstRun) =>
-    this.#told(this.#schedules.put(name, spec, firstRun));
-  editSchedule: Store["editSchedule"] = (name, edits) => this.#told(this.#schedules.edit(name, edits));
-  resetSchedule: Store["resetSchedule"] = (name) => this.#told(this.#schedules.reset(name));
-  pauseSchedule: Store["pauseSchedule"] = (name, paused) => this.#told(this.#schedules.pause(name, paused));
-  removeSchedule: Store["removeSchedule"] = (name) => this.#schedules.remove(name);
-  triggerSchedule: Store["triggerSchedule"] = (name, newId) => this.#schedules.trigger(name, newId);
   fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
-  backfillSchedule: Store["backfillSchedule"] = (name, range, newId) =>
-    this.#schedules.backfill(name, range, newId);
-  scheduleRuns: Store["scheduleRuns"] = (name, limit) => this.#schedules.runs(name, limit);
-  dueSchedules: Store["dueSchedules"] = (after = null) => this.#schedules.due(after);
-  fireSchedule: Store["fireSchedule"] = (name, newId) => this.#schedules.fire(name, newId);
   budgets: Store["budgets"] = () => this.#budgets.list();
   setBudget: Store["setBudget"] = (name, rate, standard) =>
     this.#told(this.#budgets.set(name, rate, standard));

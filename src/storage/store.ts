@@ -9,7 +9,10 @@
  *  - A write to a running job names the fence (id and token) and answers with the ids that it really changed.
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
+import type { Wake } from "./wake.ts";
+import type { UserTx } from "./user-tx.ts";
 import type { Clock } from "../clock.ts";
+import type { ScheduleStore } from "../schedules/store.ts";
 import type { Insight } from "../operate/browse.ts";
 import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import type {
@@ -452,31 +455,6 @@ export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
 
-/** A transaction of the user's own, recognised and wrapped by the dialect. */
-export interface UserTx {
-  /** True when the statements run before the call returns (a SQLite handle). */
-  readonly sync: boolean;
-}
-
-/** Something happened in the database that a sleeping worker or waiter may care about. */
-export type Wake =
-  | {
-      readonly kind: "work";
-      readonly queue: string;
-      readonly priority: number;
-      /** Jobs of any priority of this queue were given back with their due times, this one or later: claims go back to it. */
-      readonly from?: number;
-    }
-  | { readonly kind: "cancel"; readonly session: number }
-  | { readonly kind: "stop"; readonly session: number }
-  /** It was made quiet, or resumed. */
-  | { readonly kind: "quiet"; readonly session: number }
-  | { readonly kind: "settings" }
-  /** Jobs that somebody watches have ended. */
-  | { readonly kind: "ended" }
-  /** Something changed, no telling what: look at everything. */
-  | { readonly kind: "any" };
-
 /** A value of the state table, with the database's clock. */
 export interface StateRow {
   readonly key: string;
@@ -487,6 +465,8 @@ export interface StateRow {
 }
 
 export interface Store {
+  readonly schedules: ScheduleStore;
+
   readonly dialect: "sqlite" | "postgres";
   /** How a thread can open the same database to renew a session; null: renew on the main thread. */
   readonly renewalTarget: RenewalTarget | null;
@@ -730,27 +710,8 @@ export interface Store {
   /** Sets it unless somebody else has since it was `was`. */
   swapState(key: string, was: string, value: string): Promise<boolean>;
 
-  schedules(name: string | null): Promise<ScheduleRow[]>;
-  /** Adds a schedule, or changes its definition; an operator's edits and the slots that are due stay. */
-  putSchedule(name: string, spec: ScheduleSpec, firstRun: "seed" | "fire"): Promise<ScheduleRow>;
-  /** Null: there is none. What `edits` throws is thrown, and nothing is written. */
-  editSchedule(name: string, edits: (spec: ScheduleSpec) => ScheduleEdits): Promise<ScheduleRow | null>;
-  /** Gives up an operator's edits and a fault, and counts from now. */
-  resetSchedule(name: string): Promise<ScheduleRow | null>;
-  pauseSchedule(name: string, paused: boolean): Promise<ScheduleRow | null>;
-  removeSchedule(name: string): Promise<boolean>;
-  /** Makes a job now, without touching the slots. */
-  triggerSchedule(name: string, newId: () => string): Promise<Triggered | null>;
   /** A new job with what an ended one did before a step; null: no ended job has this id. */
   fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
-  /** Jobs for slots of the past that have none; null: there is no such schedule. */
-  backfillSchedule(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null>;
-  /** The jobs of its newest slots, and those by hand among its `recent`, newest first; null: there is no such schedule. */
-  scheduleRuns(name: string, limit: number): Promise<ScheduleRunRow[] | null>;
-  /** What is due, page by page, and when the next slot is; a cheap read. */
-  dueSchedules(after?: DueCursor | null): Promise<DueSchedules>;
-  /** Makes the jobs of a schedule's due slots and advances it, in one transaction. Null: not due, or not ours to do. */
-  fireSchedule(name: string, newId: () => string): Promise<SlotReport | null>;
 
   budgets(): Promise<BudgetRow[]>;
   /** `standard`: the code's own numbers, which do not touch those that an operator has tuned. */
@@ -843,113 +804,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** A schedule as it is kept. Instants in epoch milliseconds. */
-export interface ScheduleRow {
-  readonly name: string;
-  /** Null: the row cannot be read. */
-  readonly spec: ScheduleSpec | null;
-  /** Which parts of it an operator has changed. */
-  readonly edited: readonly string[];
-  readonly nextAt: number | null;
-  /** A slot whose job is made when the previous one has ended. */
-  readonly waitingAt: number | null;
-  readonly anchorAt: number;
-  readonly createdAt: number;
-  readonly pausedAt: number | null;
-  /** Why it is disabled. */
-  readonly fault: string | null;
-  /** The slot of the latest job. */
-  readonly lastRunAt: number | null;
-  readonly lastJobId: string | null;
-  /** The newest jobs that it made, at most 20, newest last; `at` is the slot, or when it was triggered. */
-  readonly recent: readonly { readonly id: string; readonly at: number; readonly by?: "hand" }[];
-  readonly fired: number;
-  readonly skipped: number;
-  readonly missed: number;
-  readonly now: number;
-}
-
-/** One of a schedule's jobs, and what became of it. Instants in epoch milliseconds. */
-export interface ScheduleRunRow {
-  readonly at: number;
-  readonly by: "slot" | "backfill" | "hand";
-  readonly jobId: string;
-  /** Null: the job is not kept any more. */
-  readonly state: JobState | null;
-  readonly attempt: number | null;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
-  readonly lateMs: number | null;
-  readonly ranMs: number | null;
-}
-
-/** What there is to do for schedules, and when next. */
-export interface DueSchedules {
-  readonly now: number;
-  /** A page of schedules that are due; on the first page also those whose waiting slot waits for nothing any more. */
-  readonly due: readonly string[];
-  /** Jobs that have not ended and that slots wait for. */
-  readonly awaited: readonly string[];
-  readonly nextAt: number | null;
-  /** Where the next page begins; null: this was the last. */
-  readonly after: DueCursor | null;
-}
-
-/** The last schedule of a page of those that are due. */
-export interface DueCursor {
-  readonly at: number;
-  readonly name: string;
-}
-
-/** A job that a slot came to. */
-export interface FiredSlot {
-  readonly slot: number;
-  readonly id: string;
-  readonly status: Enqueued["status"];
-  readonly job: NewJob;
-}
-
-/** What came of a schedule's due slots. */
-export interface SlotReport {
-  readonly fired: readonly FiredSlot[];
-  /** Slots without a job because an earlier one had not ended, or its key was taken. */
-  readonly skipped: number;
-  readonly missed: number;
-  /** A slot waits for the previous job to end. */
-  readonly waiting: boolean;
-  /** The row cannot be read: it is disabled now, and this is why. */
-  readonly fault: string | null;
-}
-
-/** What a trigger by hand came to. */
-export interface Triggered {
-  readonly job: NewJob;
-  readonly status: Enqueued["status"];
-  readonly id: string;
-}
-
 /** What a fork came to. */
 export type ForkOutcome =
   | { readonly refused: string; readonly job: null; readonly enqueued: null }
   | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
-
-/** Slots from `from` (included) to `to` (not), oldest first, at most `limit` of those that have no job. */
-export interface BackfillRange {
-  readonly from: number;
-  readonly to: number;
-  readonly limit: number;
-  readonly dryRun: boolean;
-}
-
-/** What a backfill came to, or would. */
-export interface Backfilled {
-  /** In order; without a job in a dry run. */
-  readonly slots: readonly { readonly at: number; readonly made: Triggered | null }[];
-  /** Slots that had their job already. */
-  readonly had: number;
-  /** There are more behind these. */
-  readonly more: boolean;
-}
 
 /** A budget's numbers. */
 export interface BudgetRate {

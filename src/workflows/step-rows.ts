@@ -22,8 +22,8 @@ import type {
   StepRecord,
   StepState,
   StepWrite,
-  UserTx,
 } from "../storage/store.ts";
+import type { UserTx } from "../storage/user-tx.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
 import { type Ended, resolveScript, ringLanes } from "../enqueue/dependency-rows.ts";

@@ -79,7 +79,7 @@ onEveryStore((target) => {
         url,
         options: options ?? {},
         queue: "other",
-        verb: "fireSchedule",
+        verb: "schedules.fire",
         when,
       };
       const child = spawnNode("test/fault/children/mortal.ts", [JSON.stringify(spec)]);

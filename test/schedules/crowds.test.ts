@@ -73,7 +73,7 @@ onEveryStore((target) => {
     await copies(world, "bad", 300);
     await client.hf.schedules.put({ name: "good", every: "10s", job, input: { n: 1 } });
     client.tap.around = (verb, call, [name]) =>
-      verb === "fireSchedule" && String(name).startsWith("bad")
+      verb === "schedules.fire" && String(name).startsWith("bad")
         ? Promise.reject(new Error("not now"))
         : call();
     await client.work([job], { ...work, queues: ["other"] });
@@ -90,7 +90,7 @@ onEveryStore((target) => {
     const worker = await client.work([job], { ...work, queues: ["other"] });
     let fires = 0;
     client.tap.around = (verb, call) => {
-      if (verb === "fireSchedule" && (fires += 1) === 10) void worker.stop();
+      if (verb === "schedules.fire" && (fires += 1) === 10) void worker.stop();
       return call();
     };
     await world.advance("11s", "500ms");

@@ -258,9 +258,9 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await client.work([job], work);
     await world.advance("3s");
-    const idle = client.tap.count("dueSchedules");
+    const idle = client.tap.count("schedules.due");
     await world.advance("30s", "1s");
-    expect(client.tap.count("dueSchedules") - idle).toBeLessThanOrEqual(1);
+    expect(client.tap.count("schedules.due") - idle).toBeLessThanOrEqual(1);
     world.clock.set(world.clock.now() + 3_600_000 - 35_000);
     await world.advance("65s", "1s");
     expect(await client.hf.jobs.count({ name: "j" })).toBe(250);
@@ -321,7 +321,7 @@ onEveryStore((target) => {
     let cuts = 0;
     client.tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb !== "fireSchedule" || cuts >= 2) return answer;
+      if (verb !== "schedules.fire" || cuts >= 2) return answer;
       cuts += 1;
       return lost();
     };
@@ -484,9 +484,9 @@ onEveryStore((target) => {
     await client.work([job], { ...work, schedules: [s] });
     await world.advance("125s", "500ms");
     expect(runs).toHaveLength(1);
-    const before = client.tap.count("fireSchedule");
+    const before = client.tap.count("schedules.fire");
     await world.advance("20s", "500ms");
-    expect(client.tap.count("fireSchedule") - before).toBeLessThanOrEqual(5);
+    expect(client.tap.count("schedules.fire") - before).toBeLessThanOrEqual(5);
     await world.fresh.query(`delete from ${world.fresh.table("ready")}`);
     await world.advance("6s", "500ms");
     expect((await get(client.hf, "s")).counts.fired).toBe(2);
@@ -719,17 +719,17 @@ onEveryStore((target) => {
     const { job, runs } = quickJob(world);
     await client.work([job], work);
     await world.advance("1s");
-    const idle = client.tap.count("dueSchedules", "fireSchedule");
+    const idle = client.tap.count("schedules.due", "schedules.fire");
     await world.advance("5m", "1s");
-    expect(client.tap.count("dueSchedules", "fireSchedule") - idle).toBeLessThanOrEqual(6);
+    expect(client.tap.count("schedules.due", "schedules.fire") - idle).toBeLessThanOrEqual(6);
     await client.hf.schedules.put({ name: "s", every: "90s", job, input: { n: 1 } });
     const at = world.clock.now();
     await world.advance("89s", "1s");
-    const before = client.tap.count("dueSchedules", "fireSchedule");
+    const before = client.tap.count("schedules.due", "schedules.fire");
     expect(runs).toHaveLength(0);
     await world.advance("1s", "10ms");
     expect(runs.map((run) => run.at)).toEqual([at + 90_000]);
-    expect(client.tap.count("dueSchedules", "fireSchedule") - before).toBeLessThanOrEqual(4);
+    expect(client.tap.count("schedules.due", "schedules.fire") - before).toBeLessThanOrEqual(4);
   });
 
   test("[F8] a schedule that another process puts is seen at once, and within seconds where no wake-up arrives", async () => {
@@ -740,7 +740,7 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await hears.work([job], work);
     await deaf.work([job], work);
-    const counts = (): number[] => [hears, deaf].map(({ tap }) => tap.count("fireSchedule"));
+    const counts = (): number[] => [hears, deaf].map(({ tap }) => tap.count("schedules.fire"));
     await world.advance("1s");
     const api = await world.client();
     await api.hf.schedules.put({ name: "s", every: "1s", job: "j", input: 1 });
@@ -814,7 +814,7 @@ onEveryStore((target) => {
     await client.work([job], noWork);
     await world.advance("1m");
     expect(runs).toEqual([]);
-    expect(client.tap.count("dueSchedules")).toBe(0);
+    expect(client.tap.count("schedules.due")).toBe(0);
   });
 
   test("a schedule with years comes to an end, and says so", async () => {

@@ -899,7 +899,7 @@ scenario(
     await hf.schedules.put(nightly);
     await world.clock.advance("1h");
   },
-  ({ store, newId }) => store.fireSchedule("nightly", newId),
+  ({ store, newId }) => store.schedules.fire("nightly", newId),
 );
 scenario(
   "a schedule that cannot be read is disabled",
@@ -908,7 +908,7 @@ scenario(
     await world.clock.advance("1h");
     await fresh.query(`update ${fresh.table("schedule")} set edits = '{"cron":"no"}'`);
   },
-  ({ store, newId }) => store.fireSchedule("nightly", newId),
+  ({ store, newId }) => store.schedules.fire("nightly", newId),
 );
 scenario(
   "slots of the past get their jobs",

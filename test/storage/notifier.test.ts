@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Notifier } from "../../src/storage/postgres/listen.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import type { Wake } from "../../src/storage/store.ts";
+import type { Wake } from "../../src/storage/wake.ts";
 
 const work = (queue: string): Wake => ({ kind: "work", queue, priority: 0 });
 const queuesOf = (payloads: readonly string[]): unknown[] =>

@@ -677,9 +677,9 @@ describe("pause, settings, overload", () => {
         duties.add(args[0]);
         return b.real.duty(...args);
       };
-      b.store.dueSchedules = (...args) => {
+      b.store.schedules.due = (...args) => {
         looks += 1;
-        return b.real.dueSchedules(...args);
+        return b.real.schedules.due(...args);
       };
       const scheduling = {
         newId: () => "01a00000-0000-7000-8000-000000000001",

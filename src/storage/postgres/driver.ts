@@ -28,7 +28,9 @@ import {
 import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
 import { laneOfRead } from "../viewing.ts";
-import type { Inspection, PoolUse, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, PoolUse, RenewalTarget, StoreCounters } from "../store.ts";
+import type { UserTx } from "../user-tx.ts";
+import type { Wake } from "../wake.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
 import { Connections, DEADLINE_MS, statementName, type Prepared } from "./connections.ts";
 import { isDuplicate, isStaleType, sqlState, toUserTxError } from "./error-codes.ts";

@@ -12,7 +12,7 @@
  * (half the throughput, when sent for each commit).
  */
 import { type Clock, systemClock, type Timer } from "../../clock.ts";
-import type { Wake } from "../store.ts";
+import type { Wake } from "../wake.ts";
 import { cutOff, type PgClient } from "./pg.ts";
 
 const PROVE_EVERY_MS = 11_000;

@@ -25,7 +25,9 @@ import {
 import { duration } from "../../values/amounts.ts";
 import { count, newCounters, runSync, type Driver } from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
-import type { Inspection, RenewalTarget, StoreCounters, UserTx, Wake } from "../store.ts";
+import type { Inspection, RenewalTarget, StoreCounters } from "../store.ts";
+import type { UserTx } from "../user-tx.ts";
+import type { Wake } from "../wake.ts";
 import { Changes, watchWal } from "./changes.ts";
 import { BUSY_DEADLINE_MS, checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isBusy, isDuplicate, toStoreError } from "./error-codes.ts";

@@ -142,7 +142,7 @@ onSqlite((target) => {
     const newId = idFactory(() => clock.now());
     const fire = async (): Promise<void> => {
       const { store } = hf.internals;
-      for (const name of (await store.dueSchedules()).due) await store.fireSchedule(name, newId);
+      for (const name of (await store.schedules.due()).due) await store.schedules.fire(name, newId);
     };
     for (let minute = 1; minute <= 12; minute += 1) {
       clock.offsetMs = minute * minuteMs;
