@@ -9,7 +9,6 @@ import type {
   QueueChange,
   QueueSettings,
   QueueState,
-  StateRow,
   WorkerState,
 } from "../storage/store.ts";
 import type { Row } from "../storage/catalogue.ts";
@@ -229,44 +228,6 @@ export class Cluster {
     );
     if (laned.length > 0) await this.#driver.write({ name: "tuneLanes", params: { rows: laned } });
   }
-
-  async getState(key: string): Promise<string | null> {
-    const [row] = await this.#driver.read({ name: "getState", params: { key } });
-    return row === undefined ? null : maybeText(row, "value");
-  }
-
-  async setState(key: string, value: string): Promise<void> {
-    await this.#driver.write({ name: "setState", params: { now: this.#driver.now(), key, value } });
-  }
-
-  async deleteState(key: string): Promise<boolean> {
-    return (await this.#driver.write({ name: "deleteState", params: { key } })).length > 0;
-  }
-
-  async stateRow(key: string): Promise<StateRow | null> {
-    const [row] = await this.#driver.read({ name: "stateRow", params: { now: this.#driver.now(), key } });
-    return row === undefined ? null : stateRow(row);
-  }
-
-  async stateRows(prefix: string, limit: number): Promise<StateRow[]> {
-    const params = { now: this.#driver.now(), from: prefix, until: `${prefix}g`, limit };
-    const rows = await this.#driver.read({ name: "stateRows", params });
-    return rows.map(stateRow).filter(({ key }) => key.startsWith(prefix));
-  }
-
-  async swapState(key: string, was: string, value: string): Promise<boolean> {
-    const params = { now: this.#driver.now(), key, was, value };
-    return (await this.#driver.write({ name: "swapState", params })).length > 0;
-  }
-}
-
-function stateRow(row: Row): StateRow {
-  return {
-    key: text(row, "key"),
-    value: text(row, "value"),
-    setAt: number(row, "set_at"),
-    now: number(row, "now"),
-  };
 }
 
 function budgetOf(value: string | null): NonNullable<KindInfo["budget"]> | null {

@@ -25,7 +25,7 @@ import { type BulkVerb, STATES_OF } from "./bulk-verbs.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { idFactory, isId } from "../values/id.ts";
 import type { InputPatch } from "../values/json-patch.ts";
-import type { StateRow } from "../storage/store.ts";
+import type { StateRow } from "../state/store.ts";
 
 export { type BulkAction, type BulkVerb, STATES_OF } from "./bulk-verbs.ts";
 
@@ -213,7 +213,7 @@ export class Operations {
       cursor: null,
     };
     await this.#audit(kept, actor, "started");
-    await retry.repeatable(() => store.setState(prefix + kept.id, JSON.stringify(kept)));
+    await retry.repeatable(() => store.state.set(prefix + kept.id, JSON.stringify(kept)));
     await this.#forget();
     return this.#drive(kept, driver);
   }
@@ -221,7 +221,7 @@ export class Operations {
   /** The newest first. */
   async list(): Promise<Operation[]> {
     const { store, retry } = this.#hf.internals;
-    const rows = await retry.repeatable(() => store.stateRows(prefix, mostKept));
+    const rows = await retry.repeatable(() => store.state.rows(prefix, mostKept));
     return rows.flatMap((row) => {
       const kept = keptOf(row);
       return kept === null ? [] : [operationOf(kept, row)];
@@ -418,14 +418,14 @@ export class Operations {
   #swap(key: string, was: string, value: string): Promise<boolean> {
     const { store, retry } = this.#hf.internals;
     return retry.repeatable(
-      async () => (await store.swapState(key, was, value)) || (await store.stateRow(key))?.value === value,
+      async () => (await store.state.swap(key, was, value)) || (await store.state.row(key))?.value === value,
     );
   }
 
   async #read(id: string): Promise<{ kept: Kept; row: StateRow } | null> {
     if (!isId(id)) return null;
     const { store, retry } = this.#hf.internals;
-    const row = await retry.repeatable(() => store.stateRow(prefix + id));
+    const row = await retry.repeatable(() => store.state.row(prefix + id));
     const kept = row === null ? null : keptOf(row);
     return row === null || kept === null ? null : { kept, row };
   }
@@ -433,11 +433,11 @@ export class Operations {
   /** Of those that are over, the oldest are dropped. */
   async #forget(): Promise<void> {
     const { store, retry } = this.#hf.internals;
-    const rows = await retry.repeatable(() => store.stateRows(prefix, mostKept * 2));
+    const rows = await retry.repeatable(() => store.state.rows(prefix, mostKept * 2));
     for (const row of rows.slice(mostKept)) {
       const kept = keptOf(row);
       // Whether it was there does not matter here, so that a repeat may find it gone.
-      if (kept !== null && isOver(kept)) await retry.repeatable(() => store.deleteState(row.key));
+      if (kept !== null && isOver(kept)) await retry.repeatable(() => store.state.delete(row.key));
     }
   }
 

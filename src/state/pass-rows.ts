@@ -8,12 +8,12 @@
  * The holder's name is new for each run, so one that was taken over changes nothing any more. It stays in the row when the run has
  * ended, so that a begin or an end that is sent again, or comes late, finds its own run and makes no other.
  */
-import type { PassRow, PassStart } from "../storage/store.ts";
+import type { PassStore, PassRow, PassStart } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
-export class Passes {
+export class Passes implements PassStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

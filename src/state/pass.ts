@@ -108,7 +108,7 @@ export async function runPass<T>(
       details: { option: "signal" },
     });
   const holder = deps.newId();
-  const start = await deps.retry.repeatable(() => deps.store.beginPass(known, holder, leaseMs));
+  const start = await deps.retry.repeatable(() => deps.store.passes.begin(known, holder, leaseMs));
   if (start.held) {
     throw new StateError(
       "PASS_RUNNING",
@@ -231,7 +231,7 @@ class RunningPass implements Pass {
     const { holder } = this.#settings;
     const cut =
       reason === null ? null : reason.slice(0, maxReasonChars).toWellFormed().replaceAll("\0", "\uFFFD");
-    const ended = await retry.repeatable(() => store.endPass(this.name, holder, clean, cut));
+    const ended = await retry.repeatable(() => store.passes.end(this.name, holder, clean, cut));
     // Only who meant to set the flag must know.
     if (!ended && clean && this.#aborted === null) this.#lost();
   }
@@ -257,7 +257,7 @@ class RunningPass implements Pass {
     const { holder, leaseMs } = this.#settings;
     const sentAt = clock.monotonic();
     try {
-      const held = await store.renewPass(this.name, holder, leaseMs + aheadMs);
+      const held = await store.passes.renew(this.name, holder, leaseMs + aheadMs);
       if (this.#over) return;
       if (!held) return this.#lost();
       this.#renewedAt = sentAt + aheadMs;

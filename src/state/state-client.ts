@@ -37,7 +37,7 @@ export class State {
   async get<Value = unknown>(key: string): Promise<Value | null> {
     this.#deps.checkOpen();
     const known = checkText(key, "The key of state.get");
-    const text = await this.#deps.retry.repeatable(() => this.#deps.store.getState(known));
+    const text = await this.#deps.retry.repeatable(() => this.#deps.store.state.get(known));
     return text === null ? null : (decodeJson(text, `state "${known}"`) as Value);
   }
 
@@ -52,7 +52,7 @@ export class State {
     this.#deps.checkOpen();
     const known = checkText(key, "The key of state.set");
     const text = encodeJson(value, "value", this.#deps.maxPayloadBytes, valueCodes);
-    await this.#deps.retry.repeatable(() => this.#deps.store.setState(known, text));
+    await this.#deps.retry.repeatable(() => this.#deps.store.state.set(known, text));
   }
 
   /**
@@ -64,7 +64,7 @@ export class State {
   async delete(key: string): Promise<boolean> {
     this.#deps.checkOpen();
     const known = checkText(key, "The key of state.delete");
-    return this.#deps.retry.once(() => this.#deps.store.deleteState(known));
+    return this.#deps.retry.once(() => this.#deps.store.state.delete(known));
   }
 
   /**
@@ -90,7 +90,7 @@ export class State {
    */
   async passes(): Promise<PassState[]> {
     this.#deps.checkOpen();
-    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.passes());
+    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.passes.list());
     return rows.map(({ name, clean, runs, heldUntil, startedAt, endedAt, reason, now }) => ({
       name,
       clean,

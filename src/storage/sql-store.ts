@@ -36,6 +36,7 @@ import { editScript, judgeScript, placesOf } from "../operate/edit-rows.ts";
 import { Flows } from "../workflows/step-rows.ts";
 import { SqlInsight } from "../operate/browse-rows.ts";
 import { Jobs } from "../operate/job-rows.ts";
+import { StateRows } from "../state/state-rows.ts";
 import { Passes } from "../state/pass-rows.ts";
 import { Series } from "../observe/series-rows.ts";
 import { Causes } from "../observe/failure-rows.ts";
@@ -61,6 +62,8 @@ import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
 
 export class SqlStore implements Store {
   readonly schedules: Schedules;
+  readonly state: StateRows;
+  readonly passes: Passes;
   readonly dialect: Driver["dialect"];
   readonly #driver: Driver;
   readonly #clock: Clock;
@@ -70,7 +73,6 @@ export class SqlStore implements Store {
   readonly #cluster: Cluster;
   readonly #retention: Retention;
   readonly #budgets: Budgets;
-  readonly #passes: Passes;
   readonly #series: Series;
   readonly #causes: Causes;
   readonly #gates = new Gates();
@@ -108,7 +110,8 @@ export class SqlStore implements Store {
     this.schedules = new Schedules(driver, placing, wake);
     this.#forks = new Forks(driver, placing);
     this.#budgets = new Budgets(driver);
-    this.#passes = new Passes(driver);
+    this.state = new StateRows(driver);
+    this.passes = new Passes(driver);
     this.#series = new Series(driver);
     this.#lanes = new LaneSettings(driver);
     this.#overrides = new SqlOverrides(driver);
@@ -567,12 +570,6 @@ export class SqlStore implements Store {
   resumeWorkers: Store["resumeWorkers"] = (sessions) => this.#hush("resumeWorkers", sessions);
   kinds: Store["kinds"] = () => this.#cluster.kinds();
   registerKinds: Store["registerKinds"] = (kinds) => this.#cluster.registerKinds(kinds);
-  getState: Store["getState"] = (key) => this.#cluster.getState(key);
-  setState: Store["setState"] = (key, value) => this.#cluster.setState(key, value);
-  deleteState: Store["deleteState"] = (key) => this.#cluster.deleteState(key);
-  stateRow: Store["stateRow"] = (key) => this.#cluster.stateRow(key);
-  stateRows: Store["stateRows"] = (prefix, limit) => this.#cluster.stateRows(prefix, limit);
-  swapState: Store["swapState"] = (key, was, value) => this.#cluster.swapState(key, was, value);
 
   // Schedules, budgets, passes (a file each)
 
@@ -584,10 +581,6 @@ export class SqlStore implements Store {
   removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
   drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
   takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
-  passes: Store["passes"] = () => this.#passes.list();
-  beginPass: Store["beginPass"] = (name, holder, leaseMs) => this.#passes.begin(name, holder, leaseMs);
-  renewPass: Store["renewPass"] = (name, holder, leaseMs) => this.#passes.renew(name, holder, leaseMs);
-  endPass: Store["endPass"] = (name, holder, clean, reason) => this.#passes.end(name, holder, clean, reason);
 
   /** Workers time the next slot, and a budget's next token: they must know of a change. */
   async #hush(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number> {

@@ -12,6 +12,7 @@
 import type { Wake } from "./wake.ts";
 import type { UserTx } from "./user-tx.ts";
 import type { Clock } from "../clock.ts";
+import type { PassStore, StateStore } from "../state/store.ts";
 import type { ScheduleStore } from "../schedules/store.ts";
 import type { Insight } from "../operate/browse.ts";
 import type { EditOutcome, JobChange } from "../jobs/editable.ts";
@@ -29,7 +30,6 @@ import type {
 } from "../jobs/job.ts";
 import type { BudgetTake } from "../limits/rules/token-bucket.ts";
 import type { InputPatch } from "../values/json-patch.ts";
-import type { ScheduleEdits, ScheduleSpec } from "../schedules/plan.ts";
 import type { BreakerRule, QueueSettings } from "../limits/queue-settings.ts";
 import type { Note, Transition } from "../jobs/transition.ts";
 
@@ -455,17 +455,10 @@ export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
 
-/** A value of the state table, with the database's clock. */
-export interface StateRow {
-  readonly key: string;
-  /** JSON text. */
-  readonly value: string;
-  readonly setAt: number;
-  readonly now: number;
-}
-
 export interface Store {
   readonly schedules: ScheduleStore;
+  readonly state: StateStore;
+  readonly passes: PassStore;
 
   readonly dialect: "sqlite" | "postgres";
   /** How a thread can open the same database to renew a session; null: renew on the main thread. */
@@ -701,15 +694,6 @@ export interface Store {
   /** Closes a breaker by hand. False: it was closed. */
   resetBreaker(key: string): Promise<boolean>;
 
-  getState(key: string): Promise<string | null>;
-  setState(key: string, value: string): Promise<void>;
-  deleteState(key: string): Promise<boolean>;
-  stateRow(key: string): Promise<StateRow | null>;
-  /** Those whose key is the prefix and a hexadecimal digit on, the highest first. */
-  stateRows(prefix: string, limit: number): Promise<StateRow[]>;
-  /** Sets it unless somebody else has since it was `was`. */
-  swapState(key: string, was: string, value: string): Promise<boolean>;
-
   /** A new job with what an ended one did before a step; null: no ended job has this id. */
   fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
 
@@ -723,13 +707,6 @@ export interface Store {
   /** Takes tokens for those who want some now, in their order, and a chunk for later, in one transaction; null: there is no such budget. */
   takeBudget(name: string, request: BudgetRequest): Promise<BudgetTake | null>;
 
-  passes(): Promise<PassRow[]>;
-  /** Begins a pass unless somebody holds it; then `held` says until when. */
-  beginPass(name: string, holder: string, leaseMs: number): Promise<PassStart>;
-  /** False: it is held by another. */
-  renewPass(name: string, holder: string, leaseMs: number): Promise<boolean>;
-  /** False: it is held by another, and nothing was written. */
-  endPass(name: string, holder: string, clean: boolean, reason: string | null): Promise<boolean>;
   /** One worker's minutes, each whole: writing the same minute again replaces it. */
   putMetrics(rows: readonly MetricRow[]): Promise<void>;
   metrics(query: MetricQuery): Promise<MetricRow[]>;
@@ -838,25 +815,6 @@ export interface BudgetRequest {
   /** What is left of this holder's last chunk. */
   readonly unused: number;
 }
-
-/** A pass as it is kept. Instants in epoch milliseconds. */
-export interface PassRow {
-  readonly name: string;
-  readonly clean: boolean;
-  readonly runs: number;
-  /** Somebody holds it until then. */
-  readonly heldUntil: number | null;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
-  /** Why the latest one was not clean. */
-  readonly reason: string | null;
-  readonly now: number;
-}
-
-/** What became of a wish to begin a pass. */
-export type PassStart =
-  | { readonly held: true; readonly heldUntil: number }
-  | { readonly held: false; readonly recovery: boolean; readonly run: number };
 
 /** What one worker counted of one kind in one queue in one minute. */
 export interface MetricRow {

@@ -166,20 +166,20 @@ onEveryStore((target) => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
       const { store } = hf.internals;
-      for (const key of ["p:0a", "p:f9", "p:", "p:zz", "q:0a"]) await store.setState(key, "1");
-      expect(await store.swapState("p:0a", "2", "3")).toBe(false);
+      for (const key of ["p:0a", "p:f9", "p:", "p:zz", "q:0a"]) await store.state.set(key, "1");
+      expect(await store.state.swap("p:0a", "2", "3")).toBe(false);
       await clock.advance(1_000);
-      expect(await store.swapState("p:0a", "1", "2")).toBe(true);
-      expect(await store.swapState("p:gone", "1", "2")).toBe(false);
+      expect(await store.state.swap("p:0a", "1", "2")).toBe(true);
+      expect(await store.state.swap("p:gone", "1", "2")).toBe(false);
       const now = clock.now();
-      expect(await store.stateRow("p:0a")).toEqual({ key: "p:0a", value: "2", setAt: now, now });
-      expect(await store.stateRow("p:gone")).toBeNull();
-      const rows = await store.stateRows("p:", 10);
+      expect(await store.state.row("p:0a")).toEqual({ key: "p:0a", value: "2", setAt: now, now });
+      expect(await store.state.row("p:gone")).toBeNull();
+      const rows = await store.state.rows("p:", 10);
       expect(rows.filter(({ key }) => key !== "p:").map(({ key, setAt }) => [key, setAt])).toEqual([
         ["p:f9", now - 1_000],
         ["p:0a", now],
       ]);
-      expect(await store.stateRows("p:", 1)).toMatchObject([{ key: "p:f9" }]);
+      expect(await store.state.rows("p:", 1)).toMatchObject([{ key: "p:f9" }]);
     });
 
     test("[K1] ids are taken piece by piece, at a rate and without; what is gone meanwhile is not counted", async () => {

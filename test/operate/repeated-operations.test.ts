@@ -40,9 +40,9 @@ async function cancelled(
 
 onEveryStore((target) => {
   const ways = [
-    ["its first row", "setState", 1],
-    ["a chunk", "swapState", 1],
-    ["its last chunk", "swapState", 2],
+    ["its first row", "state.set", 1],
+    ["a chunk", "state.swap", 1],
+    ["its last chunk", "state.swap", 2],
   ] as const;
   for (const [what, verb, nth] of ways)
     test(`[O2] an operation is done, and counts each job once, when the answer to writing ${what} is lost`, async () => {
@@ -57,8 +57,8 @@ onEveryStore((target) => {
   const looks = [
     ["how many match", "insight.tally", 1],
     ["the time", "now", 1],
-    ["its row", "stateRow", 2],
-    ["its last row", "stateRow", 4],
+    ["its row", "state.row", 2],
+    ["its last row", "state.row", 4],
     ["its jobs", "insight.browse", 1],
     ["its last jobs", "insight.browse", 2],
   ] as const;

@@ -161,7 +161,7 @@ onEveryStore((target) => {
     });
     zombie.catch(() => {});
     await world.quiet();
-    stalled.tap.around = (verb, call) => (verb === "renewPass" ? lost() : call());
+    stalled.tap.around = (verb, call) => (verb === "passes.renew" ? lost() : call());
     await world.advance("25s", "1s");
     expect(pass?.signal.aborted).toBe(true); // before another can begin
     await world.advance("10s", "1s");
@@ -205,7 +205,7 @@ onEveryStore((target) => {
     let left = 0;
     tap.around = async (verb, call) => {
       const answer = await call();
-      return ["beginPass", "endPass"].includes(verb) && left-- > 0 ? lost() : answer;
+      return ["passes.begin", "passes.end"].includes(verb) && left-- > 0 ? lost() : answer;
     };
     left = 2;
     const run = hf.state.pass("crawl", (pass) => {

@@ -878,8 +878,8 @@ scenario(
 );
 scenario(
   "a value is swapped",
-  ({ store }) => store.setState("k", "1"),
-  ({ store }) => store.swapState("k", "1", "2"),
+  ({ store }) => store.state.set("k", "1"),
+  ({ store }) => store.state.swap("k", "1", "2"),
 );
 const nightly = { name: "nightly", every: "1h", job: plain, input: { n: 1 } } as const;
 scenario("a schedule is put", nothing, ({ hf }) => hf.schedules.put(nightly));

@@ -30,7 +30,7 @@ async function client(fresh: FreshStore, clock: Clock): Promise<{ hf: Holdfast; 
 
 /** A write, so that the client notices. */
 async function notice(hf: Holdfast): Promise<void> {
-  await hf.internals.store.setState("noticed", "1");
+  await hf.internals.store.state.set("noticed", "1");
 }
 
 onSqlite((target) => {
