@@ -229,7 +229,7 @@ export class Holdfast implements AsyncDisposable {
         groupsAtOnce: store.dialect === "postgres" ? 4 : 1,
       });
     this.#gather = { plain: gather(), keyed: gather() };
-    this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds()), env.clock);
+    this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds.list()), env.clock);
     this.#enqueuer = new Enqueuer({
       store,
       gather: this.#gather,

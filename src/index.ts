@@ -151,23 +151,18 @@ export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from ".
 export { health, latency, readiness } from "./observe/health.ts";
 export type { Health, Latency } from "./observe/health.ts";
 export type {
-  BreakerRule,
-  BreakerState,
   CancelOutcome,
   DeleteOutcome,
   DutyState,
-  EditOutcome,
-  Hold,
   JobPage,
-  LanePage,
-  LaneState,
   PruneReport,
-  QueueCounts,
-  QueueSettings,
-  QueueState,
   RetryOutcome,
-  WorkerState,
 } from "./storage/store.ts";
+export type { WorkerState } from "./lease/store.ts";
+export type { Hold, LanePage, LaneState, QueueCounts, QueueState } from "./limits/store.ts";
+export type { BreakerState } from "./limits/store.ts";
+export type { EditOutcome } from "./jobs/editable.ts";
+export type { BreakerRule, QueueSettings } from "./limits/queue-settings.ts";
 
 // Watching: events, middleware, logs.
 export type { EventName, HoldfastEvents, Listener } from "./events.ts";

@@ -25,7 +25,7 @@ import { MAX_CONTEXT_CHARS } from "../jobs/job-bounds.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger } from "../values/options.ts";
-import type { KindInfo } from "../storage/store.ts";
+import type { KindInfo } from "./store.ts";
 
 /** What making a job needs of the client. */
 export interface NewJobDeps {

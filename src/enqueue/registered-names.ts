@@ -6,7 +6,7 @@
  * Not here: registering (a worker does, when it starts).
  */
 import type { Clock } from "../clock.ts";
-import type { KindInfo } from "../storage/store.ts";
+import type { KindInfo } from "./store.ts";
 
 const freshMs = 3_000;
 

@@ -9,7 +9,7 @@ import { WAITING_AT } from "./job.ts";
 import { DEFAULT_ATTEMPTS } from "./transition.ts";
 import { decodeFailures } from "./failure.ts";
 import { NO_SETTINGS } from "../limits/rules/no-settings.ts";
-import type { Hold, QueueSettings, WorkerState } from "../storage/store.ts";
+import type { QueueSettings } from "../limits/queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 
 export function text(row: Row, column: string): string {
@@ -41,7 +41,7 @@ function date(row: Row, column: string): Date | null {
   return value === null ? null : new Date(value);
 }
 
-function json(value: string | null): unknown {
+export function json(value: string | null): unknown {
   if (value === null) return null;
   try {
     return JSON.parse(value);
@@ -176,38 +176,6 @@ export function queueSettings(row: Row): QueueSettings {
     ...NO_SETTINGS,
     ...stored,
     cooldown: baseMs === null || maxMs === null ? null : { baseMs, maxMs },
-  };
-}
-
-export function hold(row: Row): Hold {
-  return {
-    name: text(row, "name"),
-    queues: json(maybeText(row, "queues")) as string[] | null,
-    reason: maybeText(row, "reason"),
-    setAt: new Date(number(row, "set_at")),
-  };
-}
-
-export function worker(row: Row): WorkerState {
-  return {
-    session: number(row, "id"),
-    id: text(row, "worker_id"),
-    kind: text(row, "kind") as WorkerState["kind"],
-    name: text(row, "name"),
-    host: text(row, "host"),
-    pid: number(row, "pid"),
-    version: text(row, "version"),
-    queues: json(text(row, "queues")) as Record<string, number>,
-    names: json(text(row, "names")) as string[],
-    runtime: maybeText(row, "runtime"),
-    release: maybeText(row, "release"),
-    versions: (json(maybeText(row, "versions")) ?? {}) as Record<string, number>,
-    startedAt: new Date(number(row, "started_at")),
-    beatAt: new Date(number(row, "beat_at")),
-    leaseUntil: new Date(number(row, "lease_until")),
-    stopping: maybeNumber(row, "stop_requested_at") !== null,
-    quietAt: row["quiet_at"] === null ? null : new Date(number(row, "quiet_at")),
-    jobs: json(text(row, "jobs")) as string[],
   };
 }
 

@@ -351,7 +351,7 @@ export class LeaseSession {
   #queueBackoff(queue: string): Promise<Backoff | null> {
     let backoff = this.#backoffs.get(queue);
     if (backoff === undefined) {
-      backoff = this.#deps.store.queueSettings([queue]).then(
+      backoff = this.#deps.store.queues.settings([queue]).then(
         (settings) => settings.get(queue)?.backoff ?? null,
         () => null, // the default will do: settling must not wait for a setting
       );

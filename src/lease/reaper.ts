@@ -15,7 +15,8 @@ import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../jobs/failure.ts";
-import type { Store, Transition } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { Transition } from "../jobs/transition.ts";
 import { decide, policyFor, UNHEARD } from "../jobs/transition.ts";
 
 export interface ReaperDeps {

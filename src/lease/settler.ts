@@ -16,7 +16,8 @@ import { type Clock, sleep } from "../clock.ts";
 import type { ClaimedJob, Job } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { Store, Transition } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { Transition } from "../jobs/transition.ts";
 import type { Outcome } from "../jobs/transition.ts";
 import { isAway, isRowsFault, troubleOf } from "../storage/trouble.ts";
 

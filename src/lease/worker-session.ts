@@ -20,7 +20,7 @@ import { isTold, troubleOf } from "../storage/trouble.ts";
 export interface TenancyDeps {
   readonly store: Pick<
     Store,
-    "dialect" | "openSession" | "closeSession" | "renew" | "renewalTarget" | "quietWorkers" | "resumeWorkers"
+    "dialect" | "openSession" | "closeSession" | "renew" | "renewalTarget" | "workers"
   >;
   readonly clock: Clock;
   readonly random: () => number;
@@ -209,7 +209,7 @@ export class Tenancy {
 
   async #tellQuiet(session: number, quiet: boolean): Promise<void> {
     const { store } = this.#deps;
-    await (quiet ? store.quietWorkers([session]) : store.resumeWorkers([session]));
+    await (quiet ? store.workers.quiet([session]) : store.workers.resume([session]));
   }
 
   #failed(session: number, error: unknown): void {

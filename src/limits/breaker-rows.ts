@@ -1,18 +1,21 @@
 /** Breakers as rows: read, counted under their locks, probed by one session at a time. The rule is in limits/rules/breaker-rule.ts. */
 import { CLOSED, type Circuit, standingOf, tally } from "./rules/breaker-rule.ts";
-import type { BreakerCount, BreakerState, CountedBreaker } from "../storage/store.ts";
+import type { BreakerStore, BreakerCount, BreakerState, CountedBreaker } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
+import type { Wake } from "../storage/wake.ts";
 import { flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** Batches that a breaker remembers, so that none is counted twice: each has a failure at least, and after some it is open. */
 const mostBatches = 32;
 
-export class Breakers {
+export class Breakers implements BreakerStore {
   readonly #driver: Driver;
+  readonly #wake: (wake: Wake) => void;
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, wake: (wake: Wake) => void) {
     this.#driver = driver;
+    this.#wake = wake;
   }
 
   async list(keys: readonly string[] | null): Promise<BreakerState[]> {
@@ -86,7 +89,9 @@ export class Breakers {
   }
 
   async reset(key: string): Promise<boolean> {
-    return (await this.#driver.write({ name: "resetBreaker", params: { key } })).length > 0;
+    const closed = (await this.#driver.write({ name: "resetBreaker", params: { key } })).length > 0;
+    this.#wake({ kind: "settings" });
+    return closed;
   }
 }
 

@@ -5,7 +5,8 @@
  */
 import { checkText } from "../values/name.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { BreakerState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { BreakerState } from "./store.ts";
 
 /** What `hf.breakers` needs of the client. */
 export interface BreakersDeps {
@@ -30,7 +31,7 @@ export class Breakers {
    */
   async list(): Promise<BreakerState[]> {
     this.#deps.checkOpen();
-    const all = await this.#deps.retry.repeatable(() => this.#deps.store.breakers(null));
+    const all = await this.#deps.retry.repeatable(() => this.#deps.store.breakers.list(null));
     return all.filter(({ state, failures }) => state !== "closed" || failures > 0);
   }
 
@@ -43,6 +44,6 @@ export class Breakers {
   async reset(key: string): Promise<boolean> {
     this.#deps.checkOpen();
     const name = checkText(key, "The key of a breaker", 1_024);
-    return this.#deps.retry.once(() => this.#deps.store.resetBreaker(name));
+    return this.#deps.retry.once(() => this.#deps.store.breakers.reset(name));
   }
 }

@@ -15,16 +15,19 @@ import {
   tuned,
   type Want,
 } from "./rules/token-bucket.ts";
-import type { BudgetRate, BudgetRequest, BudgetRow } from "../storage/store.ts";
+import type { BudgetStore, BudgetRate, BudgetRequest, BudgetRow } from "./store.ts";
 import type { Call, Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
+import type { Wake } from "../storage/wake.ts";
 import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
-export class Budgets {
+export class Budgets implements BudgetStore {
   readonly #driver: Driver;
+  readonly #wake: (wake: Wake) => void;
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, wake: (wake: Wake) => void) {
     this.#driver = driver;
+    this.#wake = wake;
   }
 
   async list(): Promise<BudgetRow[]> {
@@ -62,15 +65,18 @@ export class Budgets {
         standard: code,
       });
     });
+    this.#wake({ kind: "settings" }); // workers time the next token
   }
 
-  reset(name: string): Promise<boolean> {
-    return this.#changing(name, (row, now) => {
+  async reset(name: string): Promise<boolean> {
+    const known = await this.#changing(name, (row, now) => {
       const code = rateOf(maybeText(row, "standard"));
       return code === null
         ? null
         : saved(row, tuned(bucketOf(row), code, now), { tuned: false, standard: maybeText(row, "standard") });
     });
+    this.#wake({ kind: "settings" });
+    return known;
   }
 
   drain(name: string): Promise<boolean> {

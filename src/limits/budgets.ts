@@ -19,7 +19,8 @@ import { checkName } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
 import { budgetStands, override, type OverrideOptions, untilOf } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { BudgetRate, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { BudgetRate } from "./store.ts";
 
 /** What `hf.budgets.set` takes. */
 export interface BudgetOptions {
@@ -108,7 +109,7 @@ export class Budgets {
       });
     const { store, retry } = this.#deps;
     const standard = given.default === true;
-    const change = (): Promise<void> => store.setBudget(known, rate, standard);
+    const change = (): Promise<void> => store.budgets.set(known, rate, standard);
     const back = (): Promise<Record<string, unknown> | null> => budgetStands(store, known);
     // The code's numbers are no choice of an operator's: they neither end one nor can be for a while.
     if (standard && untilOf(when) !== null)
@@ -128,7 +129,7 @@ export class Budgets {
    * await hf.budgets.reset("slack");
    */
   async reset(name: string): Promise<boolean> {
-    return this.#change(name, (known) => this.#deps.store.resetBudget(known));
+    return this.#change(name, (known) => this.#deps.store.budgets.reset(known));
   }
 
   /**
@@ -159,7 +160,7 @@ export class Budgets {
    * if (response.status === 429) { await hf.budgets.drain("slack"); throw new Throttled("30s"); }
    */
   async drain(name: string): Promise<boolean> {
-    return this.#change(name, (known) => this.#deps.store.drainBudget(known));
+    return this.#change(name, (known) => this.#deps.store.budgets.drain(known));
   }
 
   /**
@@ -169,7 +170,7 @@ export class Budgets {
    * await hf.budgets.remove("slack");
    */
   async remove(name: string): Promise<boolean> {
-    return this.#change(name, (known) => this.#deps.store.removeBudget(known), "once");
+    return this.#change(name, (known) => this.#deps.store.budgets.remove(known), "once");
   }
 
   /**
@@ -180,7 +181,7 @@ export class Budgets {
    */
   async list(): Promise<BudgetState[]> {
     this.#deps.checkOpen();
-    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.budgets());
+    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.budgets.list());
     return rows.map(({ name, limit, perMs, burst, tokens, tuned }) => ({
       name,
       limit,
@@ -303,7 +304,7 @@ class Purse {
     this.#used = 0;
     this.#visitedAt = askedAt;
     const request = { wants, chunk: chunk >= 2 ? chunk : 0, holder: this.#holder, chunkMs, unused };
-    const visit = (): Promise<BudgetTake | null> => store.takeBudget(this.#name, request);
+    const visit = (): Promise<BudgetTake | null> => store.budgets.take(this.#name, request);
     // Tokens of a visit whose answer was lost are gone: that is safe. Giving back is not worth waiting for.
     const take = await (wants.length === 0 ? retry.once(visit) : retry.repeatable(visit));
     if (take === null) return null;

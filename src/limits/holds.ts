@@ -9,7 +9,8 @@ import { UsageError } from "../errors.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { Hold, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { Hold } from "./store.ts";
 
 /** What `hf.holds.set` takes besides the name. */
 export interface HoldOptions {
@@ -56,7 +57,7 @@ export class Holds {
       queues: queues === undefined ? null : queues.map((queue) => checkName(queue, "queues")),
       reason: reason === undefined || reason === "" ? null : checkText(reason, "reason", 4_096),
     };
-    await this.#deps.retry.repeatable(() => this.#deps.store.setHold(change));
+    await this.#deps.retry.repeatable(() => this.#deps.store.holds.set(change));
     this.#deps.store.wake({ kind: "settings" });
   }
 
@@ -69,7 +70,7 @@ export class Holds {
   async clear(name: string): Promise<boolean> {
     this.#deps.checkOpen();
     const hold = checkName(name, "The name of a hold");
-    const cleared = await this.#deps.retry.once(() => this.#deps.store.clearHold(hold));
+    const cleared = await this.#deps.retry.once(() => this.#deps.store.holds.clear(hold));
     this.#deps.store.wake({ kind: "settings" });
     return cleared;
   }
@@ -82,6 +83,6 @@ export class Holds {
    */
   async list(): Promise<Hold[]> {
     this.#deps.checkOpen();
-    return this.#deps.retry.repeatable(() => this.#deps.store.holds());
+    return this.#deps.retry.repeatable(() => this.#deps.store.holds.list());
   }
 }

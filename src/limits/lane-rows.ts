@@ -7,10 +7,12 @@
  */
 import type { NewJob } from "../jobs/job.ts";
 import { parseStarts, roomIn } from "./rules/rate-window.ts";
-import type { LaneLimits, LanePage, LaneState, QueueUse } from "../storage/store.ts";
+import type { LaneStore, LanePage, LaneState } from "./store.ts";
+import type { LaneLimits } from "../jobs/job.ts";
 import type { Call, Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import { flag, maybeNumber, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
+import type { Wake } from "../storage/wake.ts";
+import { flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 const REMEMBER_MS = 3_600_000;
 const MOST_REMEMBERED = 50_000;
@@ -83,20 +85,25 @@ export function* resolveLanes(rows: readonly LaneRow[], now: number | null): Scr
   return yield find;
 }
 
-/** A lane's limits by hand. */
-export class LaneSettings {
-  readonly #driver: Driver;
+/** Jobs that are looked at for the lanes with most of them. */
+const TOP_SCAN = 4_000;
 
-  constructor(driver: Driver) {
+/** Lanes as operators see them. */
+export class LaneRows implements LaneStore {
+  readonly #driver: Driver;
+  readonly #wake: (wake: Wake) => void;
+
+  constructor(driver: Driver, wake: (wake: Wake) => void) {
     this.#driver = driver;
+    this.#wake = wake;
   }
 
-  set(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void> {
+  async set(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void> {
     const driver = this.#driver;
     const now = driver.now();
     const { paused, ...limits } = change;
     const tuned = Object.keys(limits).length > 0;
-    return driver.transaction("setLane", function* (): Script<void> {
+    await driver.transaction("setLane", function* (): Script<void> {
       const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
       const merged = { ...(row === undefined ? null : limitsOfLane(row)), ...limits } as LaneLimits;
       // What the code gave it, to go back to where no worker has told of its kind.
@@ -107,6 +114,7 @@ export class LaneSettings {
       };
       yield { name: "ringLane", params: { lane: number(lane as Row, "id") } };
     });
+    this.#wake({ kind: "settings" });
   }
 
   /**
@@ -146,6 +154,32 @@ export class LaneSettings {
       cursor: rows.length < limit || last === undefined ? null : String(number(last, "id")),
     };
   }
+
+  /** Lanes with jobs that may start none now; most jobs first. */
+  async throttled(limit: number): Promise<LaneState[]> {
+    const rows = await this.#driver.read({
+      name: "throttledLanes",
+      params: { now: this.#driver.now(), limit },
+    });
+    return rows
+      .map(laneState)
+      .filter(
+        ({ paused, running, concurrency, rateOpensAt }) =>
+          paused || rateOpensAt !== null || (concurrency !== null && running >= concurrency),
+      )
+      .sort((a, b) => b.waiting - a.waiting);
+  }
+
+  /** The lanes of a queue with most jobs, as far as can be told by those that are due longest and shortest; most jobs first. */
+  async top(queue: string, limit: number): Promise<LaneState[]> {
+    const params = { now: this.#driver.now(), queue, scan: TOP_SCAN, limit };
+    const rows = await this.#driver.read({ name: "topLanes", params });
+    return rows.map(laneState).sort((a, b) => b.waiting - a.waiting || (a.key < b.key ? -1 : 1));
+  }
+
+  async untune(queue: string, key: string): Promise<void> {
+    await this.#driver.write({ name: "untuneLane", params: { queue, key } });
+  }
 }
 
 /** As the workers that know the lane's kinds say; where none has told, as the lane was before somebody set it by hand. */
@@ -153,46 +187,6 @@ function* codeLimits(lane: Row): Script<LaneLimits | null> {
   const [kind] = yield { name: "laneDefaults", params: { queue: text(lane, "queue") } };
   const limits = kind === undefined ? maybeText(lane, "standard") : maybeText(kind, "lanes");
   return limits === null ? null : (JSON.parse(limits) as LaneLimits);
-}
-
-/** Lanes with jobs that may start none now; most jobs first. */
-export async function throttledLanes(driver: Driver, limit: number): Promise<LaneState[]> {
-  const rows = await driver.read({ name: "throttledLanes", params: { now: driver.now(), limit } });
-  return rows
-    .map(laneState)
-    .filter(
-      ({ paused, running, concurrency, rateOpensAt }) =>
-        paused || rateOpensAt !== null || (concurrency !== null && running >= concurrency),
-    )
-    .sort((a, b) => b.waiting - a.waiting);
-}
-
-/** Jobs that are looked at for the lanes with most of them. */
-const TOP_SCAN = 4_000;
-
-/** The lanes of a queue with most jobs, as far as can be told by those that are due longest and shortest; most jobs first. */
-export async function topLanes(driver: Driver, queue: string, limit: number): Promise<LaneState[]> {
-  const params = { now: driver.now(), queue, scan: TOP_SCAN, limit };
-  const rows = await driver.read({ name: "topLanes", params });
-  return rows.map(laneState).sort((a, b) => b.waiting - a.waiting || (a.key < b.key ? -1 : 1));
-}
-
-/** What queues with limits use of them. */
-export async function queueUse(driver: Driver): Promise<QueueUse[]> {
-  const rows = await driver.read({ name: "queueUse", params: { now: driver.now() } });
-  return rows.map((row) => {
-    const { concurrency, rate } = queueSettings(row);
-    const window =
-      rate === null ? null : roomIn(parseStarts(maybeText(row, "starts")), rate, number(row, "now"));
-    return {
-      name: text(row, "name"),
-      concurrency,
-      rate,
-      running: Math.max(0, number(row, "running") - number(row, "back")),
-      started: rate === null || window === null ? null : rate.limit - window.room,
-      opensAt: window === null || window.room > 0 ? null : window.opensAt,
-    };
-  });
 }
 
 export function limitsOfLane(row: Row): LaneLimits {

@@ -11,7 +11,9 @@ import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import { laneName, laneStands, override, type OverrideOptions } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { LaneLimits, LanePage, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { LanePage } from "./store.ts";
+import type { LaneLimits } from "../jobs/job.ts";
 
 /** What `hf.lanes.list` takes. */
 export interface LaneQuery {
@@ -60,7 +62,7 @@ export class Lanes {
     if (keys.length === 0) return;
     const target = { kind: "lane", name: laneName(name, lane) } as const;
     await retry.repeatable(() =>
-      override(store, target, when, keys, back, () => store.setLane(name, lane, change)),
+      override(store, target, when, keys, back, () => store.lanes.set(name, lane, change)),
     );
   }
 
@@ -123,7 +125,7 @@ export class Lanes {
       limit: given.limit === undefined ? 100 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 }),
       cursor: cursorOf(given.cursor ?? null),
     };
-    return this.#deps.retry.repeatable(() => this.#deps.store.lanes(page));
+    return this.#deps.retry.repeatable(() => this.#deps.store.lanes.list(page));
   }
 
   async #reset(queue: string, key: string, what: string, drop: boolean): Promise<boolean> {
@@ -132,9 +134,9 @@ export class Lanes {
     const name = checkName(queue, `The queue of ${what}`);
     const lane = checkText(key, `The lane of ${what}`);
     return retry.repeatable(async () => {
-      const there = await store.resetLane(name, lane, drop);
+      const there = await store.lanes.reset(name, lane, drop);
       // What would have come back after a while does not.
-      if (there) await store.forgetOverride({ kind: "lane", name: laneName(name, lane) }, null);
+      if (there) await store.temporaryLimits.forget({ kind: "lane", name: laneName(name, lane) }, null);
       return there;
     });
   }
@@ -149,7 +151,7 @@ export class Lanes {
     const name = checkName(queue, `The queue of ${what}`);
     const lane = checkText(key, `The lane of ${what}`);
     if (Object.keys(change).length === 0) return;
-    await this.#deps.retry.repeatable(() => this.#deps.store.setLane(name, lane, change));
+    await this.#deps.retry.repeatable(() => this.#deps.store.lanes.set(name, lane, change));
   }
 }
 

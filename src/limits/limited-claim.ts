@@ -30,7 +30,8 @@ import {
   started,
   type Starts,
 } from "./rules/rate-window.ts";
-import type { ClaimCursor, ClaimScope, Transition } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../storage/store.ts";
+import type { Transition } from "../jobs/transition.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import { returnTokens, type Unused } from "./budget-rows.ts";
 import {

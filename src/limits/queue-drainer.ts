@@ -6,10 +6,10 @@
  * Not here: who looks (worker/claimer.ts when its look meets such a queue, upkeep/tasks.ts every 40 s, `hf.queues.drain` itself).
  */
 import type { Emitter } from "../events.ts";
-import type { Store } from "../storage/store.ts";
+import type { QueueStore } from "./store.ts";
 
 export interface DrainerDeps {
-  readonly store: Pick<Store, "endDrains">;
+  readonly store: { readonly queues: Pick<QueueStore, "endDrains"> };
   readonly events: Pick<Emitter, "emit">;
 }
 
@@ -20,7 +20,7 @@ export interface DrainerDeps {
  * const drained = await endDrainsOnce({ store, events });
  */
 export async function endDrainsOnce({ store, events }: DrainerDeps): Promise<readonly string[]> {
-  const drained = await store.endDrains();
+  const drained = await store.queues.endDrains();
   for (const queue of drained) events.emit("queue.drained", { queue });
   return drained;
 }

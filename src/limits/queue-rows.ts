@@ -1,22 +1,15 @@
-/** Queues, holds, workers, kinds and durable values: what all processes of a cluster share beside the jobs. */
-import type { LaneLimits } from "../jobs/job.ts";
-import { takesJobs } from "./serving.ts";
-import type {
-  Backlog,
-  Hold,
-  KindInfo,
-  QueueCounts,
-  QueueChange,
-  QueueSettings,
-  QueueState,
-  WorkerState,
-} from "../storage/store.ts";
+/** Queues in the database: settings, counts and what is used of limits. */
+import { type ServingWorker, takesJobs } from "./serving.ts";
+import type { Backlog, QueueCounts, QueueChange, QueueState, QueueStore, QueueUse } from "./store.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import { limitColumns } from "./lane-rows.ts";
+import type { Wake } from "../storage/wake.ts";
+import type { Gates } from "./limited-claim.ts";
+import { parseStarts, roomIn } from "./rules/rate-window.ts";
 import { TallyCursor, tallyLines } from "./queue-counts.ts";
 import { NO_SETTINGS } from "./rules/no-settings.ts";
-import { flag, hold, maybeNumber, maybeText, number, queueSettings, text, worker } from "../jobs/rows.ts";
+import { maybeNumber, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
 
 const EMPTY: QueueCounts = { ready: 0, scheduled: 0, running: 0, waiting: 0 };
 const STATES = ["ready", "scheduled", "waiting"] as const;
@@ -35,19 +28,30 @@ interface Line {
   readonly nextDueAt: number | null;
 }
 
-export class Cluster {
+/** What queues need of the store besides their rows. */
+export interface QueueDeps {
+  readonly driver: Driver;
+  /** Of all processes. */
+  readonly workers: { list(): Promise<readonly ServingWorker[]> };
+  readonly gates: Gates;
+  readonly wake: (wake: Wake) => void;
+}
+
+export class Queues implements QueueStore {
   readonly #driver: Driver;
+  readonly #deps: QueueDeps;
   readonly #cursor = new TallyCursor();
 
-  constructor(driver: Driver) {
-    this.#driver = driver;
+  constructor(deps: QueueDeps) {
+    this.#driver = deps.driver;
+    this.#deps = deps;
   }
 
-  async queues(upTo?: number): Promise<QueueState[]> {
+  async list(upTo?: number): Promise<QueueState[]> {
     const [settings, lines, workers] = await Promise.all([
       this.#driver.read({ name: "queueRows", params: { names: null } }),
       upTo === undefined ? this.#counted() : this.#tallied(upTo),
-      this.workers(),
+      this.#deps.workers.list(),
     ]);
     const byName = Map.groupBy(lines, ({ queue }) => queue);
     const rows = new Map(settings.map((row) => [text(row, "name"), row]));
@@ -59,7 +63,7 @@ export class Cluster {
     const lines = (await this.#tallied(MOST_SAMPLED)).filter(({ counts }) => counts.ready > 0);
     // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
     if (lines.length === 0) return { ready: new Map(), unserved: [] };
-    const workers = await this.workers();
+    const workers = await this.#deps.workers.list();
     const queues = [...Map.groupBy(lines, ({ queue }) => queue)];
     return {
       ready: new Map(
@@ -101,7 +105,7 @@ export class Cluster {
     }));
   }
 
-  async setQueue(name: string, change: QueueChange): Promise<void> {
+  async set(name: string, change: QueueChange): Promise<void> {
     const { paused, draining, ...settings } = change;
     const changed = Object.keys(settings).length > 0;
     const driver = this.#driver;
@@ -126,119 +130,56 @@ export class Cluster {
         },
       };
     });
+    this.#deps.gates.forget();
+    this.#deps.wake({ kind: "settings" });
   }
 
   async endDrains(): Promise<string[]> {
     const now = this.#driver.now();
-    return this.#driver.transaction("endDrains", function* () {
-      const ended = (yield { name: "endDrains", params: { now } }).map((row) => text(row, "name"));
+    const ended = await this.#driver.transaction("endDrains", function* () {
+      const paused = (yield { name: "endDrains", params: { now } }).map((row) => text(row, "name"));
       // Nobody pressed anything at this moment: the trail says what the pause came of.
-      for (const target of ended) {
+      for (const target of paused) {
         const entry = { actor: "holdfast", action: "queues.drain", target, outcome: "paused", details: null };
         yield { name: "addAudit", params: { now, ...entry, undoes: null } };
       }
-      return ended;
+      return paused;
     });
+    if (ended.length > 0) this.#deps.wake({ kind: "settings" });
+    return ended;
   }
 
-  async queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>> {
+  async settings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>> {
     const rows = await this.#driver.read({ name: "queueRows", params: { names } });
     return new Map(
       rows.map((row) => [text(row, "name"), { ...queueSettings(row), paused: row["paused_at"] !== null }]),
     );
   }
 
-  async holds(): Promise<Hold[]> {
-    return (await this.#driver.read({ name: "holds", params: {} })).map(hold);
+  /** What queues with limits use of them. */
+  async use(): Promise<QueueUse[]> {
+    const rows = await this.#driver.read({ name: "queueUse", params: { now: this.#driver.now() } });
+    return rows.map((row) => {
+      const { concurrency, rate } = queueSettings(row);
+      const window =
+        rate === null ? null : roomIn(parseStarts(maybeText(row, "starts")), rate, number(row, "now"));
+      return {
+        name: text(row, "name"),
+        concurrency,
+        rate,
+        running: Math.max(0, number(row, "running") - number(row, "back")),
+        started: rate === null || window === null ? null : rate.limit - window.room,
+        opensAt: window === null || window.room > 0 ? null : window.opensAt,
+      };
+    });
   }
-
-  async setHold({
-    name,
-    queues,
-    reason,
-  }: {
-    name: string;
-    queues: readonly string[] | null;
-    reason: string | null;
-  }): Promise<void> {
-    await this.#driver.write({ name: "setHold", params: { now: this.#driver.now(), name, queues, reason } });
-  }
-
-  async clearHold(name: string): Promise<boolean> {
-    return (await this.#driver.write({ name: "clearHold", params: { name } })).length > 0;
-  }
-
-  async workers(): Promise<WorkerState[]> {
-    return (await this.#driver.read({ name: "workers", params: { now: this.#driver.now() } })).map(worker);
-  }
-
-  async lostWorkers(): Promise<WorkerState[]> {
-    return (await this.#driver.read({ name: "lostWorkers", params: { now: this.#driver.now() } })).map(
-      worker,
-    );
-  }
-
-  async overdueJobs(graceMs: number, most: number): Promise<number> {
-    const params = { now: this.#driver.now(), grace: graceMs, most };
-    const [row] = await this.#driver.read({ name: "overdueClaims", params });
-    return row === undefined ? 0 : number(row, "n");
-  }
-
-  async stopWorkers(sessions: readonly number[] | "all"): Promise<number[]> {
-    const params = { now: this.#driver.now(), sessions: sessions === "all" ? null : sessions };
-    return (await this.#driver.write({ name: "stopWorkers", params })).map((row) => number(row, "id"));
-  }
-
-  /** Makes workers quiet, or resumes them. */
-  async hushWorkers(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number[]> {
-    const params = { now: this.#driver.now(), sessions };
-    return (await this.#driver.write({ name, params })).map((row) => number(row, "id"));
-  }
-
-  async kinds(): Promise<Map<string, KindInfo>> {
-    const rows = await this.#driver.read({ name: "kinds", params: {} });
-    return new Map(
-      rows.map((row) => [
-        text(row, "name"),
-        {
-          unique: flag(row, "has_unique"),
-          lane: flag(row, "has_lane"),
-          machine: flag(row, "is_machine"),
-          lanes: row["lanes"] === null ? null : (JSON.parse(text(row, "lanes")) as LaneLimits),
-          budget: budgetOf(maybeText(row, "budget")),
-        },
-      ]),
-    );
-  }
-
-  async registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void> {
-    const rows = [...kinds].map(([name, { unique, lane, machine, lanes, budget }]) => ({
-      name,
-      unique,
-      lane,
-      machine: machine === true,
-      lanes: (lanes ?? null) === null ? null : JSON.stringify(lanes),
-      budget: (budget ?? null) === null ? null : JSON.stringify(budget),
-    }));
-    if (rows.length > 0)
-      await this.#driver.write({ name: "registerKinds", params: { now: this.#driver.now(), rows } });
-    // A definition's limits are those of its lanes, unless an operator has set others.
-    const laned = [...kinds].flatMap(([name, { lane, lanes }]) =>
-      lane ? [{ name, ...limitColumns(lanes ?? null) }] : [],
-    );
-    if (laned.length > 0) await this.#driver.write({ name: "tuneLanes", params: { rows: laned } });
-  }
-}
-
-function budgetOf(value: string | null): NonNullable<KindInfo["budget"]> | null {
-  return value === null ? null : (JSON.parse(value) as NonNullable<KindInfo["budget"]>);
 }
 
 function queueState(
   name: string,
   settings: Row | undefined,
   lines: readonly Line[],
-  workers: readonly WorkerState[],
+  workers: readonly ServingWorker[],
 ): QueueState {
   const counts = lines.reduce<QueueCounts>(
     (sum, { counts: own }) => ({
@@ -271,14 +212,14 @@ function queueState(
 }
 
 /** The kinds that have ready jobs in this queue and no living worker that would take them. */
-function unservedOf(queue: string, lines: readonly Line[], workers: readonly WorkerState[]): string[] {
+function unservedOf(queue: string, lines: readonly Line[], workers: readonly ServingWorker[]): string[] {
   return lines
     .filter(({ name, counts }) => counts.ready > 0 && !isServed(queue, name, workers))
     .map(({ name }) => name)
     .sort();
 }
 
-function isServed(queue: string, name: string, workers: readonly WorkerState[]): boolean {
+function isServed(queue: string, name: string, workers: readonly ServingWorker[]): boolean {
   return workers.some(
     (worker) => takesJobs(worker) && Object.hasOwn(worker.queues, queue) && worker.names.includes(name),
   );

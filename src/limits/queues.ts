@@ -22,7 +22,9 @@ import type { Emitter } from "../events.ts";
 import { endDrainsOnce } from "./queue-drainer.ts";
 import { override, type OverrideOptions, queueStands } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { QueueChange, QueueSettings, QueueState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { QueueChange, QueueState } from "./store.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 
 /**
  * What `hf.queues.set` takes. What is not given stays; null is back to the default.
@@ -124,7 +126,7 @@ export class Queues {
     checkOpen();
     const { upTo } = checkOptions(options, ["upTo"], "queues.list") as { upTo?: number };
     const most = upTo === undefined ? undefined : checkInteger(upTo, "upTo", { min: 1, max: 100_000 });
-    return retry.repeatable(() => store.queues(most));
+    return retry.repeatable(() => store.queues.list(most));
   }
 
   /**
@@ -165,7 +167,7 @@ export class Queues {
     checkOpen();
     const queue = checkName(name, "The queue of queues.drained");
     await retry.repeatable(() => endDrainsOnce({ store, events }));
-    const settings = await retry.repeatable(() => store.queueSettings([queue]));
+    const settings = await retry.repeatable(() => store.queues.settings([queue]));
     return settings.get(queue)?.paused === true;
   }
 
@@ -197,7 +199,9 @@ export class Queues {
     const back = (): Promise<Record<string, unknown>> => queueStands(store, queue, keys);
     if (keys.length === 0) return;
     await this.#deps.retry.repeatable(() =>
-      override(store, { kind: "queue", name: queue }, when, keys, back, () => store.setQueue(queue, change)),
+      override(store, { kind: "queue", name: queue }, when, keys, back, () =>
+        store.queues.set(queue, change),
+      ),
     );
   }
 
@@ -223,7 +227,7 @@ export class Queues {
     this.#deps.checkOpen();
     const queue = checkName(name, `The queue of ${what}`);
     if (Object.keys(change).length === 0) return;
-    await this.#deps.retry.repeatable(() => this.#deps.store.setQueue(queue, change));
+    await this.#deps.retry.repeatable(() => this.#deps.store.queues.set(queue, change));
   }
 }
 

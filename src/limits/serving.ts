@@ -3,14 +3,22 @@
  *
  * Pure. A worker that stops or is quiet is alive and may still run jobs, but it claims none.
  */
-import type { WorkerState } from "../storage/store.ts";
+
+/** What of a worker says what it serves. */
+export interface ServingWorker {
+  readonly kind: "worker" | "lease";
+  readonly stopping: boolean;
+  readonly quietAt: Date | null;
+  readonly queues: Readonly<Record<string, number>>;
+  readonly names: readonly string[];
+}
 
 /** Whether it claims at all. */
-export function takesJobs(worker: Pick<WorkerState, "kind" | "stopping" | "quietAt">): boolean {
+export function takesJobs(worker: Pick<ServingWorker, "kind" | "stopping" | "quietAt">): boolean {
   return worker.kind === "worker" && !worker.stopping && worker.quietAt === null;
 }
 
 /** Whether it would claim, were it not for being quiet. */
-export function isQuiet(worker: Pick<WorkerState, "kind" | "stopping" | "quietAt">): boolean {
+export function isQuiet(worker: Pick<ServingWorker, "kind" | "stopping" | "quietAt">): boolean {
   return worker.kind === "worker" && !worker.stopping && worker.quietAt !== null;
 }

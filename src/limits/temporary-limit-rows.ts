@@ -2,12 +2,12 @@
  * The rows of limits that hold for a while (src/limits/temporary-limits.ts says what they mean). There are few: one for each thing that
  * somebody has changed for now.
  */
-import type { OverrideRow, OverrideTarget } from "../storage/store.ts";
+import type { TemporaryLimitStore, OverrideRow, OverrideTarget } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeText, number, text } from "../jobs/rows.ts";
 
-export class SqlOverrides {
+export class TemporaryLimits implements TemporaryLimitStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -70,10 +70,6 @@ export class SqlOverrides {
           },
         };
     });
-  }
-
-  async untuneLane(queue: string, key: string): Promise<void> {
-    await this.#driver.write({ name: "untuneLane", params: { queue, key } });
   }
 }
 

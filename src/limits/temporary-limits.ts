@@ -13,7 +13,9 @@ import { UsageError } from "../errors.ts";
 import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { BudgetRate, LaneLimits, OverrideRow, OverrideTarget, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { BudgetRate, OverrideRow, OverrideTarget } from "./store.ts";
+import type { LaneLimits } from "../jobs/job.ts";
 
 /** How long a change holds; without either: for good. */
 export interface OverrideOptions {
@@ -58,7 +60,9 @@ export class Overrides {
    */
   async list(): Promise<Override[]> {
     this.#deps.checkOpen();
-    const rows = await this.#deps.retry.repeatable(() => this.#deps.store.overrides({ due: false }));
+    const rows = await this.#deps.retry.repeatable(() =>
+      this.#deps.store.temporaryLimits.list({ due: false }),
+    );
     return rows.map(({ kind, name, setAt, untilAt, back }) => {
       const [queue, key] = kind === "lane" ? (JSON.parse(name) as [string, string]) : [name, null];
       return { kind, name: queue, key, setAt: new Date(setAt), untilAt: new Date(untilAt), back };
@@ -79,7 +83,7 @@ export class Overrides {
     this.#deps.checkOpen();
     const { store, retry } = this.#deps;
     const name = of.kind === "lane" ? laneName(of.name, of.key ?? "") : of.name;
-    const rows = await retry.repeatable(() => store.overrides({ due: false }));
+    const rows = await retry.repeatable(() => store.temporaryLimits.list({ due: false }));
     const row = rows.find((one) => one.kind === of.kind && one.name === name);
     if (row === undefined) return false;
     await retry.repeatable(() => goBack(store, row));
@@ -101,9 +105,9 @@ export async function override(
   change: () => Promise<void>,
 ): Promise<void> {
   const until = untilOf(options);
-  if (until !== null) await store.beginOverride(target, await back(), until);
+  if (until !== null) await store.temporaryLimits.begin(target, await back(), until);
   await change();
-  if (until === null) await store.forgetOverride(target, keys);
+  if (until === null) await store.temporaryLimits.forget(target, keys);
 }
 
 /** @throws UsageError */
@@ -128,7 +132,7 @@ export async function queueStands(
   keys: readonly string[],
 ): Promise<Record<string, unknown>> {
   const known: Readonly<Record<string, unknown>> | undefined = {
-    ...(await store.queueSettings([queue])).get(queue),
+    ...(await store.queues.settings([queue])).get(queue),
   };
   return Object.fromEntries(keys.map((key) => [key, known[key] ?? null]));
 }
@@ -140,7 +144,7 @@ export async function laneStands(
   key: string,
   keys: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const [lane] = (await store.lanes({ queue, key, cursor: 0, limit: 1 })).lanes;
+  const [lane] = (await store.lanes.list({ queue, key, cursor: 0, limit: 1 })).lanes;
   const known: Readonly<Record<string, unknown>> = { paused: false, ...lane };
   return {
     ...Object.fromEntries(keys.map((limit) => [limit, known[limit] ?? null])),
@@ -150,7 +154,7 @@ export async function laneStands(
 
 /** A budget's numbers, and whether they were set by hand; null: there is none. */
 export async function budgetStands(store: Store, name: string): Promise<Record<string, unknown> | null> {
-  const row = (await store.budgets()).find((one) => one.name === name);
+  const row = (await store.budgets.list()).find((one) => one.name === name);
   return row === undefined
     ? null
     : { limit: row.limit, perMs: row.perMs, burst: row.burst, tuned: row.tuned };
@@ -163,7 +167,7 @@ export function laneName(queue: string, key: string): string {
 /** Puts back what was there, and then forgets that anything was different. */
 async function goBack(store: Store, row: OverrideRow): Promise<void> {
   await putBack(store, row);
-  await store.forgetOverride({ kind: row.kind, name: row.name }, null, row.untilAt);
+  await store.temporaryLimits.forget({ kind: row.kind, name: row.name }, null, row.untilAt);
 }
 
 /** Puts back what was there, as `queueStands` and its kin told it. */
@@ -171,17 +175,17 @@ export async function putBack(
   store: Store,
   { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
 ): Promise<void> {
-  if (kind === "queue") await store.setQueue(name, back ?? {});
+  if (kind === "queue") await store.queues.set(name, back ?? {});
   else if (kind === "lane") {
     const [queue, key] = JSON.parse(name) as [string, string];
     const { tuned, ...limits } = (back ?? {}) as Partial<LaneLimits> & { tuned?: boolean };
-    await store.setLane(queue, key, limits);
-    if (tuned === false) await store.untuneLane(queue, key);
+    await store.lanes.set(queue, key, limits);
+    if (tuned === false) await store.lanes.untune(queue, key);
   } else {
     const { tuned, ...rate } = (back ?? {}) as unknown as BudgetRate & { tuned: boolean };
-    if (back === null) await store.removeBudget(name);
+    if (back === null) await store.budgets.remove(name);
     // The code's numbers may be others by now, and they count again.
-    else if (tuned || !(await store.resetBudget(name))) await store.setBudget(name, rate, false);
+    else if (tuned || !(await store.budgets.reset(name))) await store.budgets.set(name, rate, false);
   }
 }
 
@@ -192,7 +196,7 @@ export async function putBack(
  * await endOverridesOnce({ store });
  */
 export async function endOverridesOnce({ store }: { readonly store: Store }): Promise<number> {
-  const due = await store.overrides({ due: true });
+  const due = await store.temporaryLimits.list({ due: true });
   for (const row of due) await goBack(store, row);
   return due.length;
 }

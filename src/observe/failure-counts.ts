@@ -7,7 +7,8 @@
  * Not here: what makes two failures one cause (jobs/fingerprint.ts), what is decided about it (failure-decision.ts).
  */
 import type { ClaimedJob } from "../jobs/job.ts";
-import type { FailureGroupRow, FailureRow, Transition } from "../storage/store.ts";
+import type { FailureGroupRow, FailureRow } from "../storage/store.ts";
+import type { Transition } from "../jobs/transition.ts";
 
 interface Cell extends FailureGroupRow {
   readonly queue: string;

@@ -7,7 +7,8 @@
  */
 import type { Enqueued } from "../jobs/job.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { QueueState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { QueueState } from "../limits/store.ts";
 
 /** What this client has counted. */
 export interface ClientCounters {
@@ -89,8 +90,8 @@ export async function stats(
 ): Promise<Stats> {
   const [queues, workers, done, dead, cancelled] = await retry.repeatable(() =>
     Promise.all([
-      store.queues(),
-      store.workers(),
+      store.queues.list(),
+      store.workers.list(),
       store.count({ state: "done" }),
       store.count({ state: "dead" }),
       store.count({ state: "cancelled" }),

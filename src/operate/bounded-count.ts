@@ -1,5 +1,5 @@
 /** Counts of queues that are looked at again and again: they stop at a bound, and say so. */
-import type { QueueState } from "../storage/store.ts";
+import type { QueueState } from "../limits/store.ts";
 import { grouped } from "../values/amounts.ts";
 
 /** So far the jobs of a kind are counted by what looks every second: a million take seconds. */

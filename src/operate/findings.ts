@@ -39,7 +39,7 @@ export async function findings(
     hf.inspect(),
     hf.queues.list({ upTo: mostCounted }),
     hf.workers.list(),
-    hf.internals.store.overdueJobs(takeoverMs, MOST_COUNTED),
+    hf.internals.store.workers.overdueJobs(takeoverMs, MOST_COUNTED),
   ]);
   // Last and alone: a connection is open by now, and nothing of ours is in its way.
   return { clock: await skew(hf), inspection, queues, workers, stuck };

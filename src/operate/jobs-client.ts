@@ -21,8 +21,6 @@ import type { Retry } from "../storage/retry-calls.ts";
 import type {
   CancelOutcome,
   DeleteOutcome,
-  EditOutcome,
-  JobChange,
   JobFilter,
   JobPage,
   PauseOutcome,
@@ -30,6 +28,7 @@ import type {
   RetryOutcome,
   Store,
 } from "../storage/store.ts";
+import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import { decide, policyFor } from "../jobs/transition.ts";
 import { historyOf, type JobHistory } from "../workflows/job-history.ts";
 import { explain, type Why } from "./why.ts";
@@ -601,7 +600,7 @@ export class Jobs {
     if (asked.size === 0) return;
     for (const id of asked) this.#deps.cancelHere(id, reason);
     try {
-      for (const worker of await this.#deps.store.workers()) {
+      for (const worker of await this.#deps.store.workers.list()) {
         if (worker.jobs.some((id) => asked.has(id)))
           this.#deps.store.wake({ kind: "cancel", session: worker.session });
       }

@@ -223,7 +223,7 @@ async function explainThrottled(store: Store, reason: string, until: Date | null
   const short = shortage(reason);
   if (short === null)
     return say("throttled", `It was throttled (${reason}) and tries again at ${iso(until)}.`, { until });
-  const [budgets, now] = await Promise.all([store.budgets(), store.now()]);
+  const [budgets, now] = await Promise.all([store.budgets.list(), store.now()]);
   const still = broke(budgets, short, now);
   return still === null
     ? say(
@@ -241,12 +241,12 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   const { queue, name } = job;
   const [[row], holds, workers, now, breakers, place, kinds] = await Promise.all([
     store.insight.queueRows([queue]),
-    store.holds(),
-    store.workers(),
+    store.holds.list(),
+    store.workers.list(),
     store.now(),
-    store.breakers([breakerKey.queue(queue), breakerKey.kind(name)]),
+    store.breakers.list([breakerKey.queue(queue), breakerKey.kind(name)]),
     store.place(job.id),
-    store.kinds(),
+    store.kinds.list(),
   ]);
   const open = breakers.find(({ state }) => state !== "closed");
   const before =
@@ -258,7 +258,7 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   const budget = before === null ? (kinds.get(name)?.budget ?? null) : null;
   const found =
     before ??
-    (budget === null ? null : broke(await store.budgets(), budget, now)) ??
+    (budget === null ? null : broke(await store.budgets.list(), budget, now)) ??
     (place === null ? null : shutTo(place, job));
   if (found !== null) return say(found.reason, found.text, found);
   const drains =

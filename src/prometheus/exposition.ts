@@ -8,7 +8,7 @@
 import type { Holdfast, WorkerState } from "../index.ts";
 import type { KindTotals } from "../observe/metrics.ts";
 import type { Histogram } from "../values/histogram.ts";
-import type { QueueState } from "../storage/store.ts";
+import type { QueueState } from "../limits/store.ts";
 
 /** What `prometheus` takes besides the client. */
 export interface PrometheusOptions {

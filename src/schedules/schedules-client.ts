@@ -27,7 +27,8 @@ import {
   type ScheduleTiming,
 } from "./define-schedule.ts";
 import { takesJobs } from "../limits/serving.ts";
-import type { Store, WorkerState } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { WorkerState } from "../lease/store.ts";
 import type { ScheduleRow } from "./store.ts";
 
 /**
@@ -213,7 +214,7 @@ export class Schedules {
     this.#deps.checkOpen();
     const { store, retry } = this.#deps;
     const rows = await retry.repeatable(() => store.schedules.list(null));
-    const workers = rows.length === 0 ? [] : await retry.repeatable(() => store.workers());
+    const workers = rows.length === 0 ? [] : await retry.repeatable(() => store.workers.list());
     return rows.map((row) => stateOf(row, workers));
   }
 
@@ -481,7 +482,7 @@ export class Schedules {
   }
 
   async #state(row: ScheduleRow): Promise<ScheduleState> {
-    return stateOf(row, await this.#deps.retry.repeatable(() => this.#deps.store.workers()));
+    return stateOf(row, await this.#deps.retry.repeatable(() => this.#deps.store.workers.list()));
   }
 }
 

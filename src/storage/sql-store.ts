@@ -10,8 +10,6 @@ import type { Clock } from "../clock.ts";
 import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
 import { isId, newSessionId } from "../values/id.ts";
 import type {
-  EditOutcome,
-  JobChange,
   Renewal,
   RenewalTarget,
   SessionInfo,
@@ -20,13 +18,17 @@ import type {
   PauseOutcome,
   StoreEvents,
 } from "./store.ts";
+import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import type { UserTx } from "./user-tx.ts";
 import type { Wake } from "./wake.ts";
 import type { Call, Row, Script } from "./catalogue.ts";
 import { Budgets } from "../limits/budget-rows.ts";
 import { Breakers } from "../limits/breaker-rows.ts";
 import { Claims } from "../lease/claim.ts";
-import { Cluster } from "../limits/queue-rows.ts";
+import { Kinds } from "../enqueue/kind-rows.ts";
+import { Workers } from "../lease/worker-rows.ts";
+import { Holds } from "../limits/hold-rows.ts";
+import { Queues } from "../limits/queue-rows.ts";
 import type { Driver, Rider } from "./driver.ts";
 import { eachIdOnce, enqueueScript, insertNew, isPlain, type PlacedJob } from "../enqueue/insert.ts";
 import { Gates } from "../limits/limited-claim.ts";
@@ -42,16 +44,8 @@ import { Series } from "../observe/series-rows.ts";
 import { Causes } from "../observe/failure-rows.ts";
 import { Forks } from "../workflows/fork-rows.ts";
 import { type Placing, Schedules } from "../schedules/schedule-rows.ts";
-import {
-  LaneNumbers,
-  type LaneOf,
-  LaneSettings,
-  resolveLanes,
-  queueUse,
-  throttledLanes,
-  topLanes,
-} from "../limits/lane-rows.ts";
-import { SqlOverrides } from "../limits/temporary-limit-rows.ts";
+import { LaneNumbers, type LaneOf, LaneRows, resolveLanes } from "../limits/lane-rows.ts";
+import { TemporaryLimits } from "../limits/temporary-limit-rows.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "../jobs/job-types.ts";
 import { readRenewal, renewCall } from "../lease/renew.ts";
 import { Retention } from "../upkeep/retention-rows.ts";
@@ -61,6 +55,14 @@ import { placeOf } from "../operate/why-rows.ts";
 import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
 
 export class SqlStore implements Store {
+  readonly kinds: Kinds;
+  readonly workers: Workers;
+  readonly queues: Queues;
+  readonly lanes: LaneRows;
+  readonly holds: Holds;
+  readonly budgets: Budgets;
+  readonly breakers: Breakers;
+  readonly temporaryLimits: TemporaryLimits;
   readonly schedules: Schedules;
   readonly state: StateRows;
   readonly passes: Passes;
@@ -70,17 +72,12 @@ export class SqlStore implements Store {
   readonly #lines = new Lines();
   readonly #listeners = new Set<(wake: Wake) => void>();
   readonly #jobs: Jobs;
-  readonly #cluster: Cluster;
   readonly #retention: Retention;
-  readonly #budgets: Budgets;
   readonly #series: Series;
   readonly #causes: Causes;
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
-  readonly #lanes: LaneSettings;
   readonly #forks: Forks;
-  readonly #overrides: SqlOverrides;
-  readonly #breakers: Breakers;
   readonly #flows: Flows;
   readonly #claims: Claims;
   readonly #settles: Settles;
@@ -95,9 +92,14 @@ export class SqlStore implements Store {
       this.#laneNumbers.forget();
     };
     this.#clock = clock;
+    const wake = (told: Wake): void => this.wake(told);
+    this.kinds = new Kinds(driver);
+    this.workers = new Workers(driver, wake);
+    this.queues = new Queues({ driver, workers: this.workers, gates: this.#gates, wake });
+    this.lanes = new LaneRows(driver, wake);
+    this.holds = new Holds(driver, wake);
     this.#jobs = new Jobs(driver, clock);
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
-    this.#cluster = new Cluster(driver);
     this.#retention = new Retention(driver);
     const placing: Placing = {
       known: (of) =>
@@ -106,16 +108,14 @@ export class SqlStore implements Store {
       learn: (of) => this.#learnPlace(of),
       place: (job) => this.#placed(job, this.#lines, this.#laneNumbers),
     };
-    const wake = (told: Wake): void => this.wake(told);
     this.schedules = new Schedules(driver, placing, wake);
     this.#forks = new Forks(driver, placing);
-    this.#budgets = new Budgets(driver);
+    this.budgets = new Budgets(driver, wake);
     this.state = new StateRows(driver);
     this.passes = new Passes(driver);
     this.#series = new Series(driver);
-    this.#lanes = new LaneSettings(driver);
-    this.#overrides = new SqlOverrides(driver);
-    this.#breakers = new Breakers(driver);
+    this.temporaryLimits = new TemporaryLimits(driver);
+    this.breakers = new Breakers(driver, wake);
     this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
     this.#settles = new Settles({
       driver,
@@ -184,7 +184,7 @@ export class SqlStore implements Store {
   async #learnPlace({ queue, name, lane }: Pick<NewJob, "queue" | "name" | "lane">): Promise<void> {
     if (this.#lines.id({ queue, name, lane }) === undefined) await this.#learnLines([{ queue, name, lane }]);
     if (this.#laneNumbers.unknown([{ queue, lane }], this.#clock.monotonic()).length === 0) return;
-    const laneLimits = (await this.#cluster.kinds()).get(name)?.lanes ?? null;
+    const laneLimits = (await this.kinds.list()).get(name)?.lanes ?? null;
     await this.#learnLanes([{ queue, lane, laneLimits }]);
   }
 
@@ -455,7 +455,7 @@ export class SqlStore implements Store {
         await this.#learnPlace(place);
         if (place.lane === null) continue;
         this.#gates.add(place.queue);
-        limits.set(place.name, (await this.#cluster.kinds()).get(place.name)?.lanes ?? null);
+        limits.set(place.name, (await this.kinds.list()).get(place.name)?.lanes ?? null);
       }
     }
     return this.#driver.transaction("edit", () => editScript(wanted, change, limits, now));
@@ -509,92 +509,13 @@ export class SqlStore implements Store {
   liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
   flow: Store["flow"] = (id) => this.#flows.flow(id);
 
-  // Queues, holds, workers, kinds, state (limits/queue-rows.ts)
-
-  queues: Store["queues"] = (upTo) => this.#cluster.queues(upTo);
-  backlog: Store["backlog"] = () => this.#cluster.backlog();
-  setQueue: Store["setQueue"] = (name, change) =>
-    this.#cluster.setQueue(name, change).then(() => {
-      this.#gates.forget();
-      this.wake({ kind: "settings" });
-    });
-  endDrains: Store["endDrains"] = async () => {
-    const ended = await this.#cluster.endDrains();
-    if (ended.length > 0) this.wake({ kind: "settings" });
-    return ended;
-  };
-  setLane: Store["setLane"] = (queue, key, change) =>
-    this.#lanes.set(queue, key, change).then(() => this.wake({ kind: "settings" }));
-  lanes: Store["lanes"] = (query) => this.#lanes.list(query);
-  topLanes: Store["topLanes"] = (queue, limit) => topLanes(this.#driver, queue, limit);
-  queueUse: Store["queueUse"] = () => queueUse(this.#driver);
-  throttledLanes: Store["throttledLanes"] = (limit) => throttledLanes(this.#driver, limit);
-  overrides: Store["overrides"] = (which) => this.#overrides.list(which);
-  beginOverride: Store["beginOverride"] = (target, back, until) => this.#overrides.begin(target, back, until);
-  forgetOverride: Store["forgetOverride"] = (target, keys, untilAt) =>
-    this.#overrides.forget(target, keys, untilAt);
-  resetLane: Store["resetLane"] = (queue, key, drop) => this.#lanes.reset(queue, key, drop);
-  untuneLane: Store["untuneLane"] = (queue, key) => this.#overrides.untuneLane(queue, key);
   place: Store["place"] = async (id) => {
     const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
     return row === undefined ? null : placeOf(row);
   };
-  breakers: Store["breakers"] = (keys) => this.#breakers.list(keys);
-  countBreakers: Store["countBreakers"] = (session, batch, counts) =>
-    this.#breakers.count(session, batch, counts);
-  probeBreaker: Store["probeBreaker"] = (session, key) => this.#breakers.probe(session, key);
-  unprobeBreaker: Store["unprobeBreaker"] = (session, key) => this.#breakers.unprobe(session, key);
-  resetBreaker: Store["resetBreaker"] = (key) =>
-    this.#breakers.reset(key).then((closed) => {
-      this.wake({ kind: "settings" });
-      return closed;
-    });
-  queueSettings: Store["queueSettings"] = (names) => this.#cluster.queueSettings(names);
-  holds: Store["holds"] = () => this.#cluster.holds();
-  setHold: Store["setHold"] = (hold) =>
-    this.#cluster.setHold(hold).then(() => this.wake({ kind: "settings" }));
-  clearHold: Store["clearHold"] = (name) =>
-    this.#cluster.clearHold(name).then((cleared) => {
-      this.wake({ kind: "any" });
-      return cleared;
-    });
-  workers: Store["workers"] = () => this.#cluster.workers();
-  lostWorkers: Store["lostWorkers"] = () => this.#cluster.lostWorkers();
-  overdueJobs: Store["overdueJobs"] = (graceMs, most) => this.#cluster.overdueJobs(graceMs, most);
-  stopWorkers: Store["stopWorkers"] = async (sessions) => {
-    const stopped = await this.#cluster.stopWorkers(sessions);
-    for (const session of stopped) this.wake({ kind: "stop", session });
-    return stopped.length;
-  };
-  quietWorkers: Store["quietWorkers"] = (sessions) => this.#hush("quietWorkers", sessions);
-  resumeWorkers: Store["resumeWorkers"] = (sessions) => this.#hush("resumeWorkers", sessions);
-  kinds: Store["kinds"] = () => this.#cluster.kinds();
-  registerKinds: Store["registerKinds"] = (kinds) => this.#cluster.registerKinds(kinds);
-
-  // Schedules, budgets, passes (a file each)
 
   fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
-  budgets: Store["budgets"] = () => this.#budgets.list();
-  setBudget: Store["setBudget"] = (name, rate, standard) =>
-    this.#told(this.#budgets.set(name, rate, standard));
-  resetBudget: Store["resetBudget"] = (name) => this.#told(this.#budgets.reset(name));
-  removeBudget: Store["removeBudget"] = (name) => this.#budgets.remove(name);
-  drainBudget: Store["drainBudget"] = (name) => this.#budgets.drain(name);
-  takeBudget: Store["takeBudget"] = (name, request) => this.#budgets.take(name, request);
 
-  /** Workers time the next slot, and a budget's next token: they must know of a change. */
-  async #hush(name: "quietWorkers" | "resumeWorkers", sessions: readonly number[]): Promise<number> {
-    const asked = await this.#cluster.hushWorkers(name, sessions);
-    for (const session of asked) this.wake({ kind: "quiet", session });
-    return asked.length;
-  }
-
-  #told<T>(changed: Promise<T>): Promise<T> {
-    return changed.then((result) => {
-      this.wake({ kind: "settings" });
-      return result;
-    });
-  }
   // Series and the event log (observe/series-rows.ts)
 
   putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);

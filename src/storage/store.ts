@@ -12,6 +12,16 @@
 import type { Wake } from "./wake.ts";
 import type { UserTx } from "./user-tx.ts";
 import type { Clock } from "../clock.ts";
+import type { KindStore } from "../enqueue/store.ts";
+import type { WorkerStore } from "../lease/store.ts";
+import type {
+  BreakerStore,
+  BudgetStore,
+  HoldStore,
+  LaneStore,
+  QueueStore,
+  TemporaryLimitStore,
+} from "../limits/store.ts";
 import type { PassStore, StateStore } from "../state/store.ts";
 import type { ScheduleStore } from "../schedules/store.ts";
 import type { Insight } from "../operate/browse.ts";
@@ -28,12 +38,8 @@ import type {
   Place,
   StepKind,
 } from "../jobs/job.ts";
-import type { BudgetTake } from "../limits/rules/token-bucket.ts";
 import type { InputPatch } from "../values/json-patch.ts";
-import type { BreakerRule, QueueSettings } from "../limits/queue-settings.ts";
 import type { Note, Transition } from "../jobs/transition.ts";
-
-export type { BreakerRule, LaneLimits, QueueSettings, Transition };
 
 /** What a worker serves. */
 export interface ClaimScope {
@@ -197,60 +203,6 @@ export interface JobPage {
   readonly cursor: string | null;
 }
 
-/** A breaker as the store keeps it. */
-export interface BreakerState {
-  /** `queue:mail`, `kind:send-mail`, or `kind:send-mail/` and the key. */
-  readonly key: string;
-  readonly state: "closed" | "open" | "half-open";
-  /** Consecutive failures. */
-  readonly failures: number;
-  readonly openedAt: Date | null;
-  /** When the next probe may run. */
-  readonly openUntil: Date | null;
-  /** A probe is running somewhere. */
-  readonly probing: boolean;
-  /** The latest failure's message. */
-  readonly error: string | null;
-}
-
-/** A breaker after a batch was counted. */
-export interface CountedBreaker {
-  readonly state: BreakerState;
-  /** This batch has opened or closed it. */
-  readonly changed: boolean;
-}
-
-/** What a batch of settled jobs means for one breaker. */
-export interface BreakerCount {
-  readonly key: string;
-  readonly rule: BreakerRule;
-  /** Failures after the latest success of the batch. */
-  readonly failures: number;
-  /** There was a success. */
-  readonly succeeded: boolean;
-  readonly error: string | null;
-}
-
-/** A lane as `hf.lanes.list()` gives it. */
-export interface LaneState {
-  readonly queue: string;
-  readonly key: string;
-  /** How many may run at once over the cluster. */
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number } | null;
-  readonly weight: number;
-  readonly paused: boolean;
-  readonly pausedAt: Date | null;
-  /** How many are held by workers now. */
-  readonly running: number;
-  /** How many are not; counted up to 10,000. */
-  readonly waiting: number;
-  /** When the rate allows the next start, if it does not now. */
-  readonly rateOpensAt: Date | null;
-  /** Its limits were set by `hf.lanes.set`: a definition's do not change them any more. */
-  readonly tuned: boolean;
-}
-
 /** Something that one process does for all from time to time. */
 export interface DutyState {
   readonly name: string;
@@ -271,38 +223,6 @@ export interface SchemaState {
   readonly movedTo: string | null;
   /** Epoch milliseconds; null also where an older version moved them. */
   readonly movedAt: number | null;
-}
-
-/** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
-export interface OverrideTarget {
-  readonly kind: "queue" | "lane" | "budget";
-  readonly name: string;
-}
-
-/** A change for a while. */
-export interface OverrideRow extends OverrideTarget {
-  readonly setAt: number;
-  readonly untilAt: number;
-  /** The values of before; null: there was no such thing. */
-  readonly back: Readonly<Record<string, unknown>> | null;
-}
-
-/** How far a queue's limits are used. */
-export interface QueueUse {
-  readonly name: string;
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number } | null;
-  readonly running: number;
-  /** Starts in the window of the rate that ends now; null: it has none. */
-  readonly started: number | null;
-  /** When the rate allows the next start, if it does not now. */
-  readonly opensAt: number | null;
-}
-
-/** One page of `hf.lanes.list`. */
-export interface LanePage {
-  readonly lanes: readonly LaneState[];
-  readonly cursor: string | null;
 }
 
 /** What `why` needs to know of a job that has not ended. */
@@ -326,43 +246,6 @@ export interface JobPlace {
   } | null;
 }
 
-/** A queue as `hf.queues.list()` gives it. */
-export interface QueueState {
-  readonly name: string;
-  readonly paused: boolean;
-  readonly pausedAt: Date | null;
-  /** It is paused by itself when nothing in it is due and nothing of it runs. */
-  readonly draining: boolean;
-  readonly drainingAt: Date | null;
-  readonly coolUntil: Date | null;
-  readonly settings: QueueSettings;
-  readonly counts: QueueCounts;
-  /** Where the count stopped at the bound that was asked for: there are at least so many. */
-  readonly atLeast: readonly (keyof QueueCounts)[];
-  /** Age of the oldest ready job. */
-  readonly lagMs: number;
-  /**
-   * When the next scheduled job becomes due: a delay, a retry, a sleep or a delayed move of a machine. Null: no job is scheduled.
-   * With `upTo` also where `atLeast` has "waiting" for jobs that wait for a signal or other jobs until a time: scheduled ones
-   * among so many are not looked for.
-   */
-  readonly nextDueAt: Date | null;
-  /** Names that have ready jobs here and no live worker that serves them. */
-  readonly unserved: readonly string[];
-}
-
-/** What `setQueue` changes. Either `paused` ends a draining; a queue that is paused stays so when it is to be drained. */
-export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?: true };
-
-/** A queue, and the kinds in it that nobody serves. */
-export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
-
-/** What waits in all queues. */
-export interface Backlog {
-  readonly ready: ReadonlyMap<string, number>;
-  readonly unserved: readonly UnservedQueue[];
-}
-
 /** What an idle worker asks in one read. */
 export interface Over {
   readonly sessions: boolean;
@@ -370,52 +253,6 @@ export interface Over {
   readonly overrides: boolean;
   readonly limits: boolean;
   readonly drains: boolean;
-}
-
-/** How many live jobs. Ended ones are counted by `jobs.count`. */
-export interface QueueCounts {
-  readonly ready: number;
-  readonly scheduled: number;
-  readonly running: number;
-  readonly waiting: number;
-}
-
-/** A living worker, or a holder of leases, as `hf.workers.list()` gives it. */
-export interface WorkerState {
-  /** Session number. */
-  readonly session: number;
-  readonly id: string;
-  readonly kind: "worker" | "lease";
-  readonly name: string;
-  readonly host: string;
-  readonly pid: number;
-  /** Holdfast's version. */
-  readonly version: string;
-  /** What runs the program: "node 24.21.0". Null: it did not say. */
-  readonly runtime: string | null;
-  /** The build of the program (`release` of the worker); null where none was given. */
-  readonly release: string | null;
-  readonly queues: Readonly<Record<string, number>>;
-  readonly names: readonly string[];
-  /** The versions of its definitions, where they are not 1. */
-  readonly versions: Readonly<Record<string, number>>;
-  readonly startedAt: Date;
-  readonly beatAt: Date;
-  readonly leaseUntil: Date;
-  readonly stopping: boolean;
-  /** Since when it is quiet: it claims nothing until it is resumed. Null: it is not. */
-  readonly quietAt: Date | null;
-  /** Ids of the jobs that it holds. */
-  readonly jobs: readonly string[];
-}
-
-/** A named stop, as `hf.holds.list()` gives it. */
-export interface Hold {
-  readonly name: string;
-  /** Null: every queue. */
-  readonly queues: readonly string[] | null;
-  readonly reason: string | null;
-  readonly setAt: Date;
 }
 
 /** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
@@ -450,12 +287,19 @@ export interface FailureRow {
   readonly n: number;
 }
 
-/** What became of an edit, and what may be edited. */
-export type { EditOutcome, JobChange };
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
 
 export interface Store {
+  readonly kinds: KindStore;
+  readonly workers: WorkerStore;
+
+  readonly queues: QueueStore;
+  readonly lanes: LaneStore;
+  readonly holds: HoldStore;
+  readonly budgets: BudgetStore;
+  readonly breakers: BreakerStore;
+  readonly temporaryLimits: TemporaryLimitStore;
   readonly schedules: ScheduleStore;
   readonly state: StateStore;
   readonly passes: PassStore;
@@ -616,96 +460,11 @@ export interface Store {
   /** What `edit` would do now. Nothing is changed. */
   judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>>;
 
-  /**
-   * Every queue. Without a bound each job that has not ended is counted, which at a million of them takes seconds; with one,
-   * counts stop there, and it takes milliseconds.
-   */
-  queues(upTo?: number): Promise<QueueState[]>;
-  /** Ready jobs of each queue that has any (counted to 50,000 a kind), and those of them that no living worker serves. */
-  backlog(): Promise<Backlog>;
-  setQueue(name: string, change: QueueChange): Promise<void>;
-  /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */
-  endDrains(): Promise<string[]>;
-  /** The settings of these queues, for a worker's live refresh. */
-  queueSettings(names: readonly string[]): Promise<Map<string, QueueSettings & { paused: boolean }>>;
-  holds(): Promise<Hold[]>;
-  setHold(hold: { name: string; queues: readonly string[] | null; reason: string | null }): Promise<void>;
-  clearHold(name: string): Promise<boolean>;
-  workers(): Promise<WorkerState[]>;
-  /**
-   * Workers whose lease passed in the last hour without their saying so, and that have not come back: the latest 20, latest first,
-   * each with the jobs that it still holds.
-   */
-  lostWorkers(): Promise<WorkerState[]>;
-  /** Running jobs whose session ended longer ago than this; counted so far and no further. */
-  overdueJobs(graceMs: number, most: number): Promise<number>;
-  stopWorkers(sessions: readonly number[] | "all"): Promise<number>;
-  /** Keeps living workers from claiming until they are resumed. Answers with how many they are, quiet before or not. */
-  quietWorkers(sessions: readonly number[]): Promise<number>;
-  resumeWorkers(sessions: readonly number[]): Promise<number>;
-  /** The kinds that workers have registered, with what an enqueue by name must know of them. */
-  kinds(): Promise<Map<string, KindInfo>>;
-  registerKinds(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
-
-  /** What queues with limits use of them now. */
-  queueUse(): Promise<QueueUse[]>;
-  /** Lanes that have jobs and may start none now, those with most jobs first. */
-  throttledLanes(limit: number): Promise<readonly LaneState[]>;
-  /**
-   * The lanes of a queue with most jobs, most first: found among the 4,000 that are due longest and shortest, so that it costs
-   * the same beside a million.
-   */
-  topLanes(queue: string, limit: number): Promise<readonly LaneState[]>;
-  /** What holds for a while: all of it, or what is over. The next end first. */
-  overrides(which: { due: boolean }): Promise<OverrideRow[]>;
-  /** Remembers what to go back to; what is remembered already stays. */
-  beginOverride(
-    target: OverrideTarget,
-    back: OverrideRow["back"],
-    until: { at: number | null; delayMs: number | null },
-  ): Promise<void>;
-  /** Takes these keys (null: all) out of what goes back; with `untilAt` only if that is still its end. */
-  forgetOverride(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
-  /** The definition's limits count for the lane again. */
-  untuneLane(queue: string, key: string): Promise<void>;
-  /** Changes a lane's limits, or makes the lane; what is not given stays. */
-  setLane(queue: string, key: string, change: Partial<LaneLimits> & { paused?: boolean }): Promise<void>;
-  /** The code's limits and an empty window of its rate; `drop`: nor is it paused, and it is forgotten soon. False: there is none. */
-  resetLane(queue: string, key: string, drop: boolean): Promise<boolean>;
-  lanes(query: {
-    queue: string | null;
-    key: string | null;
-    cursor: number;
-    limit: number;
-  }): Promise<LanePage>;
   /** Where a job that has not ended stands; null for others. */
   place(id: string): Promise<JobPlace | null>;
-  /** Every breaker that has counted a failure; with keys, those. */
-  breakers(keys: readonly string[] | null): Promise<BreakerState[]>;
-  /**
-   * Counts what settled under a session, and answers with the breakers of these that are open or have just closed. `batch` is
-   * the session's own number for these counts: sent again, they are not counted again.
-   */
-  countBreakers(session: number, batch: number, counts: readonly BreakerCount[]): Promise<CountedBreaker[]>;
-  /** True for one session at a time over all processes: it may run one job through a breaker that is half-open. */
-  probeBreaker(session: number, key: string): Promise<boolean>;
-  /** Gives the probe back without an outcome. */
-  unprobeBreaker(session: number, key: string): Promise<void>;
-  /** Closes a breaker by hand. False: it was closed. */
-  resetBreaker(key: string): Promise<boolean>;
 
   /** A new job with what an ended one did before a step; null: no ended job has this id. */
   fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
-
-  budgets(): Promise<BudgetRow[]>;
-  /** `standard`: the code's own numbers, which do not touch those that an operator has tuned. */
-  setBudget(name: string, rate: BudgetRate, standard: boolean): Promise<void>;
-  /** Back to the code's numbers. False: there is none, or the code never gave any. */
-  resetBudget(name: string): Promise<boolean>;
-  removeBudget(name: string): Promise<boolean>;
-  drainBudget(name: string): Promise<boolean>;
-  /** Takes tokens for those who want some now, in their order, and a chunk for later, in one transaction; null: there is no such budget. */
-  takeBudget(name: string, request: BudgetRequest): Promise<BudgetTake | null>;
 
   /** One worker's minutes, each whole: writing the same minute again replaces it. */
   putMetrics(rows: readonly MetricRow[]): Promise<void>;
@@ -785,36 +544,6 @@ export interface Store {
 export type ForkOutcome =
   | { readonly refused: string; readonly job: null; readonly enqueued: null }
   | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
-
-/** A budget's numbers. */
-export interface BudgetRate {
-  readonly limit: number;
-  readonly perMs: number;
-  readonly burst: number;
-}
-
-/** A budget as it is kept. */
-export interface BudgetRow extends BudgetRate {
-  readonly name: string;
-  /** Its numbers are an operator's, not the code's. */
-  readonly tuned: boolean;
-  /** What could be taken now. */
-  readonly tokens: number;
-}
-
-/** What a process asks of a budget's row. */
-export interface BudgetRequest {
-  /** Needed now, by one caller each: all of it, or none. Empty: only gives back. */
-  readonly wants: readonly number[];
-  /** Wanted beside it, for later; 0: nothing. */
-  readonly chunk: number;
-  /** Whose chunk: one for each process and budget. */
-  readonly holder: string;
-  /** How long a chunk is good for. */
-  readonly chunkMs: number;
-  /** What is left of this holder's last chunk. */
-  readonly unused: number;
-}
 
 /** What one worker counted of one kind in one queue in one minute. */
 export interface MetricRow {
@@ -974,7 +703,6 @@ export interface Inspection {
   readonly partitions: { readonly aheadMs: number; readonly count: number; readonly rest: number } | null;
 }
 
-export type { StepKind };
 /** `open`: waits for something; `failed`: ended badly, and tried again only with the next attempt of the job. */
 export type StepState = "open" | "done" | "failed";
 
@@ -1109,19 +837,6 @@ export interface LiveFlow {
   readonly crashes: number;
   readonly running: boolean;
   readonly extras: JobExtras | null;
-}
-
-export interface KindInfo {
-  /** The definition computes a unique key from the input. */
-  readonly unique: boolean;
-  /** The definition computes a lane from the input. */
-  readonly lane: boolean;
-  /** The definition is a machine: `hf.lease` without names leaves its jobs alone. */
-  readonly machine?: boolean;
-  /** The limits that the definition gives its lanes. */
-  readonly lanes?: LaneLimits | null;
-  /** What each start takes of which budget. */
-  readonly budget?: { readonly name: string; readonly tokens: number } | null;
 }
 
 /** How many ended jobs were forgotten, by state, and how many days were dropped whole. */

@@ -8,7 +8,7 @@ import type { Clock } from "../clock.ts";
 import type { GaugeRow, Store } from "../storage/store.ts";
 
 export interface SamplerDeps {
-  readonly store: Pick<Store, "inspect" | "putGauges" | "queueUse" | "budgets">;
+  readonly store: Pick<Store, "inspect" | "putGauges" | "queues" | "budgets">;
   readonly clock: Clock;
   /** False: nobody has set a limit or a budget, so that their use need not be asked for. */
   readonly limits: boolean;
@@ -44,7 +44,7 @@ export async function sampleDatabaseOnce({ store, clock, limits, ready }: Sample
     const value = inspection[name];
     return value === null ? [] : [{ minute, source: "database", name, value }];
   });
-  const [queues, budgets] = limits ? [await store.queueUse(), await store.budgets()] : [[], []];
+  const [queues, budgets] = limits ? [await store.queues.use(), await store.budgets.list()] : [[], []];
   for (const { name, running, started } of queues.slice(0, mostLimits)) {
     rows.push({ minute, source: `queue:${name}`, name: "running", value: running });
     if (started !== null) rows.push({ minute, source: `queue:${name}`, name: "started", value: started });

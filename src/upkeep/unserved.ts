@@ -6,10 +6,11 @@
  */
 import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
-import type { Backlog, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { Backlog } from "../limits/store.ts";
 
 export interface UnservedDeps {
-  readonly store: Pick<Store, "backlog">;
+  readonly store: Pick<Store, "queues">;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
 }
@@ -21,7 +22,7 @@ export interface UnservedDeps {
  * const { unserved, ready } = await reportUnservedOnce({ store, log, events });
  */
 export async function reportUnservedOnce(deps: UnservedDeps): Promise<Backlog> {
-  const backlog = await deps.store.backlog();
+  const backlog = await deps.store.queues.backlog();
   for (const { name, unserved: names } of backlog.unserved) {
     deps.events.emit("queue.unserved", { queue: name, names });
     deps.log.warn(

@@ -19,13 +19,14 @@ import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { breakerKey, type Rule } from "../limits/rules/breaker-rule.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { BreakerCount, BreakerState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { BreakerCount, BreakerState } from "../limits/store.ts";
 import type { Outcome } from "../jobs/transition.ts";
 import type { Settlement } from "../lease/settler.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface WorkerBreakersDeps {
-  readonly store: Pick<Store, "breakers" | "countBreakers" | "probeBreaker" | "unprobeBreaker" | "wake">;
+  readonly store: Pick<Store, "breakers" | "wake">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
@@ -118,7 +119,7 @@ export class WorkerBreakers {
   async #read(): Promise<void> {
     const startedAt = this.#deps.clock.monotonic();
     try {
-      const states = await this.#deps.store.breakers(null);
+      const states = await this.#deps.store.breakers.list(null);
       // One that this process has opened by itself stays until the row has counted it.
       for (const key of this.#open.keys()) if (this.#streaks.get(key)?.at !== null) this.#open.delete(key);
       for (const state of states) if (state.openUntil !== null) this.#learn(state);
@@ -192,7 +193,7 @@ export class WorkerBreakers {
   async #take(session: number, key: string, job: string | null): Promise<boolean> {
     this.#probes.set(key, { job });
     try {
-      if (await this.#deps.store.probeBreaker(session, key)) return true;
+      if (await this.#deps.store.breakers.probe(session, key)) return true;
     } catch (error) {
       void this.giveBack(session, key); // it may have been won all the same
       throw error;
@@ -229,7 +230,7 @@ export class WorkerBreakers {
     const given: Probe = { job: null };
     this.#probes.set(key, given);
     try {
-      await store.unprobeBreaker(session, key);
+      await store.breakers.unprobe(session, key);
       if (this.#probes.get(key) === given) this.#probes.delete(key);
     } catch (error) {
       if (troubleOf(error) === "permanent") return;
@@ -355,7 +356,7 @@ export class WorkerBreakers {
     tries = 0,
   ): Promise<void> {
     try {
-      const counted = await this.#deps.store.countBreakers(session, batch, counts);
+      const counted = await this.#deps.store.breakers.count(session, batch, counts);
       for (const [key, probe] of probes) if (this.#probes.get(key) === probe) this.#probes.delete(key);
       const changed = counted.filter((breaker) => breaker.changed);
       for (const { state } of counted) this.#learn(state);

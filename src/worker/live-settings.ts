@@ -14,7 +14,7 @@ import { rebalanceOnce } from "./totals.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface LiveSettingsDeps {
-  readonly store: Pick<Store, "queueSettings" | "listening" | "holds" | "workers" | "wake">;
+  readonly store: Pick<Store, "queues" | "listening" | "holds" | "workers" | "wake">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly pools: ReadonlyMap<string, Pool>;
@@ -107,8 +107,8 @@ export class LiveSettings {
     this.#readAt = clock.monotonic();
     try {
       const [settings, holds] = await Promise.all([
-        store.queueSettings([...pools.keys()]),
-        withHolds ? store.holds() : null,
+        store.queues.settings([...pools.keys()]),
+        withHolds ? store.holds.list() : null,
       ]);
       const session = this.#deps.session();
       const served = [...pools.values()].map(({ queue, configured }) => ({

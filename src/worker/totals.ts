@@ -9,7 +9,9 @@
  */
 import { shareOfTotal, splitByWeight } from "../limits/rules/fairness.ts";
 import { takesJobs } from "../limits/serving.ts";
-import type { QueueSettings, Store, WorkerState } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { WorkerState } from "../lease/store.ts";
+import type { QueueSettings } from "../limits/queue-settings.ts";
 
 /** A queue of this worker. */
 export interface Served {
@@ -40,7 +42,7 @@ export async function rebalanceOnce(
   settings: ReadonlyMap<string, Pick<QueueSettings, "total" | "slots" | "weight">>,
 ): Promise<ReadonlyMap<string, number>> {
   const totals = deps.served.filter(({ queue }) => (settings.get(queue)?.total ?? null) !== null);
-  const workers = totals.length === 0 ? [] : await deps.store.workers();
+  const workers = totals.length === 0 ? [] : await deps.store.workers.list();
   const slots = byWeight(deps.served, settings);
   for (const { queue } of deps.served) {
     const own = settings.get(queue)?.slots ?? null;

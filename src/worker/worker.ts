@@ -973,7 +973,7 @@ export class Worker {
       ]),
     );
     try {
-      await store.registerKinds(kinds);
+      await store.kinds.register(kinds);
     } catch (error) {
       const again = troubleOf(error) !== "permanent" && this.#stopping === undefined;
       const details = { worker: this.id, tries: tries + 1, error: describeFailure(error).message };

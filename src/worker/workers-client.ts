@@ -7,7 +7,8 @@
  */
 import { shown, UsageError } from "../errors.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { DutyState, Store, WorkerState } from "../storage/store.ts";
+import type { DutyState, Store } from "../storage/store.ts";
+import type { WorkerState } from "../lease/store.ts";
 
 /** What `hf.workers` needs of the client. */
 export interface WorkersDeps {
@@ -32,7 +33,7 @@ export class Workers {
    */
   async list(): Promise<WorkerState[]> {
     this.#deps.checkOpen();
-    return this.#deps.retry.repeatable(() => this.#deps.store.workers());
+    return this.#deps.retry.repeatable(() => this.#deps.store.workers.list());
   }
 
   /**
@@ -46,7 +47,7 @@ export class Workers {
     const { store, retry } = this.#deps;
     const asked = (await this.#matching(which, "workers.stop")).map(({ session }) => session);
     if (asked.length === 0) return 0;
-    const stopped = await retry.repeatable(() => store.stopWorkers(asked));
+    const stopped = await retry.repeatable(() => store.workers.stop(asked));
     for (const session of asked) store.wake({ kind: "stop", session });
     return stopped;
   }
@@ -61,7 +62,7 @@ export class Workers {
   async quiet(which: string): Promise<number> {
     const asked = (await this.#matching(which, "workers.quiet")).map(({ session }) => session);
     if (asked.length === 0) return 0;
-    return this.#deps.retry.repeatable(() => this.#deps.store.quietWorkers(asked));
+    return this.#deps.retry.repeatable(() => this.#deps.store.workers.quiet(asked));
   }
 
   /**
@@ -73,7 +74,7 @@ export class Workers {
   async resume(which: string): Promise<number> {
     const asked = (await this.#matching(which, "workers.resume")).map(({ session }) => session);
     if (asked.length === 0) return 0;
-    return this.#deps.retry.repeatable(() => this.#deps.store.resumeWorkers(asked));
+    return this.#deps.retry.repeatable(() => this.#deps.store.workers.resume(asked));
   }
 
   /**

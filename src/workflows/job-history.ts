@@ -5,14 +5,8 @@
  */
 import type { Job } from "../jobs/job.ts";
 import { decodeFailures } from "../jobs/failure.ts";
-import type {
-  Dependency,
-  DependencyPolicy,
-  StepKind,
-  StepRecord,
-  StepState,
-  Store,
-} from "../storage/store.ts";
+import type { Dependency, DependencyPolicy, StepRecord, StepState, Store } from "../storage/store.ts";
+import type { StepKind } from "../jobs/job.ts";
 import { nameAndKeyOf } from "./signal.ts";
 import { triesOf } from "./step-tries.ts";
 

@@ -9,7 +9,8 @@
  */
 import type { NewJob } from "../jobs/job.ts";
 import type { Backoff, BackoffFunction } from "../jobs/backoff.ts";
-import type { StepKind, StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "../storage/store.ts";
+import type { StepKind } from "../jobs/job.ts";
 import type { Wait } from "../jobs/transition.ts";
 
 /** What a step may be given. */

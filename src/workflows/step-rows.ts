@@ -18,11 +18,11 @@ import type {
   MachineMove,
   SignalTaken,
   SignalWait,
-  StepKind,
   StepRecord,
   StepState,
   StepWrite,
 } from "../storage/store.ts";
+import type { StepKind } from "../jobs/job.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";

@@ -43,7 +43,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
   await accessible(page);
   await shot(page, "audit-undo-dialog");
   await page.getByRole("button", { name: "Not now" }).click();
-  expect((await hf.internals.store.queueSettings(["mail"])).get("mail")?.paused).toBe(true);
+  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
 
   await row(/queues\.pause/)
     .getByRole("button", { name: /^Undo/ })
@@ -62,7 +62,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
       .getByRole("button")
       .count(),
   ).toBe(0);
-  expect((await hf.internals.store.queueSettings(["mail"])).get("mail")).toMatchObject({
+  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")).toMatchObject({
     paused: false,
     concurrency: 2,
   });
@@ -75,7 +75,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
   await page.getByRole("heading", { name: "Set queue mail back to concurrency 5?" }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
   await page.getByText(/Queue mail has been changed since: it is concurrency 9 now/).waitFor();
-  expect((await hf.internals.store.queueSettings(["mail"])).get("mail")?.concurrency).toBe(9);
+  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.concurrency).toBe(9);
 
   const narrow = await home.open("/audit", { width: 360, height: 760, dark: true });
   await narrow.getByRole("button", { name: "Undo holds.set login" }).waitFor();
@@ -168,7 +168,7 @@ test("[K1] the toast after an action offers to take it back, and does", async ()
   const home = await site();
   await home.hf.enqueue("plain", null, { queue: "mail" });
   const paused = async (): Promise<boolean | undefined> =>
-    (await home.hf.internals.store.queueSettings(["mail"])).get("mail")?.paused;
+    (await home.hf.internals.store.queues.settings(["mail"])).get("mail")?.paused;
   const page = await home.open("/queues/mail");
   await page.getByRole("button", { name: "Pause mail" }).click();
   const undo = page.locator(".toast").getByRole("button", { name: "Undo" });

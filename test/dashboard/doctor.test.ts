@@ -72,14 +72,14 @@ onEveryStore((target) => {
       expect(await hf.lease({ queues: ["default"], limit: 2, for: "1h" })).toHaveLength(2);
       expect(named((await get<DoctorReport>("/doctor")).body.checks, "leases")?.verdict).toBe("ok");
       await store.query(`update ${store.table("session")} set lease_until = lease_until - 3610000`);
-      expect(await hf.internals.store.overdueJobs(35_000, 100)).toBe(0);
+      expect(await hf.internals.store.workers.overdueJobs(35_000, 100)).toBe(0);
       await store.query(`update ${store.table("session")} set lease_until = lease_until - 110000`);
       expect(named((await over(hf).get<DoctorReport>("/doctor")).body.checks, "leases")?.text).toBe(
         "2 jobs are held by workers that are gone",
       );
-      expect(await hf.internals.store.overdueJobs(35_000, 1)).toBe(1);
+      expect(await hf.internals.store.workers.overdueJobs(35_000, 1)).toBe(1);
       await store.query(`delete from ${store.table("session")}`);
-      expect(await hf.internals.store.overdueJobs(35_000, 100)).toBe(2);
+      expect(await hf.internals.store.workers.overdueJobs(35_000, 100)).toBe(2);
     });
 
     test("[K2] ten who look cost one look, and the next comes 5 seconds later; what failed is not kept", async () => {

@@ -263,7 +263,7 @@ onEveryStore((target) => {
       });
       expect((await get("/kinds/a%20b")).status).toBe(400);
       // Another process knows what a worker registered: that a key must be given.
-      await hf.internals.store.registerKinds(new Map([["far", { unique: true, lane: false }]]));
+      await hf.internals.store.kinds.register(new Map([["far", { unique: true, lane: false }]]));
       expect((await get<KindDetail>("/kinds/far")).body).toMatchObject({
         here: false,
         unique: true,

@@ -262,9 +262,9 @@ onEveryStore((target) => {
       await send("POST", "/queues/short/drain");
       const drain = await newest(on.get);
       await hf.jobs.delete({ queue: "short" });
-      await hf.internals.store.endDrains();
+      await hf.internals.store.queues.endDrains();
       expect((await send("POST", `/audit/${drain.id}/undo`)).status).toBe(200);
-      expect((await hf.internals.store.queueSettings(["short"])).get("short")?.paused).toBe(false);
+      expect((await hf.internals.store.queues.settings(["short"])).get("short")?.paused).toBe(false);
     });
 
     test("[K1] settings of a queue go back to what they were: numbers, rates, nothing at all; and what was for a while ends", async () => {
@@ -272,7 +272,7 @@ onEveryStore((target) => {
       const { hf, send } = on;
       const undone = backAndForth(on);
       const look = async () => {
-        const known = (await hf.internals.store.queueSettings(["mail"])).get("mail");
+        const known = (await hf.internals.store.queues.settings(["mail"])).get("mail");
         const {
           concurrency = null,
           rate = null,
@@ -652,7 +652,7 @@ onEveryStore((target) => {
       });
       expect(await refusal(strict)).toEqual([403, "FORBIDDEN"]);
       expect(asked).toEqual(["audit:view", "queues:pause"]);
-      expect((await hf.internals.store.queueSettings(["mail"])).get("mail")?.paused).toBe(true);
+      expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
       expect(
         (await as(["audit:view", "queues:pause"]).send("POST", `/audit/${pause.id}/undo`, undefined, header))
           .status,
@@ -681,7 +681,7 @@ onEveryStore((target) => {
       expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409]);
       const { entries } = (await get<{ entries: AuditLine[] }>("/audit")).body;
       expect(entries.filter(({ action }) => action === "audit.undo")).toHaveLength(1);
-      expect((await hf.internals.store.queueSettings(["mail"])).get("mail")?.concurrency).toBeNull();
+      expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.concurrency).toBeNull();
     });
   });
 });

@@ -46,10 +46,10 @@ onEveryStore((target) => {
     ["a key's breaker", { key: (input: { host: string }) => input.host }],
   ] as const) {
     for (const [verb, refuse] of [
-      ["probeBreaker", false],
-      ["probeBreaker", true],
-      ["countBreakers", false],
-      ["countBreakers", true],
+      ["breakers.probe", false],
+      ["breakers.probe", true],
+      ["breakers.count", false],
+      ["breakers.count", true],
       ["settle", false],
     ] as const) {
       test(`[O2] ${what} comes to its end when ${verb} of its probe was ${refuse ? "refused" : "made and its answer lost"}`, async () => {
@@ -74,7 +74,7 @@ onEveryStore((target) => {
     const flaky = fragile({ key: (input: { host: string }) => input.host });
     const worker = await a.work([flaky.job], { queues: { default: 1 } });
     await opened(world, a, flaky);
-    const losing = loseAnswers(a, "probeBreaker", 1);
+    const losing = loseAnswers(a, "breakers.probe", 1);
     await world.advance("10s");
     await a.hf.enqueue(flaky.job, { n: 2, host: "a" });
     await world.until("its answer to be lost", () => losing.done === 1, "10s");
@@ -90,7 +90,7 @@ onEveryStore((target) => {
     const flaky = fragile();
     const worker = await a.work([flaky.job], { queues: { default: 1 } });
     await opened(world, a, flaky);
-    const losing = loseAnswers(a, "unprobeBreaker", 1, true);
+    const losing = loseAnswers(a, "breakers.unprobe", 1, true);
     await world.until("a probe without a job", () => losing.done === 1, "30s");
     await a.hf.workers.quiet(worker.id);
     await b.work([flaky.job], { queues: { default: 1 } });
@@ -103,7 +103,7 @@ onEveryStore((target) => {
     const client = await world.client();
     const flaky = fragile();
     await client.work([flaky.job], { queues: { default: 1 } });
-    const losing = loseAnswers(client, "countBreakers", 4, true);
+    const losing = loseAnswers(client, "breakers.count", 4, true);
     for (let n = 0; n < 2; n++) await client.hf.enqueue(flaky.job, { n, host: "a" });
     await world.until("both to fail", () => flaky.runs.length === 2, "10s");
     flaky.broken.is = false;

@@ -70,7 +70,7 @@ onEveryStore((target) => {
     await hf.queues.resume("default");
     expect(await stateOf(client, "default")).toBe("open");
     await hf.jobs.delete(id);
-    expect(await client.tap.raw.endDrains()).toEqual([]);
+    expect(await client.tap.raw.queues.endDrains()).toEqual([]);
     expect(await stateOf(client, "default")).toBe("open");
 
     await hf.enqueue("some", {});
@@ -97,9 +97,9 @@ onEveryStore((target) => {
     for (const queue of queues) await hf.queues.drain(queue);
     const states = () => Promise.all(queues.map((queue) => stateOf(client, queue)));
     expect(await states()).toEqual(["paused", "draining", "draining", "draining", "paused"]);
-    expect(await tap.raw.endDrains()).toEqual([]);
+    expect(await tap.raw.queues.endDrains()).toEqual([]);
     await lease!.done();
-    expect(await tap.raw.endDrains()).toEqual(["held"]);
+    expect(await tap.raw.queues.endDrains()).toEqual(["held"]);
     expect((await hf.jobs.why((await hf.jobs.list({ queue: "due" })).jobs[0]!.id)).reason).toBe("unserved");
   });
 
@@ -148,14 +148,14 @@ onEveryStore((target) => {
     await work([job], { queues: ["other"] });
     await hf.enqueue(job, { n: 1 }, { queue: "alone" });
     await hf.queues.drain("alone");
-    const asked = tap.count("endDrains");
+    const asked = tap.count("queues.endDrains");
     await world.advance("5s");
-    expect(tap.count("endDrains")).toBe(asked);
+    expect(tap.count("queues.endDrains")).toBe(asked);
     await hf.jobs.delete((await hf.jobs.list({ queue: "alone" })).jobs[0]!.id);
     await world.until("the duty", () => drained.length > 0, "90s");
     expect(drained).toEqual([{ queue: "alone" }]);
-    const then = tap.count("endDrains");
+    const then = tap.count("queues.endDrains");
     await world.advance("5m", "1s");
-    expect(tap.count("endDrains")).toBe(then);
+    expect(tap.count("queues.endDrains")).toBe(then);
   });
 });

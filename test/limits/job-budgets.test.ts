@@ -241,7 +241,7 @@ onEveryStore((target) => {
     await client.work([job], slots);
     await many(client, job, 5);
     await world.until("them to run", () => runs.length === 5);
-    expect(client.tap.count("claimBudgeted", "budgets", "takeBudget")).toBe(0);
+    expect(client.tap.count("claimBudgeted", "budgets.list", "budgets.take")).toBe(0);
   });
 });
 

@@ -96,7 +96,7 @@ onEveryStore((target) => {
     const { id } = await hf.enqueue(mail, null);
     const bounds: unknown[] = [];
     tap.around = (verb, call, args) => {
-      if (verb === "queues") bounds.push(args[0] ?? "to the end");
+      if (verb === "queues.list") bounds.push(args[0] ?? "to the end");
       return call();
     };
     await latency(hf);

@@ -249,7 +249,7 @@ onEveryStore((target) => {
     await world.advance("2m");
     const idle = await hf.metrics.load();
     expect(idle.at(-1)).toMatchObject({ ready: 0, queues: {}, running: 0, slots: 8 });
-    const asked = tap.count("backlog", "putGauges") + other.tap.count("backlog", "putGauges");
+    const asked = tap.count("queues.backlog", "putGauges") + other.tap.count("queues.backlog", "putGauges");
     // Nobody serves these: 22 queues, of which the two smallest are told of only in the sum.
     const jobs = Array.from({ length: 22 }, (_, q) =>
       Array.from({ length: q + 1 }, () => ({ job: quick, input: null, queue: `q${q}` })),
@@ -266,7 +266,7 @@ onEveryStore((target) => {
     expect(long!.queues["q21"]).toBeLessThanOrEqual(22);
     expect(long).toMatchObject({ slots: 8, running: 0 });
     // One look for all and one write of each process a minute, and the one of the look: no more than before.
-    const after = tap.count("backlog", "putGauges") + other.tap.count("backlog", "putGauges");
+    const after = tap.count("queues.backlog", "putGauges") + other.tap.count("queues.backlog", "putGauges");
     expect(after - asked).toBeLessThanOrEqual(4 * 11);
     await expect(hf.metrics.load({ step: "90s" })).rejects.toMatchObject({ code: "BAD_OPTION" });
   });

@@ -200,7 +200,9 @@ onEveryStore((target) => {
       for (let n = 0; n < 3; n += 1) await one.hf.enqueue(job, { tenant: "acme", n });
       // A worker has told of the kind's limits.
       const early = await one.work([job], { queues: { nothing: 1 } });
-      await world.until("the kind is known", async () => (await one.hf.internals.store.kinds()).has("laned"));
+      await world.until("the kind is known", async () =>
+        (await one.hf.internals.store.kinds.list()).has("laned"),
+      );
       await early.stop();
       expect(await one.hf.jobs.edit({ queue: "default" }, { queue: "other" })).toMatchObject({ edited: 3 });
       const lanes = await one.hf.lanes.list({ queue: "other" });

@@ -819,52 +819,52 @@ scenario(
 scenario(
   "workers are asked to stop",
   (env) => claimed(env),
-  ({ store }, { session }) => store.stopWorkers([session]),
+  ({ store }, { session }) => store.workers.stop([session]),
 );
 scenario(
   "workers are made quiet",
   (env) => claimed(env),
-  ({ store }, { session }) => store.quietWorkers([session]),
+  ({ store }, { session }) => store.workers.quiet([session]),
 );
 scenario(
   "workers are resumed",
   async (env) => {
     const { session } = await claimed(env);
-    await env.store.quietWorkers([session]);
+    await env.store.workers.quiet([session]);
     return session;
   },
-  ({ store }, session) => store.resumeWorkers([session]),
+  ({ store }, session) => store.workers.resume([session]),
 );
 scenario(
   "kinds are told",
   ({ hf }) => hf.enqueue(plain, { n: 1 }, { lane: "a" }),
   ({ store }) =>
-    store.registerKinds(
+    store.kinds.register(
       new Map([["plain", { unique: false, lane: true, lanes: { concurrency: 3, rate: null, weight: 1 } }]]),
     ),
 );
 scenario("breakers count", nothing, ({ store }) =>
-  store.countBreakers(1, 1, [
+  store.breakers.count(1, 1, [
     { key: "kind:n", rule: { after: 10, cooldownMs: 1_000 }, failures: 3, succeeded: false, error: "no" },
   ]),
 );
 const openBreaker = async (env: Env): Promise<number> => {
   const { session } = await claimed(env);
-  await env.store.countBreakers(session, 1, [
+  await env.store.breakers.count(session, 1, [
     { key: "kind:n", rule: { after: 1, cooldownMs: 1_000 }, failures: 1, succeeded: false, error: "no" },
   ]);
   await env.world.clock.advance("2s");
   return session;
 };
-scenario("a breaker is probed", openBreaker, ({ store }, session) => store.probeBreaker(session, "kind:n"));
+scenario("a breaker is probed", openBreaker, ({ store }, session) => store.breakers.probe(session, "kind:n"));
 scenario(
   "a probe is given back",
   async (env) => {
     const session = await openBreaker(env);
-    await env.store.probeBreaker(session, "kind:n");
+    await env.store.breakers.probe(session, "kind:n");
     return session;
   },
-  ({ store }, session) => store.unprobeBreaker(session, "kind:n"),
+  ({ store }, session) => store.breakers.unprobe(session, "kind:n"),
 );
 scenario("a breaker is reset", openBreaker, ({ hf }) => hf.breakers.reset("kind:n"));
 

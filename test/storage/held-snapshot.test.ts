@@ -10,12 +10,12 @@ import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { Compiler } from "../../src/storage/postgres/driver.ts";
 import type { Call, Params, Row, StatementName } from "../../src/storage/catalogue.ts";
 import { aMomentBefore, edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/claim-cursor.ts";
-import { Cluster } from "../../src/limits/queue-rows.ts";
 import type { Driver, Lane } from "../../src/storage/driver.ts";
 import { LIMITED } from "../../src/limits/limited-claim.ts";
 import { openDriver, openStore } from "../../src/storage/open.ts";
 import { SqlStore } from "../../src/storage/sql-store.ts";
-import type { ClaimCursor, ClaimScope, Store, Transition } from "../../src/storage/store.ts";
+import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
+import type { Transition } from "../../src/jobs/transition.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { newJob } from "../support/new-job.ts";
@@ -52,7 +52,7 @@ onEveryStore((target) => {
       await fresh.query(`alter table ${fresh.table("ready")} set (autovacuum_enabled = off)`);
       const newId = idFactory(() => clock.now());
       const session = await openSession(store);
-      if (claim === "takeGated") await store.setQueue("q", { concurrency: 2 * batch });
+      if (claim === "takeGated") await store.queues.set("q", { concurrency: 2 * batch });
       const release = await holdSnapshot(fresh);
       const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
       const read: Record<string, number[]> = { peek: [], back: [], claim: [] };
@@ -204,7 +204,7 @@ onEveryStore((target) => {
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     const jobOf = (priority = 0) => newJob(newId(), { lane: "a", priority });
     const claim = () => store.claim(session, scope, cursor);
-    await store.setLane("q", "a", { concurrency: 1 });
+    await store.lanes.set("q", "a", { concurrency: 1 });
     // Of two priorities, so that this claim does not learn where the lane's jobs begin.
     const [first, waiting, late] = [jobOf(1), jobOf(), jobOf()];
     await store.enqueue([first, waiting]);
@@ -231,9 +231,9 @@ onEveryStore((target) => {
       const session = await openSession(store);
       const release = await holdSnapshot(fresh);
       const { driver, calls } = recorded(fresh, clock);
-      const cluster = new Cluster(driver);
+      const { queues } = new SqlStore(driver);
       await store.enqueue(Array.from({ length: 10 }, () => newJob(newId())));
-      await slowly(() => cluster.queues(10_000));
+      await slowly(() => queues.list(10_000));
       const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
       for (let n = 0; n < batches; n += 1) {
         // One priority has no jobs then, the other has ten behind the ended ones.
@@ -244,9 +244,9 @@ onEveryStore((target) => {
         await store.renew(session);
       }
       // The first of them learns how far the ended jobs go.
-      await cluster.queues(10_000);
+      await queues.list(10_000);
       await clock.advance("11s");
-      expect((await cluster.queues(10_000)).map(({ counts }) => counts.ready)).toEqual([10]);
+      expect((await queues.list(10_000)).map(({ counts }) => counts.ready)).toEqual([10]);
       const { name, params } = calls.filter((call) => call.name === "tallyLines").at(-1)!;
       const complete = await blocksOf(fresh, name, { ...params, begins: [] });
       expect(await blocksOf(fresh, name, params)).toBeLessThan(complete / 5);
@@ -315,7 +315,7 @@ onEveryStore((target) => {
     const newId = idFactory(() => clock.now());
     const session = await openSession(store);
     const counted = async () =>
-      (await store.queues(10_000)).map(({ name, counts, lagMs }) => [
+      (await store.queues.list(10_000)).map(({ name, counts, lagMs }) => [
         name,
         counts.ready,
         counts.running,

@@ -206,13 +206,13 @@ onEveryStore((target) => {
 
   test("[K2] the fullest lane of two thousand is found, and counted to the cap", async () => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    const lanes = await store.topLanes("tenants", 3);
+    const lanes = await store.lanes.top("tenants", 3);
     expect(lanes.map(({ key, waiting }) => [key, waiting])).toEqual([
       ["tenant-0", 10_000],
       [expect.stringMatching(/^tenant-/), trouble.laned / trouble.lanes],
       [expect.stringMatching(/^tenant-/), trouble.laned / trouble.lanes],
     ]);
-    expect(await store.topLanes("default", 3)).toEqual([]);
+    expect(await store.lanes.top("default", 3)).toEqual([]);
     await store.close();
   });
 

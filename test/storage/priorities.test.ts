@@ -64,7 +64,7 @@ onEveryStore((target) => {
     "[O16] of a queue with a limit, too, a claim beside 20,000 distinct priorities reads a few rows for each job",
     async () => {
       const { clock, fresh, store, session, cursor } = await start(20_000);
-      await store.setQueue("q", { concurrency: batch });
+      await store.queues.set("q", { concurrency: batch });
       const params = {
         now: clock.now(),
         session,
@@ -100,7 +100,7 @@ onEveryStore((target) => {
       await fresh.query(`${late} where not (${middle})`);
       const statements =
         of === "plain" ? (["claim", "peek"] as const) : (["takeGated", "peekGated"] as const);
-      if (of === "limited") await store.setQueue("q", { concurrency: 10 * batch });
+      if (of === "limited") await store.queues.set("q", { concurrency: 10 * batch });
       for (const names of [["n"], ["n", "m"]]) {
         const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
         const extra = { channel: null, message: null, most: 8, rates: null };
@@ -155,7 +155,7 @@ onEveryStore((target) => {
       await fresh.query(`${late} where not (rank between -10010 and -10001)`);
       const statements =
         of === "plain" ? (["claim", "peek"] as const) : (["takeGated", "peekGated"] as const);
-      if (of === "limited") await store.setQueue("q", { concurrency: 10 * batch });
+      if (of === "limited") await store.queues.set("q", { concurrency: 10 * batch });
       for (const names of [["n"], ["n", "m"]]) {
         const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
         const params = { ...scopeParams(ask), now: clock.now(), session, most: 8, rates: null };
@@ -185,7 +185,7 @@ onEveryStore((target) => {
     async (order) => {
       const { clock, fresh, store, session, cursor } = await start(100);
       await fill(fresh, 200, clock.now(), "m");
-      await store.setQueue("q", { concurrency: 1_000 });
+      await store.queues.set("q", { concurrency: 1_000 });
       // A level without a job that is due has nothing to give, whether it comes first or last.
       const delayed = [1_000, 100, -1_000].map((priority) => ({ priority, delayMs: 60_000 }));
       const newId = idFactory(() => clock.now());
@@ -243,7 +243,7 @@ onEveryStore((target) => {
     "[O16] a job %s that comes late with a higher priority is claimed next, also where no claim has met its level",
     async (of) => {
       const { clock, store, session, cursor } = await start(1_000);
-      if (of !== "without limits") await store.setQueue("q", { concurrency: 10 * batch });
+      if (of !== "without limits") await store.queues.set("q", { concurrency: 10 * batch });
       const newId = idFactory(() => clock.now());
       for (let n = 0; n < 3; n += 1) await store.claim(session, scope, cursor);
       const urgent = newJob(newId(), { priority: 5_000 });
@@ -259,7 +259,7 @@ onEveryStore((target) => {
 
   test("[O16] of a queue with a limit, a job that is due before those that were claimed is claimed within a second", async () => {
     const { clock, store, session, cursor } = await start(10);
-    await store.setQueue("q", { concurrency: 10 * batch });
+    await store.queues.set("q", { concurrency: 10 * batch });
     const newId = idFactory(() => clock.now());
     const many = () =>
       store.enqueue(Array.from({ length: 3 * batch }, () => newJob(newId(), { priority: 10 })));

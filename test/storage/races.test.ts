@@ -39,7 +39,7 @@ onPostgres((target) => {
       `insert into ${breaker} (key, failures, opened_at, open_until) values ('queue:default', 10, 0, 0)`,
     );
     const changes = [{ sql: `update ${breaker} set probe_session = ?`, params: [first] }];
-    expect(await behind(world, changes, () => tap.raw.probeBreaker(second, "queue:default"))).toBe(false);
+    expect(await behind(world, changes, () => tap.raw.breakers.probe(second, "queue:default"))).toBe(false);
     const [row] = await world.fresh.query(`select probe_session from ${breaker}`);
     expect(Number(row!["probe_session"])).toBe(first);
   });

@@ -3,7 +3,20 @@
 import type { Store } from "../../src/storage/store.ts";
 
 /** The parts of a store; everything else is its own. */
-const parts = ["insight", "schedules", "state", "passes"] as const satisfies readonly (keyof Store)[];
+const parts = [
+  "insight",
+  "kinds",
+  "workers",
+  "queues",
+  "lanes",
+  "holds",
+  "budgets",
+  "breakers",
+  "temporaryLimits",
+  "schedules",
+  "state",
+  "passes",
+] as const satisfies readonly (keyof Store)[];
 
 type Part = (typeof parts)[number];
 type Name<Of> = Extract<keyof Of, string>;

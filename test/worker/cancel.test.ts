@@ -260,7 +260,7 @@ onEveryStore((target) => {
     const { hf, store, clock } = await client(target);
     const { id } = await hf.enqueue(plain, 0);
     const [lease] = await hf.lease({ for: "10s" });
-    const session = (await store.workers())[0]!.session;
+    const session = (await store.workers.list())[0]!.session;
     expect(await store.progress(session, id, lease!.token, "1")).toBe(true);
     expect(await store.progress(session, id, lease!.token + 1, "2"), "another's token").toBe(false);
     await clock.advance("10s");

@@ -7,8 +7,8 @@ import { type Client, heldJob, jobOf, newWorld, quickJob, type Verb } from "../s
 const points: [verb: Verb, when: "before" | "after"][] = (
   [
     "openSession",
-    "registerKinds",
-    "queueSettings",
+    "kinds.register",
+    "queues.settings",
     "claim",
     "peek",
     "settle",

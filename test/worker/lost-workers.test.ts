@@ -11,7 +11,7 @@ onEveryStore((target) => {
     const doomed = await dying.work([job], { queues: { default: 2 }, name: "doomed" });
     const made = await admin.hf.enqueueMany([1, 2].map((n) => ({ job, input: { n } })));
     await world.until("both to run", () => runs.length === 2);
-    const died = () => admin.hf.internals.store.lostWorkers();
+    const died = () => admin.hf.internals.store.workers.lost();
     expect(await died()).toEqual([]);
     dying.tap.kill();
     await world.advance("5m");
@@ -37,7 +37,7 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await client.work([job], { queues: ["default"] });
     client.tap.around = (verb, call) => (verb === "renew" || verb === "openSession" ? lost() : call());
-    const died = async (): Promise<number> => (await admin.hf.internals.store.lostWorkers()).length;
+    const died = async (): Promise<number> => (await admin.hf.internals.store.workers.lost()).length;
     await world.until("the session to be lost", async () => (await died()) === 1, "2m");
     client.tap.around = null;
     await world.until("a new session", async () => (await admin.hf.workers.list()).length === 1);

@@ -61,7 +61,7 @@ onEveryStore((target) => {
     expect(await child.message("aborted")).toMatchObject({ reason: "SHUTDOWN" });
     expect(await child.exited).toMatchObject({ code: 0 });
     for (const id of ids) expect(await b.get(id)).toMatchObject({ state: "ready", attempt: 0, crashes: 0 });
-    expect(await b.real.workers()).toEqual([]);
+    expect(await b.real.workers.list()).toEqual([]);
     expect(child.messages.filter(({ type }) => type === "unhandled")).toEqual([]);
   });
 
@@ -104,7 +104,7 @@ onEveryStore((target) => {
     first.kill("SIGCONT");
     expect(await first.message("aborted")).toMatchObject({ id, reason: "LEASE_LOST" });
     await new Promise((resolve) => void setTimeout(resolve, 500));
-    const { jobs } = (await b.real.workers()).find(({ pid }) => pid === second.pid) ?? { jobs: [] };
+    const { jobs } = (await b.real.workers.list()).find(({ pid }) => pid === second.pid) ?? { jobs: [] };
     expect(jobs).toEqual([id]);
     expect(await b.get(id)).toMatchObject({ state: "running", crashes: 1 });
   });

@@ -206,7 +206,7 @@ onEveryStore((target) => {
     const client = await world.client();
     const { job, runs } = quickJob(world);
     const worker = await client.work([job], { queues: ["default"] });
-    client.tap.around = (verb, call) => (verb === "quietWorkers" ? lost() : call());
+    client.tap.around = (verb, call) => (verb === "workers.quiet" ? lost() : call());
     await expect(worker.quiet()).rejects.toMatchObject({ code: "CONNECTION_LOST" });
     await client.hf.enqueue(job, { n: 1 });
     await world.until("it to run", () => runs.length === 1);

@@ -44,7 +44,7 @@ onEveryStore((target) => {
     const { hf, tap } = await world.client();
     await hf.queues.set("mail", { total: 10 });
     const store = tap.raw;
-    const settings = () => store.queueSettings(["mail"]);
+    const settings = () => store.queues.settings(["mail"]);
     const served = [{ queue: "mail", configured: 2, even: false }];
     const share = async (session: number | null) =>
       (await rebalanceOnce({ store, served, session }, await settings())).get("mail");

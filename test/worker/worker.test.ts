@@ -382,7 +382,7 @@ describe("leases", () => {
     ]);
     const held = await b.enqueue("hold");
     await turns();
-    const [session] = (await b.real.workers()).map((state) => state.session);
+    const [session] = (await b.real.workers.list()).map((state) => state.session);
     await b.real.closeSession(session ?? -1);
     await b.clock.advance("10s");
     await turns();
@@ -468,7 +468,7 @@ describe("leases", () => {
     const worker = b.work([kind("job", () => door.opened)]);
     const id = await b.enqueue("job");
     await turns();
-    const [session] = (await b.real.workers()).map((state) => state.session);
+    const [session] = (await b.real.workers.list()).map((state) => state.session);
     await b.real.closeSession(session ?? -1);
     // Before the worker hears of it, its handler ends.
     door.open();
@@ -581,7 +581,7 @@ describe("pause, settings, overload", () => {
     const worker = b.work([kind("job", () => door.opened)], { queues: { default: 1 } });
     const first = await b.enqueue("job");
     await turns();
-    await b.real.setQueue("default", { paused: true });
+    await b.real.queues.set("default", { paused: true });
     const second = await b.enqueue("job");
     await b.clock.advance("2s");
     door.open();
@@ -589,7 +589,7 @@ describe("pause, settings, overload", () => {
     await b.clock.advance("10s");
     expect(await b.get(first)).toMatchObject({ state: "done", attempt: 1 });
     expect((await b.get(second)).state).toBe("ready");
-    await b.real.setQueue("default", { paused: false });
+    await b.real.queues.set("default", { paused: false });
     await b.clock.advance("2s");
     await worker.idle();
     expect((await b.get(second)).state).toBe("done");
@@ -606,7 +606,7 @@ describe("pause, settings, overload", () => {
     for (let i = 0; i < 20; i++) await b.enqueue("job", { slow: true });
     await turns(20);
     expect(await b.real.count({ state: "running" })).toBeGreaterThan(1);
-    await b.real.setQueue("default", { paused: true });
+    await b.real.queues.set("default", { paused: true });
     await turns(20);
     expect(await b.real.count({ state: "running" })).toBe(1);
     expect(worker.running).toBe(1);
@@ -619,7 +619,7 @@ describe("pause, settings, overload", () => {
     for (let i = 0; i < 10; i++) await b.enqueue("job");
     await turns(20);
     expect(worker.running).toBe(1);
-    await b.real.setQueue("default", { slots: 4 });
+    await b.real.queues.set("default", { slots: 4 });
     await b.clock.advance("2s");
     await turns(20);
     expect(worker.running).toBe(4);
@@ -777,17 +777,17 @@ describe("stopping", () => {
     await worker.stopped;
     expect(await b.get(ids[1] ?? "")).toMatchObject({ state: "ready", attempt: 0, crashes: 0 });
     expect(await b.get(late)).toMatchObject({ state: "ready", attempt: 0 });
-    expect(await b.real.workers()).toEqual([]);
+    expect(await b.real.workers.list()).toEqual([]);
     expect(b.clock.pending).toBe(0);
   });
 
   test("[F11] a worker that is asked to stop from afar finishes and leaves", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    expect(await b.real.stopWorkers("all")).toBe(1);
+    expect(await b.real.workers.stop("all")).toBe(1);
     await b.clock.advance("10s");
     await worker.stopped;
-    expect(await b.real.workers()).toEqual([]);
+    expect(await b.real.workers.list()).toEqual([]);
   });
 
   test("[F10] a worker that owns its process ends it, after closing, where a handler ignores its signal", async () => {
@@ -800,7 +800,7 @@ describe("stopping", () => {
       );
       await worker.ready;
       await turns();
-      await b.real.stopWorkers("all");
+      await b.real.workers.stop("all");
       await b.clock.advance("30s");
       await worker.stopped;
       await turns();
@@ -839,7 +839,7 @@ describe("stopping", () => {
       expect(stopped).toBe(true);
       await stopping;
       expect(b.lines.filter(({ level }) => level === "error")).toMatchObject([{ details: { jobs: 1 } }]);
-      expect(await b.real.workers()).toEqual([]);
+      expect(await b.real.workers.list()).toEqual([]);
       expect(b.clock.pending).toBe(0);
       b.restore("settle");
       await b.work([job]).ready;
@@ -1025,6 +1025,6 @@ describe("duties", () => {
       version: "0",
     });
     await b.clock.advance("75s");
-    expect((await b.real.workers()).map(({ id }) => id)).toEqual([worker.id]);
+    expect((await b.real.workers.list()).map(({ id }) => id)).toEqual([worker.id]);
   });
 });

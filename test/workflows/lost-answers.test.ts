@@ -3,7 +3,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { Flows } from "../../src/workflows/step-rows.ts";
-import type { ClaimCursor, StepWrite, Transition } from "../../src/storage/store.ts";
+import type { ClaimCursor, StepWrite } from "../../src/storage/store.ts";
+import type { Transition } from "../../src/jobs/transition.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, sessionInfo, type Verb } from "../support/world.ts";

@@ -27,7 +27,7 @@ import { timingInWords } from "../../schedules/cron-words.ts";
 import { checkName } from "../../values/name.ts";
 import { type LocalSlot, localSlots } from "../../schedules/upcoming.ts";
 import type { CappedCount, LineTally } from "../../operate/browse.ts";
-import type { Hold } from "../../storage/store.ts";
+import type { Hold } from "../../limits/store.ts";
 import type {
   BackfillAnswer,
   BreakerLine,
@@ -194,7 +194,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
         const [all, rows, holds] = await Promise.all([
           schedules.list(),
           store.insight.queueRows(),
-          store.holds(),
+          store.holds.list(),
         ]);
         return all.map((one) => scheduleLine(one, obstaclesOf(one.queue, rows, holds)));
       },
@@ -276,7 +276,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
         await lanes.set(queue, lane, limits, when);
         if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
       },
-      throttled: async (limit) => (await hf.internals.store.throttledLanes(limit)).map(laneLine),
+      throttled: async (limit) => (await hf.internals.store.lanes.throttled(limit)).map(laneLine),
     },
     overrides: {
       list: async () =>
@@ -296,7 +296,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
       const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
       const { store } = hf.internals;
       const [queues, known] = await Promise.all([
-        store.queueUse(),
+        store.queues.use(),
         hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
       ]);
       // Those with limits alone: elsewhere nobody asks what waits for them.
@@ -324,7 +324,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
     budgets: {
       list: async () => {
         const { store, env } = hf.internals;
-        const [all, kinds] = await Promise.all([budgets.list(), store.kinds()]);
+        const [all, kinds] = await Promise.all([budgets.list(), store.kinds.list()]);
         const at = env.clock.now();
         const takers = new Map<string, string>();
         for (const [kind, { budget }] of kinds) if (budget) takers.set(kind, budget.name);

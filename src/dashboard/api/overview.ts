@@ -8,7 +8,10 @@ import type { CappedCount, LineTally } from "../../operate/browse.ts";
 import { shareOfTotal } from "../../limits/rules/fairness.ts";
 import type { QueueSettings } from "../../limits/queue-settings.ts";
 import { isQuiet, takesJobs } from "../../limits/serving.ts";
-import type { BreakerState, Hold, QueueUse, Store, WorkerState } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
+import type { WorkerState } from "../../lease/store.ts";
+import type { Hold, QueueUse } from "../../limits/store.ts";
+import type { BreakerState } from "../../limits/store.ts";
 import type { Overview, QueueLine } from "./contract.ts";
 import { type Pace, type PaceReader, UNKNOWN_PACE } from "./pace.ts";
 import { verdict } from "./verdict.ts";
@@ -37,8 +40,8 @@ export async function readCluster(store: Store, queue?: string): Promise<Cluster
   const [{ now, lines }, rows, workers, holds] = await Promise.all([
     store.insight.lines(queues === undefined ? {} : { queues }),
     store.insight.queueRows(queues),
-    store.workers(),
-    store.holds(),
+    store.workers.list(),
+    store.holds.list(),
   ]);
   // Those of keys are not asked for: there may be any number.
   const keys = [
@@ -47,8 +50,8 @@ export async function readCluster(store: Store, queue?: string): Promise<Cluster
   ];
   const limited = rows.some(({ settings: { concurrency, rate } }) => concurrency !== null || rate !== null);
   const [known, use] = await Promise.all([
-    keys.length === 0 ? [] : store.breakers(keys),
-    limited ? store.queueUse() : [],
+    keys.length === 0 ? [] : store.breakers.list(keys),
+    limited ? store.queues.use() : [],
   ]);
   return { now, lines, rows, workers, holds, broken: known.filter(({ state }) => state !== "closed"), use };
 }

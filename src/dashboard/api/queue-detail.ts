@@ -19,7 +19,10 @@ import {
   unserved,
 } from "../../operate/obstacles.ts";
 import { isQuiet } from "../../limits/serving.ts";
-import type { BudgetRow, KindInfo, LaneState, OverrideRow, Store } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
+import type { KindInfo } from "../../enqueue/store.ts";
+import type { LaneState } from "../../limits/store.ts";
+import type { BudgetRow, OverrideRow } from "../../limits/store.ts";
 import { laneLine } from "./adapters.ts";
 import { NO_SETTINGS } from "../../limits/rules/no-settings.ts";
 import type { QueueDetail, QueueLine } from "./contract.ts";
@@ -44,10 +47,10 @@ export async function readQueue(store: Store, name: string): Promise<QueueDetail
   const line = queueLines(cluster).find((queue) => queue.name === name);
   if (line === undefined) return null;
   const [kinds, budgets, lanes, overrides, due] = await Promise.all([
-    store.kinds(),
-    store.budgets(),
-    store.topLanes(name, mostLanes),
-    store.overrides({ due: false }),
+    store.kinds.list(),
+    store.budgets.list(),
+    store.lanes.top(name, mostLanes),
+    store.temporaryLimits.list({ due: false }),
     line.scheduled.count === 0
       ? null
       : store.insight.browse({ queues: [name] }, { limit: 1, cursor: null, order: "due" }),

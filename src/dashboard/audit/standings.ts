@@ -14,7 +14,8 @@ import {
 } from "../../limits/temporary-limits.ts";
 import type { Holdfast } from "../../index.ts";
 import type { Insight } from "../../operate/browse.ts";
-import type { OverrideTarget, Store } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
+import type { OverrideTarget } from "../../limits/store.ts";
 import { type Changed, isNoteAlone, laneIn, type Standings, type Subject, type Undo } from "./undo.ts";
 
 type Read = { readonly [S in Subject]: (context: Context, changed: Changed) => Promise<Standings[S]> };
@@ -34,7 +35,7 @@ const readers: Read = {
     const { kind, name } = limitTarget(changed);
     const [values, overrides] = await Promise.all([
       valuesOf({ store }, changed),
-      store.overrides({ due: false }),
+      store.temporaryLimits.list({ due: false }),
     ]);
     const held = overrides.find((one) => one.kind === kind && one.name === name);
     return { values, untilAt: held?.untilAt ?? null };
@@ -79,7 +80,7 @@ export async function putBack({ hf, store }: Context, undo: Undo, by: string): P
     case "limits": {
       const of = limitTarget(undo);
       await putLimitsBack(store, { ...of, back: undo.before.values });
-      await store.forgetOverride(of, null);
+      await store.temporaryLimits.forget(of, null);
       return;
     }
     case "hold": {

@@ -100,7 +100,7 @@ export const insightRoutes: readonly Route[] = [
     about: about.cluster,
     answer: "SlowKinds",
     run: ({ insight, store, adapters }): Promise<SlowKinds> =>
-      readSlow({ insight, kinds: () => store.kinds(), usual: adapters.usual }),
+      readSlow({ insight, kinds: () => store.kinds.list(), usual: adapters.usual }),
   },
   {
     method: "GET",

@@ -18,7 +18,7 @@ export const kindsRoutes: readonly Route[] = [
     about: about.all("kind"),
     answer: "KindList",
     run: async (context): Promise<KindList> => {
-      const registered = await context.store.kinds();
+      const registered = await context.store.kinds.list();
       const names = [...new Set([...registered.keys(), ...context.definitions()])].sort();
       return { kinds: names.slice(0, mostKinds).map((name) => lineOf(context, name, registered.get(name))) };
     },
@@ -36,7 +36,7 @@ export const kindsRoutes: readonly Route[] = [
       const name = checkName(context.path["name"], "name");
       const { input = null, signals = [] } = context.definition(name) ?? {};
       return {
-        ...lineOf(context, name, (await context.store.kinds()).get(name)),
+        ...lineOf(context, name, (await context.store.kinds.list()).get(name)),
         queue: queueOfKind(context, name),
         ...shownSchema(input),
         signals: signals.map((signal) => ({ name: signal.name, ...shownSchema(signal.data) })),

@@ -23,9 +23,9 @@ export const workersRoutes: readonly Route[] = [
     run: async ({ store, hf, insight }): Promise<WorkerList> => {
       const now = hf.internals.env.clock.now();
       const [workers, duties, lost, failures, gauges] = await Promise.all([
-        store.workers(),
+        store.workers.list(),
         store.duties(),
-        store.lostWorkers(),
+        store.workers.lost(),
         insight.failuresBy("worker", now - 3_600_000),
         hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since: now - 3 * 60_000 }),
       ]);
