@@ -109,7 +109,7 @@ export function dashboardWith(
     dress: dressOf(given.brand),
     language: checkLanguage(given.language),
   });
-  const pace = new PaceReader(store, env.clock);
+  const pace = new PaceReader(store.series, env.clock);
   const stream = new Stream({
     read: () => viewing(() => readOverview(store, pace)),
     watch: (onWake) => store.listen(onWake),

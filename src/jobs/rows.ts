@@ -4,8 +4,7 @@
  * The only place that knows column names and how each driver hands over numbers and JSON. A text that is not JSON
  * becomes the text itself: a row that somebody spoilt by hand must not make a listing fail.
  */
-import type { ClaimedJob, Counted, Job, JobExtras, JobState } from "./job.ts";
-import { WAITING_AT } from "./job.ts";
+import { type ClaimedJob, type Counted, type Job, type JobExtras, type JobState, WAITING_AT } from "./job.ts";
 import { DEFAULT_ATTEMPTS } from "./transition.ts";
 import { decodeFailures } from "./failure.ts";
 import { NO_SETTINGS } from "../limits/rules/no-settings.ts";

@@ -76,7 +76,7 @@ export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps):
 async function areStrays({ store, retry, clock, strays }: LeaseDeps): Promise<boolean> {
   if (clock.monotonic() < strays.nextAt) return false;
   strays.nextAt = clock.monotonic() + straysMs;
-  return (await retry.repeatable(() => store.over())).sessions;
+  return (await retry.repeatable(() => store.upkeep.over())).sessions;
 }
 
 /**

@@ -5,10 +5,9 @@
  * looked it up or claimed of it for a week and nobody set anything by hand. A process remembers a number for an hour at the
  * most, and whoever looks one up that was not used for a day marks it as used: what is remembered is never forgotten.
  */
-import type { NewJob } from "../jobs/job.ts";
+import type { NewJob, LaneLimits } from "../jobs/job.ts";
 import { parseStarts, roomIn } from "./rules/rate-window.ts";
 import type { LaneStore, LanePage, LaneState } from "./store.ts";
-import type { LaneLimits } from "../jobs/job.ts";
 import type { Call, Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Wake } from "../storage/wake.ts";

@@ -12,15 +12,15 @@
  */
 import type { Clock, Timer } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import type { Emitter, EventName, HoldfastEvents } from "../events.ts";
-import { EVENT_NAMES } from "../events.ts";
+import { type Emitter, type EventName, type HoldfastEvents, EVENT_NAMES } from "../events.ts";
 import type { Logger } from "../logger.ts";
 import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { isId } from "../values/id.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { EventRow, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { EventRow } from "./store.ts";
 
 /** What is kept: lines about jobs, and those about workers and the cluster. */
 export const LOGGED_EVENTS: readonly EventName[] = [
@@ -160,7 +160,7 @@ export class EventLog {
     if (job !== null && !isId(job)) return { events: [], cursor: null };
     const { store, retry } = this.#deps;
     const rows = await retry.repeatable(() =>
-      store.events({
+      store.series.events({
         job,
         events: listOf(given.event),
         queues: listOf(given.queue),
@@ -223,7 +223,7 @@ export class EventLog {
     while (this.#buffer.length > 0) {
       const batch = this.#buffer.slice(0, batchSize);
       try {
-        await store.putEvents(batch);
+        await store.series.putEvents(batch);
       } catch (error) {
         log.debug(
           { error: describeFailure(error).message, buffered: this.#buffer.length },

@@ -7,7 +7,7 @@
  * Not here: what makes two failures one cause (jobs/fingerprint.ts), what is decided about it (failure-decision.ts).
  */
 import type { ClaimedJob } from "../jobs/job.ts";
-import type { FailureGroupRow, FailureRow } from "../storage/store.ts";
+import type { FailureGroupRow, FailureRow } from "./store.ts";
 import type { Transition } from "../jobs/transition.ts";
 
 interface Cell extends FailureGroupRow {

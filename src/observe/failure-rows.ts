@@ -10,7 +10,7 @@
  */
 import type { Decision, ErrorGroupChange, Triage } from "./failure-decision.ts";
 import type { FailuresBy } from "../operate/browse.ts";
-import type { FailureGroupRow, FailureRow } from "../storage/store.ts";
+import type { FailureGroupRow, FailureRow, FailureStore } from "./store.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
@@ -56,7 +56,7 @@ interface CausePlace {
   readonly lastAt: number;
 }
 
-export class Causes {
+export class Causes implements FailureStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

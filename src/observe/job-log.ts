@@ -21,7 +21,8 @@ import { cutText, describeFailure } from "../jobs/failure.ts";
 import { isId } from "../values/id.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { LogLineRow, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { LogLineRow } from "./store.ts";
 
 /** How loud a line is, quietest first. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
@@ -132,7 +133,7 @@ export class JobLog {
     const known = id.toLowerCase();
     if (!isId(known)) return [];
     const { store, retry } = this.#deps;
-    const rows = await retry.repeatable(() => store.logLines(known, mostLines));
+    const rows = await retry.repeatable(() => store.series.logLines(known, mostLines));
     return rows
       .filter(({ level }) => LOG_LEVELS.indexOf(level as LogLevel) >= least)
       .map(lineOf)
@@ -209,7 +210,7 @@ export class JobLog {
     while (this.#buffer.length > 0) {
       const batch = this.#buffer.slice(0, batchSize);
       try {
-        await store.putLogLines(batch, settings?.lines ?? mostLines);
+        await store.series.putLogLines(batch, settings?.lines ?? mostLines);
       } catch (error) {
         log.debug(
           { error: describeFailure(error).message, buffered: this.#buffer.length },

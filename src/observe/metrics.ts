@@ -11,7 +11,8 @@ import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { Histogram } from "../values/histogram.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { LoadRow, MetricRow, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { LoadRow, MetricRow } from "./store.ts";
 import { type Cells, OUTCOMES, type CountedOutcome } from "./recorder.ts";
 
 /** How long attempts took, or waited, in milliseconds. Null where there was none. */
@@ -167,7 +168,7 @@ export class Metrics {
     const [queues, names] = [listOf(given.queue), listOf(given.name)];
     const sums = sumsFor(by, stepMs, queues, names);
     const rows = await retry.repeatable(() =>
-      store.metrics({ ...range, queues, names, ...(sums === null ? {} : { sums }) }),
+      store.series.metrics({ ...range, queues, names, ...(sums === null ? {} : { sums }) }),
     );
     return grouped(rows, stepMs, by);
   }
@@ -184,7 +185,7 @@ export class Metrics {
     const range = this.#range(given, minuteMs);
     const { store, retry } = this.#deps;
     const rows = await retry.repeatable(() =>
-      store.gauges({ ...range, sources: listOf(given.source), names: listOf(given.name) }),
+      store.series.gauges({ ...range, sources: listOf(given.source), names: listOf(given.name) }),
     );
     const series = new Map<string, { source: string; name: string; points: { at: Date; value: number }[] }>();
     for (const { minute, source, name, value } of rows) {
@@ -208,7 +209,7 @@ export class Metrics {
     const stepMs = stepOf(given.step);
     const range = this.#range(given, stepMs);
     const { store, retry } = this.#deps;
-    return loadPoints(await retry.repeatable(() => store.load({ ...range, stepMs })));
+    return loadPoints(await retry.repeatable(() => store.series.load({ ...range, stepMs })));
   }
 
   /**

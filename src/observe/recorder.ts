@@ -15,7 +15,8 @@ import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { Histogram } from "../values/histogram.ts";
-import type { GaugeRow, MetricRow, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { GaugeRow, MetricRow } from "./store.ts";
 import { Failures } from "./failure-counts.ts";
 import type { Settlement } from "../lease/settler.ts";
 
@@ -74,7 +75,7 @@ export class Cells {
 }
 
 export interface RecorderDeps {
-  readonly store: Pick<Store, "putMetrics" | "putGauges" | "putFailures" | "poolUse" | "now">;
+  readonly store: Pick<Store, "series" | "failures" | "poolUse" | "now">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
@@ -253,10 +254,10 @@ export class Recorder {
     const failures = this.#failures.take();
     try {
       const startedAt = this.#deps.clock.monotonic();
-      await store.putMetrics(rows);
+      await store.series.putMetrics(rows);
       if (rows.length > 0) this.#writeMs = this.#deps.clock.monotonic() - startedAt;
       this.#forgetWritten();
-      await store.putFailures(failures.groups, failures.rows);
+      await store.failures.put(failures.groups, failures.rows);
       this.#failures.forget(this.#minute(), this.#minute() - oldestMs);
       await this.#gauge();
     } catch (error) {
@@ -291,7 +292,7 @@ export class Recorder {
     };
     this.#gaugedMinute = minute;
     this.#writeMs = null;
-    await store.putGauges(
+    await store.series.putGauges(
       Object.entries(values).map(([name, value]): GaugeRow => ({ minute, source: workerId, name, value })),
     );
   }

@@ -16,8 +16,8 @@ import type {
   MetricQuery,
   MetricRow,
   QueueMinute,
-  Store,
-} from "../storage/store.ts";
+  SeriesStore,
+} from "./store.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
@@ -28,7 +28,7 @@ const HOUR = 3_600_000;
 /** How far a line's id may be from its instant. */
 const momentMs = 1_000;
 
-export class Series {
+export class Series implements SeriesStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -110,13 +110,18 @@ export class Series {
     }));
   }
 
-  async load({ since, until, stepMs }: Parameters<Store["load"]>[0]): Promise<LoadRow[]> {
+  async load({ since, until, stepMs }: Parameters<SeriesStore["load"]>[0]): Promise<LoadRow[]> {
     const minutes = minutesOf(since, until, stepMs);
     const rows = await this.#driver.read({ name: "load", params: { minutes, step: stepMs } });
     return rows.map(stepRow);
   }
 
-  async gaugeSteps({ since, until, stepMs, names }: Parameters<Store["gaugeSteps"]>[0]): Promise<LoadRow[]> {
+  async gaugeSteps({
+    since,
+    until,
+    stepMs,
+    names,
+  }: Parameters<SeriesStore["gaugeSteps"]>[0]): Promise<LoadRow[]> {
     const minutes = minutesOf(since, until, stepMs);
     const rows = await this.#driver.read({ name: "gaugeSteps", params: { names, minutes, step: stepMs } });
     return rows.map(stepRow);

@@ -12,7 +12,7 @@ import { checkBulkFilter, checkFilter, checkIdText, FILTER_OPTIONS, type JobQuer
 import type { Enqueued, Job, JobState, NewJob } from "../jobs/job.ts";
 import { type EnqueueResult, PRIORITY_BOUNDS } from "../jobs/requests.ts";
 import { type Duration, durationMs, instantMs } from "../values/duration.ts";
-import { EDIT_OUTCOMES } from "../jobs/editable.ts";
+import { EDIT_OUTCOMES, type EditOutcome, type JobChange } from "../jobs/editable.ts";
 import { isId } from "../values/id.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
@@ -28,7 +28,6 @@ import type {
   RetryOutcome,
   Store,
 } from "../storage/store.ts";
-import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import { decide, policyFor } from "../jobs/transition.ts";
 import { historyOf, type JobHistory } from "../workflows/job-history.ts";
 import { explain, type Why } from "./why.ts";

@@ -7,8 +7,7 @@
 import { isQuiet, takesJobs } from "../limits/serving.ts";
 import type { JobPlace } from "../storage/store.ts";
 import type { WorkerState } from "../lease/store.ts";
-import type { Hold, LaneState } from "../limits/store.ts";
-import type { BreakerState, BudgetRow } from "../limits/store.ts";
+import type { Hold, LaneState, BreakerState, BudgetRow } from "../limits/store.ts";
 
 /** Why a job is where it is. */
 export type WhyReason =

@@ -13,8 +13,7 @@ import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
-import type { Missed, Overlap, ScheduleEdits, ScheduleSpec } from "./plan.ts";
-import { timingOf } from "./plan.ts";
+import { type Missed, type Overlap, type ScheduleEdits, type ScheduleSpec, timingOf } from "./plan.ts";
 import { countSlots } from "./upcoming.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import {

@@ -3,13 +3,14 @@
  *
  * What is here is how a job comes in (its line, its lane, its rows) and the sessions under which jobs are held. Claiming is in
  * lease/claim.ts beside it, settling in lease/settle.ts, looking at jobs and acting on them in operate/job-rows.ts, queues, holds and workers in
- * limits/queue-rows.ts, retention in upkeep/retention-rows.ts.
+ * limits/queue-rows.ts, retention in upkeep/upkeep-rows.ts.
  * No rule of a job's life is here or in SQL: `jobs/transition.ts` decides, these statements apply.
  */
 import type { Clock } from "../clock.ts";
-import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
-import { isId, newSessionId } from "../values/id.ts";
+import { StoreError } from "../errors.ts";
+import { MOVED_AT, MOVED_TO } from "./admin.ts";
 import type {
+  SchemaState,
   Renewal,
   RenewalTarget,
   SessionInfo,
@@ -18,6 +19,8 @@ import type {
   PauseOutcome,
   StoreEvents,
 } from "./store.ts";
+import type { ClaimedJob, Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
+import { isId, newSessionId } from "../values/id.ts";
 import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import type { UserTx } from "./user-tx.ts";
 import type { Wake } from "./wake.ts";
@@ -48,11 +51,11 @@ import { LaneNumbers, type LaneOf, LaneRows, resolveLanes } from "../limits/lane
 import { TemporaryLimits } from "../limits/temporary-limit-rows.ts";
 import { type LineName, lineRows, Lines, resolveLines } from "../jobs/job-types.ts";
 import { readRenewal, renewCall } from "../lease/renew.ts";
-import { Retention } from "../upkeep/retention-rows.ts";
+import { Upkeep } from "../upkeep/upkeep-rows.ts";
 import { Settles } from "../lease/settle.ts";
 import { pauseScript, resumeScript } from "../lease/request-rows.ts";
 import { placeOf } from "../operate/why-rows.ts";
-import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
+import { claimedJob, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 export class SqlStore implements Store {
   readonly kinds: Kinds;
@@ -66,15 +69,15 @@ export class SqlStore implements Store {
   readonly schedules: Schedules;
   readonly state: StateRows;
   readonly passes: Passes;
+  readonly series: Series;
+  readonly failures: Causes;
+  readonly upkeep: Upkeep;
   readonly dialect: Driver["dialect"];
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #lines = new Lines();
   readonly #listeners = new Set<(wake: Wake) => void>();
   readonly #jobs: Jobs;
-  readonly #retention: Retention;
-  readonly #series: Series;
-  readonly #causes: Causes;
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #forks: Forks;
@@ -100,7 +103,7 @@ export class SqlStore implements Store {
     this.holds = new Holds(driver, wake);
     this.#jobs = new Jobs(driver, clock);
     this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
-    this.#retention = new Retention(driver);
+    this.upkeep = new Upkeep(driver, this.#gates);
     const placing: Placing = {
       known: (of) =>
         this.#lines.id(of) !== undefined &&
@@ -113,7 +116,7 @@ export class SqlStore implements Store {
     this.budgets = new Budgets(driver, wake);
     this.state = new StateRows(driver);
     this.passes = new Passes(driver);
-    this.#series = new Series(driver);
+    this.series = new Series(driver);
     this.temporaryLimits = new TemporaryLimits(driver);
     this.breakers = new Breakers(driver, wake);
     this.#claims = new Claims({ driver, clock, lines: this.#lines, gates: this.#gates, warn });
@@ -123,8 +126,8 @@ export class SqlStore implements Store {
       flows: this.#flows,
       wake: (wake) => this.wake(wake),
     });
-    this.#causes = new Causes(driver);
-    this.insight = new SqlInsight(driver, this.#causes);
+    this.failures = new Causes(driver);
+    this.insight = new SqlInsight(driver, this.failures);
   }
 
   get clock(): Clock {
@@ -492,17 +495,6 @@ export class SqlStore implements Store {
   advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
   resolve: Store["resolve"] = (ended) => this.#settles.tellEnds(ended);
   watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
-  over: Store["over"] = async () => {
-    const params = { now: this.#driver.now(), limit: 1 };
-    const row = (await this.#driver.read({ name: "over", params }))[0] as Row;
-    return {
-      sessions: flag(row, "sessions"),
-      flows: flag(row, "flows"),
-      overrides: flag(row, "overrides"),
-      limits: flag(row, "limits"),
-      drains: flag(row, "drains"),
-    };
-  };
   sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
   dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
   children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
@@ -516,46 +508,21 @@ export class SqlStore implements Store {
 
   fork: Store["fork"] = (id, from, newId) => this.#forks.fork(id, from, newId);
 
-  // Series and the event log (observe/series-rows.ts)
-
-  putMetrics: Store["putMetrics"] = (rows) => this.#series.putMetrics(rows);
-  metrics: Store["metrics"] = (query) => this.#series.metrics(query);
-  queueMinutes: Store["queueMinutes"] = (since, until) => this.#series.queueMinutes(since, until);
-  compactMetrics: Store["compactMetrics"] = (since, until) => this.#series.compact(since, until);
-  putGauges: Store["putGauges"] = (rows) => this.#series.putGauges(rows);
-  gauges: Store["gauges"] = (query) => this.#series.gauges(query);
-  load: Store["load"] = (query) => this.#series.load(query);
-  gaugeSteps: Store["gaugeSteps"] = (query) => this.#series.gaugeSteps(query);
-  putEvents: Store["putEvents"] = (rows) => this.#series.putEvents(rows);
-  events: Store["events"] = (query) => this.#series.events(query);
-  forgetSeries: Store["forgetSeries"] = async (before) => {
-    await this.#series.forget(before);
-    await this.#causes.forget(Math.max(0, before.metrics));
-  };
-  putFailures: Store["putFailures"] = (groups, rows) => this.#causes.put(groups, rows);
-  compactFailures: Store["compactFailures"] = (since, until) => this.#causes.compact(since, until);
-  putLogLines: Store["putLogLines"] = (rows, most) => this.#series.putLogLines(rows, most);
-  logLines: Store["logLines"] = (job, limit) => this.#series.logLines(job, limit);
   inspect: Store["inspect"] = () => this.#driver.inspect();
 
-  // Upkeep (upkeep/retention-rows.ts)
-
-  duty: Store["duty"] = (name, everyMs, by = null) => this.#retention.duty(name, everyMs, by);
-  duties: Store["duties"] = () => this.#retention.duties();
-  schemaState: Store["schemaState"] = () => this.#retention.schemaState();
-  prune: Store["prune"] = (defaults, batch) => this.#retention.prune(defaults, batch);
-
-  get ownsPartitions(): boolean {
-    return this.#driver.ownsPartitions;
-  }
-
-  async tidy(retention?: { doneMs: number; deadMs: number }): Promise<void> {
-    await this.#driver.tidy(retention === undefined ? null : await this.#retention.longestMs(retention));
-    // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
-    // backup), this files it again, and the job is found like any other orphan.
-    await this.#driver.write({ name: "refile", params: {} });
-    if (this.#gates.anyLanes)
-      await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
+  async schemaState(): Promise<SchemaState> {
+    const params = { moved: MOVED_TO, movedAt: MOVED_AT };
+    const [row] = await this.#driver.read({ name: "schemaState", params });
+    // The tables were there when this client was opened.
+    if (row === undefined) throw new StoreError("SCHEMA_MISSING", "The database has no Holdfast schema.");
+    const movedAt = maybeText(row, "moved_at");
+    return {
+      version: number(row, "version"),
+      name: text(row, "name"),
+      appliedAt: number(row, "applied_at"),
+      movedTo: maybeText(row, "moved_to"),
+      movedAt: movedAt === null ? null : Number(movedAt),
+    };
   }
 
   // Wake-ups

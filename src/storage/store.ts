@@ -22,6 +22,8 @@ import type {
   QueueStore,
   TemporaryLimitStore,
 } from "../limits/store.ts";
+import type { FailureStore, SeriesStore } from "../observe/store.ts";
+import type { UpkeepStore } from "../upkeep/store.ts";
 import type { PassStore, StateStore } from "../state/store.ts";
 import type { ScheduleStore } from "../schedules/store.ts";
 import type { Insight } from "../operate/browse.ts";
@@ -203,16 +205,6 @@ export interface JobPage {
   readonly cursor: string | null;
 }
 
-/** Something that one process does for all from time to time. */
-export interface DutyState {
-  readonly name: string;
-  /** The id of the worker that did it last. */
-  readonly by: string | null;
-  readonly doneAt: Date;
-  /** Whoever asks first from then on does it next. */
-  readonly nextAt: Date;
-}
-
 /** How far the schema is. */
 export interface SchemaState {
   readonly version: number;
@@ -246,15 +238,6 @@ export interface JobPlace {
   } | null;
 }
 
-/** What an idle worker asks in one read. */
-export interface Over {
-  readonly sessions: boolean;
-  readonly flows: boolean;
-  readonly overrides: boolean;
-  readonly limits: boolean;
-  readonly drains: boolean;
-}
-
 /** What became of a cancel: a running job's holder is asked, and the job ends when it has heard. */
 export type CancelOutcome = "cancelled" | "cancel_requested" | "ended" | "not_found";
 /** What became of a pause: a running job's holder is asked, and the job is paused when it is given back. */
@@ -263,29 +246,6 @@ export type PauseOutcome = "paused" | "pause_requested" | "ended" | "not_found";
 export type ResumeOutcome = "resumed" | "not_paused" | "ended" | "not_found";
 /** What became of a delete: a running job is only asked to stop, or left alone. */
 export type DeleteOutcome = "deleted" | "cancel_requested" | "running" | "not_found";
-/** A cause of failures, as a worker has met it since it last wrote. */
-export interface FailureGroupRow {
-  /** See jobs/fingerprint.ts. */
-  readonly group: string;
-  readonly name: string;
-  readonly firstAt: number;
-  readonly lastAt: number;
-  /** The latest job that failed so. */
-  readonly sample: string;
-  /** JSON text of a string. */
-  readonly message: string;
-}
-
-/** How often one worker met a cause in one minute. */
-export interface FailureRow {
-  readonly group: string;
-  readonly at: number;
-  readonly queue: string;
-  /** Of the definition that ran. */
-  readonly version: number;
-  readonly worker: string;
-  readonly n: number;
-}
 
 /** What became of a retry; `superseded`: another job has its unique key. */
 export type RetryOutcome = "retried" | "superseded" | "not_ended" | "not_found" | "patch_failed";
@@ -302,6 +262,9 @@ export interface Store {
   readonly temporaryLimits: TemporaryLimitStore;
   readonly schedules: ScheduleStore;
   readonly state: StateStore;
+  readonly series: SeriesStore;
+  readonly failures: FailureStore;
+  readonly upkeep: UpkeepStore;
   readonly passes: PassStore;
 
   readonly dialect: "sqlite" | "postgres";
@@ -419,8 +382,6 @@ export interface Store {
   watch(ids: readonly string[]): Promise<void>;
   /** Finds ends and signals whose news was lost with a process, and forgets expired signals. */
   sweepFlows(): Promise<number>;
-  /** Whether there is something for `takeOver` or `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
-  over(): Promise<Over>;
   /** Jobs that a job waited or waits for. */
   dependencies(job: string): Promise<Dependency[]>;
   /** Jobs that these jobs enqueued or called. */
@@ -466,56 +427,13 @@ export interface Store {
   /** A new job with what an ended one did before a step; null: no ended job has this id. */
   fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
 
-  /** One worker's minutes, each whole: writing the same minute again replaces it. */
-  putMetrics(rows: readonly MetricRow[]): Promise<void>;
-  metrics(query: MetricQuery): Promise<MetricRow[]>;
-  /** Counts of every queue by the minute, in order of time. */
-  queueMinutes(since: number, until: number): Promise<QueueMinute[]>;
-  /** Adds the workers of each minute in this range up to one row each. Nobody writes to such a minute any more. */
-  compactMetrics(since: number, until: number): Promise<number>;
-  /** Measured values, one for each (minute, source, name). */
-  putGauges(rows: readonly GaugeRow[]): Promise<void>;
-  gauges(query: GaugeQuery): Promise<GaugeRow[]>;
-  /** Ready jobs by queue, and slots used and there over all workers, added up by steps. */
-  load(query: { since: number; until: number; stepMs: number }): Promise<LoadRow[]>;
-  /** Measured values of these names by source, added up by steps. */
-  gaugeSteps(query: {
-    since: number;
-    until: number;
-    stepMs: number;
-    names: readonly string[];
-  }): Promise<LoadRow[]>;
-  /** The event log; the same id again is passed over. */
-  putEvents(rows: readonly EventRow[]): Promise<void>;
-  /** Newest first. */
-  events(query: EventQuery): Promise<EventRow[]>;
-  /** One worker's failures by cause, each minute whole: writing the same minute again replaces it. */
-  putFailures(groups: readonly FailureGroupRow[], rows: readonly FailureRow[]): Promise<void>;
-  /** Adds the minutes and workers of each hour in this range up. Nobody writes to such an hour any more. */
-  compactFailures(since: number, until: number): Promise<number>;
-  /** The job log: lines of jobs that are there, of each job the newest `most`; the same id again is passed over. */
-  putLogLines(rows: readonly LogLineRow[], most: number): Promise<void>;
-  /** The newest lines of a job, oldest first. */
-  logLines(job: string, limit: number): Promise<LogLineRow[]>;
-  /** Forgets minutes, failures and events that are older (epoch milliseconds), and log lines whose job is gone. */
-  forgetSeries(before: { readonly metrics: number; readonly events: number }): Promise<void>;
   /** How this process's connections are used; null: the database has no pool. */
   readonly poolUse: PoolUse | null;
   /** What an operator wants to know of the database itself: sizes, dead rows, settings. A handful of catalogue reads. */
   inspect(): Promise<Inspection>;
 
-  /** True for one caller in each period, over all processes: who wins does the duty. `by`: the worker's id. */
-  duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
-  /** Who did each duty last. */
-  duties(): Promise<DutyState[]>;
   /** The newest migration that was applied, and where the jobs were moved to. */
   schemaState(): Promise<SchemaState>;
-  /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
-  prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;
-  /** Whether there are partitions (Postgres) and this client's role may make and drop them. */
-  readonly ownsPartitions: boolean;
-  /** Keeps the database in shape: partitions ahead of time (Postgres), the WAL's size (SQLite), no held job without a claim. */
-  tidy(retention?: { doneMs: number; deadMs: number }): Promise<void>;
 
   /** The dashboard's looks at the database: bounded, whatever there is in it. */
   readonly insight: Insight;
@@ -545,122 +463,12 @@ export type ForkOutcome =
   | { readonly refused: string; readonly job: null; readonly enqueued: null }
   | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };
 
-/** What one worker counted of one kind in one queue in one minute. */
-export interface MetricRow {
-  /** The minute's first millisecond. */
-  readonly minute: number;
-  readonly queue: string;
-  readonly name: string;
-  readonly worker: string;
-  readonly done: number;
-  readonly failed: number;
-  readonly dead: number;
-  readonly cancelled: number;
-  readonly throttled: number;
-  readonly released: number;
-  readonly lost: number;
-  /** Histograms of how long attempts ran and waited, see values/histogram.ts. */
-  readonly ran: string;
-  readonly waited: string;
-}
-
-/** Which minutes. Null: all. */
-export interface MetricQuery {
-  readonly since: number;
-  readonly until: number;
-  readonly queues: readonly string[] | null;
-  readonly names: readonly string[] | null;
-  /**
-   * Where queues (and kinds) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
-   * hour for each kind of `names` where the hour is over, and rows by the minute else. Default: every row.
-   */
-  readonly sums?: "all" | "hours";
-}
-
-/** What a queue's workers did in one minute. */
-export interface QueueMinute {
-  readonly minute: number;
-  readonly queue: string;
-  readonly done: number;
-  readonly failed: number;
-  readonly dead: number;
-}
-
-/** One measured value of one minute. */
-export interface GaugeRow {
-  readonly minute: number;
-  /** A worker's id, "database", "queues", or `queue:` and a name. */
-  readonly source: string;
-  readonly name: string;
-  readonly value: number;
-}
-
-/**
- * Values of one step, added up: of a queue's ready jobs (`queue:mail`, `queues` for all), over all workers (no source), or of one
- * source.
- */
-export interface LoadRow {
-  readonly at: number;
-  readonly source: string;
-  readonly name: string;
-  readonly sum: number;
-  /** In how many of the step's minutes they were measured. */
-  readonly minutes: number;
-}
-
-/** Which values. Null: all. */
-export interface GaugeQuery {
-  readonly since: number;
-  readonly until: number;
-  readonly sources: readonly string[] | null;
-  readonly names: readonly string[] | null;
-}
-
 /** Connections of this process's pools. */
 export interface PoolUse {
   readonly used: number;
   readonly idle: number;
   /** Callers who wait for one. */
   readonly waiting: number;
-}
-
-/** One line of the event log. */
-export interface EventRow {
-  readonly id: string;
-  readonly at: number;
-  readonly event: string;
-  readonly job: string | null;
-  readonly name: string | null;
-  readonly queue: string | null;
-  readonly attempt: number | null;
-  readonly worker: string | null;
-  /** JSON text: what else the event says. */
-  readonly detail: string | null;
-}
-
-/** One line of the job log. */
-export interface LogLineRow {
-  readonly id: string;
-  readonly job: string;
-  readonly at: number;
-  readonly level: string;
-  readonly attempt: number;
-  /** JSON text. */
-  readonly message: string;
-  /** JSON text. */
-  readonly details: string | null;
-}
-
-/** Which events. Null: all. */
-export interface EventQuery {
-  readonly job: string | null;
-  readonly events: readonly string[] | null;
-  readonly queues: readonly string[] | null;
-  readonly names: readonly string[] | null;
-  readonly since: number;
-  readonly until: number;
-  readonly limit: number;
-  readonly cursor: string | null;
 }
 
 /** The database as its own catalogue describes it. Null: this database has no such thing, or the role may not see it. */
@@ -837,14 +645,6 @@ export interface LiveFlow {
   readonly crashes: number;
   readonly running: boolean;
   readonly extras: JobExtras | null;
-}
-
-/** How many ended jobs were forgotten, by state, and how many days were dropped whole. */
-export interface PruneReport {
-  readonly done: number;
-  readonly dead: number;
-  readonly cancelled: number;
-  readonly partitions: number;
 }
 
 export interface StoreCounters {

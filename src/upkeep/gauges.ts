@@ -5,10 +5,11 @@
  * Not here: what a worker measures of its own process (observe/recorder.ts), judging the values (cli/doctor).
  */
 import type { Clock } from "../clock.ts";
-import type { GaugeRow, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { GaugeRow } from "../observe/store.ts";
 
 export interface SamplerDeps {
-  readonly store: Pick<Store, "inspect" | "putGauges" | "queues" | "budgets">;
+  readonly store: Pick<Store, "inspect" | "series" | "queues" | "budgets">;
   readonly clock: Clock;
   /** False: nobody has set a limit or a budget, so that their use need not be asked for. */
   readonly limits: boolean;
@@ -56,5 +57,5 @@ export async function sampleDatabaseOnce({ store, clock, limits, ready }: Sample
   rows.push({ minute, source: "queues", name: "ready", value: all });
   for (const [name, value] of [...ready].sort(([, a], [, b]) => b - a).slice(0, mostQueues))
     rows.push({ minute, source: `queue:${name}`, name: "ready", value });
-  await store.putGauges(rows);
+  await store.series.putGauges(rows);
 }

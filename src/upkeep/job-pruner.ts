@@ -5,10 +5,11 @@
  * store reads the queues' settings).
  */
 import type { Logger } from "../logger.ts";
-import type { PruneReport, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { PruneReport } from "./store.ts";
 
 export interface PrunerDeps {
-  readonly store: Pick<Store, "prune">;
+  readonly store: Pick<Store, "upkeep">;
   readonly log: Logger;
   /** Where a queue does not say otherwise; 0 keeps for ever. */
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
@@ -23,7 +24,7 @@ const batch = 500;
  * const { done, dead } = await pruneOnce({ store, log, retention: { doneMs: 7 * 86_400_000, deadMs: 30 * 86_400_000 } });
  */
 export async function pruneOnce(deps: PrunerDeps): Promise<PruneReport> {
-  const report = await deps.store.prune(deps.retention, batch);
+  const report = await deps.store.upkeep.prune(deps.retention, batch);
   if (report.done + report.dead + report.cancelled + report.partitions > 0)
     deps.log.info({ ...report }, "pruned ended jobs");
   return report;

@@ -19,7 +19,7 @@ export interface Duty {
 }
 
 export interface MaintenanceDeps {
-  readonly store: Pick<Store, "duty">;
+  readonly store: Pick<Store, "upkeep">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -68,7 +68,7 @@ export class Maintenance {
     try {
       // Asked a little short of the period: this process's own timer must not miss the period by a hair every time.
       const { store, workerId = null } = this.#deps;
-      if (await store.duty(duty.name, Math.floor(duty.everyMs * 0.9), workerId)) await duty.run();
+      if (await store.upkeep.duty(duty.name, Math.floor(duty.everyMs * 0.9), workerId)) await duty.run();
     } catch (error) {
       if (this.#failed(error, duty)) return;
     }

@@ -8,7 +8,7 @@ import type { EventLogSettings } from "../observe/event-log.ts";
 import type { Store } from "../storage/store.ts";
 
 export interface ForgetterDeps {
-  readonly store: Pick<Store, "now" | "forgetSeries" | "compactMetrics" | "compactFailures">;
+  readonly store: Pick<Store, "now" | "series" | "failures">;
   /** Null: this client keeps no log, and leaves that of others to them. */
   readonly eventLog: EventLogSettings | null;
 }
@@ -32,11 +32,11 @@ export async function forgetSeriesOnce({ store, eventLog }: ForgetterDeps): Prom
   const until = Math.floor((now - settledMs) / hourMs) * hourMs;
   // By the hour: short transactions.
   for (let since = until - lookBackMs; since < until; since += hourMs) {
-    await store.compactMetrics(since, since + hourMs);
-    await store.compactFailures(since, since + hourMs);
+    await store.series.compact(since, since + hourMs);
+    await store.failures.compact(since, since + hourMs);
   }
-  await store.forgetSeries({
-    metrics: now - seriesMs,
-    events: eventLog === null || eventLog.keepMs === 0 ? 0 : now - eventLog.keepMs,
-  });
+  const metrics = now - seriesMs;
+  const events = eventLog === null || eventLog.keepMs === 0 ? 0 : now - eventLog.keepMs;
+  await store.series.forget({ metrics, events });
+  await store.failures.forget(Math.max(0, metrics));
 }

@@ -6,7 +6,7 @@
 import type { Store } from "../storage/store.ts";
 
 export interface TidierDeps {
-  readonly store: Pick<Store, "tidy">;
+  readonly store: Pick<Store, "upkeep">;
   /** Says how long a partition's span is. */
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
 }
@@ -18,5 +18,5 @@ export interface TidierDeps {
  * await tidyOnce({ store, retention });
  */
 export async function tidyOnce(deps: TidierDeps): Promise<void> {
-  await deps.store.tidy(deps.retention);
+  await deps.store.upkeep.tidy(deps.retention);
 }

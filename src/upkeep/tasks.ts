@@ -56,7 +56,7 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
     { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store, retention }) },
     // A worker whose role may not make tables also takes turns at the two above. Where one may, partitions do not wait for its turn.
-    ...(store.ownsPartitions
+    ...(store.upkeep.ownsPartitions
       ? [
           {
             name: "partitions",
@@ -83,7 +83,7 @@ async function lookAfterWhatIsOver({
   events,
   reap,
 }: Pick<DutiesDeps, "store" | "events" | "reap">): Promise<boolean> {
-  const { sessions, flows, overrides, limits, drains } = await store.over();
+  const { sessions, flows, overrides, limits, drains } = await store.upkeep.over();
   if (sessions) await reap();
   if (flows) await store.sweepFlows();
   if (overrides) await endOverridesOnce({ store });

@@ -344,9 +344,11 @@ export class Worker {
     if (release === null) return;
     const { store, clock, log } = this.#deps;
     const minute = Math.floor(clock.now() / 60_000) * 60_000;
-    store.putGauges([{ minute, source: release, name: "release", value: 1 }]).catch((error: unknown) => {
-      log.debug({ error: describeFailure(error).message }, "the release could not be marked");
-    });
+    store.series
+      .putGauges([{ minute, source: release, name: "release", value: 1 }])
+      .catch((error: unknown) => {
+        log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+      });
   }
 
   #shutDown(reason: string, timeoutMs: number): Promise<void> {

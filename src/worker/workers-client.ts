@@ -7,7 +7,8 @@
  */
 import { shown, UsageError } from "../errors.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { DutyState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { DutyState } from "../upkeep/store.ts";
 import type { WorkerState } from "../lease/store.ts";
 
 /** What `hf.workers` needs of the client. */
@@ -96,7 +97,7 @@ export class Workers {
    */
   async duties(): Promise<DutyState[]> {
     this.#deps.checkOpen();
-    return this.#deps.retry.repeatable(() => this.#deps.store.duties());
+    return this.#deps.retry.repeatable(() => this.#deps.store.upkeep.duties());
   }
 
   async #matching(which: unknown, what: string): Promise<WorkerState[]> {

@@ -13,13 +13,12 @@
 import type { Clock, Timer } from "../clock.ts";
 import { isRetryAfter, orThrow } from "../jobs/decision.ts";
 import { type HoldfastError, JobError, StateError, UsageError } from "../errors.ts";
-import type { ClaimedJob, NewJob } from "../jobs/job.ts";
+import type { ClaimedJob, NewJob, StepKind } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson, encodeJson } from "../values/json.ts";
 import type { StepRecord, Store } from "../storage/store.ts";
-import type { StepKind } from "../jobs/job.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./request.ts";
 import { runInside } from "./inside-step.ts";

@@ -3,10 +3,9 @@
  *
  * Not here: the job itself (`hf.jobs.get`), why it does not run (operate/why.ts).
  */
-import type { Job } from "../jobs/job.ts";
+import type { Job, StepKind } from "../jobs/job.ts";
 import { decodeFailures } from "../jobs/failure.ts";
 import type { Dependency, DependencyPolicy, StepRecord, StepState, Store } from "../storage/store.ts";
-import type { StepKind } from "../jobs/job.ts";
 import { nameAndKeyOf } from "./signal.ts";
 import { triesOf } from "./step-tries.ts";
 

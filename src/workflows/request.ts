@@ -7,10 +7,9 @@
  *
  * Not here: the order in which things are given (run.ts), what is remembered (replay.ts), doing them (execute.ts).
  */
-import type { NewJob } from "../jobs/job.ts";
+import type { NewJob, StepKind } from "../jobs/job.ts";
 import type { Backoff, BackoffFunction } from "../jobs/backoff.ts";
 import type { StepRecord } from "../storage/store.ts";
-import type { StepKind } from "../jobs/job.ts";
 import type { Wait } from "../jobs/transition.ts";
 
 /** What a step may be given. */

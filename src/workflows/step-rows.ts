@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { isHoldfastError } from "../errors.ts";
-import type { EndState, JobExtras } from "../jobs/job.ts";
+import type { EndState, JobExtras, StepKind } from "../jobs/job.ts";
 import type {
   AdvancedRun,
   CallStart,
@@ -22,7 +22,6 @@ import type {
   StepState,
   StepWrite,
 } from "../storage/store.ts";
-import type { StepKind } from "../jobs/job.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";

@@ -46,7 +46,10 @@ async function measured(home: Site): Promise<{ last: number }> {
       ...of("queue:mail", { ready: 10 * (55 - n) }),
     ];
   }).flat();
-  await store.putGauges([...rows, { minute: last - 30 * MINUTE, source: "v42", name: "release", value: 1 }]);
+  await store.series.putGauges([
+    ...rows,
+    { minute: last - 30 * MINUTE, source: "v42", name: "release", value: 1 },
+  ]);
   const nothing = {
     failed: 0,
     dead: 0,
@@ -57,7 +60,7 @@ async function measured(home: Site): Promise<{ last: number }> {
     ran: "",
     waited: "",
   };
-  await store.putMetrics(
+  await store.series.putMetrics(
     Array.from({ length: 55 }, (_, n) => ({
       minute: last - n * MINUTE,
       queue: "mail",

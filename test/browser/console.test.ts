@@ -54,7 +54,7 @@ async function fillMinutes(hf: Holdfast): Promise<number> {
   for (let ms = 5; ms < 900; ms *= 2) took.add(ms);
   const text = took.encode();
   const spike = now - 10 * MINUTE;
-  await hf.internals.store.putMetrics(
+  await hf.internals.store.series.putMetrics(
     Array.from({ length: 58 }, (_, n) => ({
       minute: now - (n + 2) * MINUTE,
       queue: "billing",
@@ -295,7 +295,7 @@ describe("[K3] windows of time", () => {
     const store = home.hf.internals.store;
     const last = Math.floor(Date.now() / MINUTE) * MINUTE - MINUTE;
     const backlog = { imports: 900, mail: 400, media: 250, billing: 120, reports: 60, orders: 20 };
-    await store.putGauges(
+    await store.series.putGauges(
       Array.from({ length: 50 }, (_, n) => {
         const swing = 1 + Math.sin(n / 7) / 2;
         const rows = Object.entries(backlog).map(([name, most]) => ({

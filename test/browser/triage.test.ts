@@ -57,7 +57,7 @@ async function fill(hf: Holdfast): Promise<void> {
   const now = Date.now();
   for (const { group, name, sample } of await hf.errors.list()) {
     const hours = many(160).filter((n) => (n * 7 + name.length) % 5 !== 0);
-    await hf.internals.store.putFailures(
+    await hf.internals.store.failures.put(
       [{ group, name, sample: sample!, message: '"earlier"', firstAt: now - 160 * HOUR, lastAt: now - HOUR }],
       hours.map((n) => ({
         group,
@@ -368,7 +368,7 @@ describe("[K3] facets", () => {
 test("[K3] a cause's page says since which build it fails, and what its jobs' inputs have in common", async () => {
   const own = await site();
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  await own.hf.internals.store.putGauges(
+  await own.hf.internals.store.series.putGauges(
     ["build-41", "build-42"].map((source, i) => ({
       minute: minute - (2 - i) * 600_000,
       source,

@@ -688,7 +688,7 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   await expect.poll(async () => (await hf.breakers.list())[0]?.state, { timeout: 20_000 }).toBe("open");
   await hf.result((await hf.enqueue("follower", null)).id, { timeout: "20s" });
   await worker.stop();
-  await hf.internals.store.duty("tidy", 60_000);
+  await hf.internals.store.upkeep.duty("tidy", 60_000);
   await store.query(`insert into ${store.table("gauge")} values (0, 'here', 'load', 0.1)`);
   await store.query(
     `insert into ${store.table("metric_sum")} values ('', 0, 1, 2, 3, 4, 5, 6, 7, '[0.1]', '[0.2]')`,

@@ -48,7 +48,7 @@ onEveryStore((target) => {
          select 1, ${same}, 'gone', started_at, started_at + 1, 1 from ${store.table("session")} where kind = 'worker' limit 1`,
       );
       const minute = Math.floor(Date.now() / 60_000 - 2) * 60_000;
-      await hf.internals.store.putGauges(
+      await hf.internals.store.series.putGauges(
         (
           [
             ["web-1-10-00000000000a", "cpu"],

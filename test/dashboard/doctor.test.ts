@@ -60,7 +60,7 @@ onEveryStore((target) => {
         eventLogMs: null,
       });
       expect(before.prune).toBeNull();
-      await hf.internals.store.duty("prune", 270_000, "worker-1");
+      await hf.internals.store.upkeep.duty("prune", 270_000, "worker-1");
       const { body: after } = await over(hf).get<DoctorReport>("/doctor");
       expect(after.prune).toMatchObject({ by: "worker-1" });
       expect(after.prune!.nextAt - after.prune!.doneAt).toBe(270_000);

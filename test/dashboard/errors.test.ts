@@ -30,7 +30,7 @@ onEveryStore((target) => {
         name: "release",
         value: 1,
       });
-      await hf.internals.store.putGauges([started("build-1", minute - 3_600_000)]);
+      await hf.internals.store.series.putGauges([started("build-1", minute - 3_600_000)]);
       await hf.enqueueMany(
         [1, 2, 3, 4].map((n) => ({ job: "pay", input: { n, user: { plan: "free" }, password: "hunter2" } })),
       );
@@ -46,7 +46,7 @@ onEveryStore((target) => {
         common: [{ path: "user.plan", value: '"free"', n: 4 }],
       });
       expect(misfits(schemas["ErrorClues"]!, first, "clues")).toEqual([]);
-      await hf.internals.store.putGauges([
+      await hf.internals.store.series.putGauges([
         started("build-2", minute - 600_000),
         started("build-3", minute + 3_600_000),
       ]);

@@ -122,7 +122,7 @@ onEveryStore((target) => {
         { group: "b".repeat(16), at: now - 3 * hour, queue: "mail", version: 2, worker: "", n: 3 },
         { group: "c".repeat(16), at: now - 40 * hour, queue: "old", version: 1, worker: "", n: 9 },
       ];
-      await hf.internals.store.putFailures(
+      await hf.internals.store.failures.put(
         rows
           .map(({ group, at }, i) => ({
             group,

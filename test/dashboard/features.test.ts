@@ -365,7 +365,7 @@ onEveryStore((target) => {
       expect((await get(`/series?from=${now}&to=${now - 1}`)).status).toBe(400);
       expect((await get(`/series/load?from=${now}&to=${now - 1}`)).status).toBe(400);
       const gauge = { minute: now - 120_000, source: "queues", name: "ready", value: 3 };
-      await hf.internals.store.putGauges([gauge, { ...gauge, source: "queue:mail", value: 2 }]);
+      await hf.internals.store.series.putGauges([gauge, { ...gauge, source: "queue:mail", value: 2 }]);
       const load = (await get<Load>("/series/load")).body;
       expect(load.at).toEqual(all.at);
       expect(load.queues).toMatchObject([{ name: "mail" }]);

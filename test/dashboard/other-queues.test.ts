@@ -61,7 +61,7 @@ async function site(hf: Holdfast): Promise<Site> {
     worker: `w-${MARK}`,
     n: 1,
   });
-  await store.putFailures(
+  await store.failures.put(
     [
       {
         group,
@@ -145,7 +145,7 @@ async function site(hf: Holdfast): Promise<Site> {
     const task = { action: "run-now", filter: { queue: [queue] }, rate: { limit: 1, per: "1h" } };
     return (await admin.send<{ id: string }>("POST", "/jobs/bulk", task, { "x-holdfast": "1" })).body.id;
   };
-  await store.putGauges([
+  await store.series.putGauges([
     { minute, source: "queues", name: "ready", value: 77 },
     { minute, source: "queue:mine", name: "ready", value: 3 },
     { minute, source: `queue:${theirs}`, name: "ready", value: 74 },

@@ -15,7 +15,7 @@ onEveryStore((target) => {
     const now = await hf.internals.store.now();
     const at = Math.floor(now / minute) * minute - 2 * minute;
     const worker = (name: string, source: string, value: number) => ({ minute: at, source, name, value });
-    await hf.internals.store.putGauges([
+    await hf.internals.store.series.putGauges([
       worker("sizeBytes", "database", 5_000_000),
       worker("walBytes", "database", 4_096),
       worker("connections", "database", 12),
@@ -58,7 +58,7 @@ onEveryStore((target) => {
     const at = Math.floor(now / minute) * minute - 2 * minute;
     const of = (source: string, cpu: number, rss: number, loopDelayMs: number) =>
       Object.entries({ cpu, rss, loopDelayMs }).map(([name, value]) => ({ minute: at, source, name, value }));
-    await hf.internals.store.putGauges([
+    await hf.internals.store.series.putGauges([
       // Two workers of one process measure the same.
       ...of("web-1-10-00000000000a", 0.5, 1_000, 3),
       ...of("web-1-10-00000000000b", 0.5, 1_000, 3),
@@ -92,8 +92,8 @@ onEveryStore((target) => {
       name: "sizeBytes",
       value,
     });
-    await store.putGauges([row(10, 4), row(11, 8), row(12, 100)]);
-    const rows = await store.gaugeSteps({
+    await store.series.putGauges([row(10, 4), row(11, 8), row(12, 100)]);
+    const rows = await store.series.gaugeSteps({
       since: 10 * minute,
       until: 14 * minute,
       stepMs: 2 * minute,

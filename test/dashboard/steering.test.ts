@@ -96,7 +96,7 @@ onEveryStore((target) => {
         ran: "[0]",
         waited: "[0]",
       };
-      await hf.internals.store.putMetrics([
+      await hf.internals.store.series.putMetrics([
         { ...row, minute, queue: "mail", worker: "a", done: 3, failed: 1, dead: 1 },
         { ...row, minute, queue: "mail", worker: "b", done: 4, failed: 0, dead: 0 },
         {
@@ -306,7 +306,7 @@ onEveryStore((target) => {
       leaseMs: 1,
     });
     const minute = Math.floor((await store.now()) / 60_000) * 60_000;
-    await store.putFailures(
+    await store.failures.put(
       [
         {
           group: "0123456789abcdef",

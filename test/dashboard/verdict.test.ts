@@ -156,10 +156,10 @@ onEveryStore((target) => {
     const { store } = hf.internals;
     const last = Math.floor(hf.internals.env.clock.now() / minute) * minute - minute;
     const nothing = { failed: 0, dead: 0, cancelled: 0, throttled: 0, released: 0, lost: 0 };
-    await store.putMetrics([
+    await store.series.putMetrics([
       { minute: last, queue: "default", name: "job", worker: "w", done: 50, ...nothing, ran: "", waited: "" },
     ]);
-    await store.putGauges(
+    await store.series.putGauges(
       [10, 40, 90, 200].flatMap((value, n) =>
         ["queues", "queue:default"].map((source) => ({
           minute: last - (3 - n) * minute,

@@ -42,7 +42,7 @@ onEveryStore((target) => {
     await client.hf.jobs.cancel(id);
     await world.until("it to run", () => held.runs.length === 1);
     await aWeekPasses(world);
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     expect(await lanes(world)).toEqual(["l2", "l3", "l4", "l5", "l6"]);
     expect(await leftovers(world)).toBe(0);
     held.runs[0]!.finish();
@@ -65,7 +65,7 @@ onEveryStore((target) => {
     // Met by this process, and no job of it is left: nothing but the process's memory speaks for it.
     const { id } = await other.hf.enqueue(job, { n: 1 }, { delay: "1m" });
     await other.hf.jobs.cancel(id);
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     await other.hf.enqueue(job, { n: 1 });
     await world.until("it to be done", () => runs.length === 2);
   });
@@ -81,7 +81,7 @@ onEveryStore((target) => {
     await world.until("it to be dead", async () => (await client.hf.jobs.get(id))?.state === "dead");
     await world.advance("2s"); // its place in the lane has been given back
     await aWeekPasses(world);
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     expect(await lanes(world)).toEqual([]);
     await client.hf.jobs.retry(id);
     await world.until("it to run again", () => runs.length === 2);
@@ -141,12 +141,12 @@ onEveryStore((target) => {
     expect((await hf.lanes.list({ queue: "default", key: "l1" })).lanes).toMatchObject([
       { concurrency: null, paused: false, tuned: false, waiting: 1 },
     ]);
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     expect(await lanes(world)).toEqual(["l1", "l2"]); // it has a job
     await client.work([job], slots);
     await world.until("them to be done", () => runs.length === 2);
     await hf.lanes.drop("default", "l1");
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     expect(await lanes(world)).toEqual(["l1", "l2"]);
     await hf.enqueue(job, { n: 1 });
     await world.until("it to be done", () => runs.length === 3);
@@ -156,7 +156,7 @@ onEveryStore((target) => {
     });
     await hf.lanes.drop("default", "l1");
     await world.fresh.query(`update ${world.fresh.table("lane")} set used_at = used_at - ?`, [86_400_001]);
-    await client.tap.raw.tidy();
+    await client.tap.raw.upkeep.tidy();
     expect(await lanes(world)).toEqual(["l2"]);
     expect(await leftovers(world)).toBe(0);
     expect(await hf.lanes.drop("default", "l1")).toBe(false);

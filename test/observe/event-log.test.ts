@@ -55,9 +55,9 @@ onEveryStore((target) => {
     const { hf, tap } = await world.client({ eventLog: true });
     const { id } = await hf.enqueue(flaky, { n: 1 }, { delay: "1h" });
     expect(hf.eventLog.status.buffered).toBe(1);
-    expect(tap.count("putEvents")).toBe(0);
+    expect(tap.count("series.putEvents")).toBe(0);
     await world.advance("2100ms");
-    expect(tap.count("putEvents")).toBe(1);
+    expect(tap.count("series.putEvents")).toBe(1);
     await hf.enqueue(flaky, { n: 2 });
     await hf.eventLog.flush();
     const { events } = await hf.eventLog.list({ job: id });
@@ -73,7 +73,7 @@ onEveryStore((target) => {
     let away = true;
     tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb === "putEvents" && away) throw new Error("the answer was lost");
+      if (verb === "series.putEvents" && away) throw new Error("the answer was lost");
       return answer;
     };
     const { id } = await hf.enqueue(flaky, { n: 1 }, { delay: "1h" });
@@ -112,7 +112,7 @@ onEveryStore((target) => {
 test("[J2] at most 50,000 lines wait; what comes then is dropped and counted", async () => {
   const events = new Emitter(() => {});
   const log = new EventLog({
-    store: { putEvents: () => new Promise(() => {}) } as unknown as Store,
+    store: { series: { putEvents: () => new Promise(() => {}) } } as unknown as Store,
     retry: {} as Retry,
     clock: new FakeClock(),
     events,

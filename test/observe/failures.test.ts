@@ -132,7 +132,7 @@ onEveryStore((target) => {
     let writes = 0;
     tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb === "putFailures" && (writes += 1) <= 3) throw new Error("the answer was lost");
+      if (verb === "failures.put" && (writes += 1) <= 3) throw new Error("the answer was lost");
       return answer;
     };
     await fail(world, hf, flaky(), 3);
@@ -160,18 +160,18 @@ onEveryStore((target) => {
       n,
     });
     const of = { group: group.group, name: "flaky", sample: group.sample!, message: '"old"' };
-    await store.putFailures(
+    await store.failures.put(
       [{ ...of, firstAt: at, lastAt: at + 60_000 }],
       [old(0, "a", 5), old(0, "b", 2), old(1, "a", 1), old(61, "a", 4)],
     );
-    expect(await store.compactFailures(at, at + HOUR)).toBe(2);
-    expect(await store.compactFailures(at, at + HOUR), "a second time there is nothing to do").toBe(0);
+    expect(await store.failures.compact(at, at + HOUR)).toBe(2);
+    expect(await store.failures.compact(at, at + HOUR), "a second time there is nothing to do").toBe(0);
     const rows = await failureRows(world.fresh);
     expect(rows.filter(({ worker }) => worker === "").map(({ n }) => Number(n))).toEqual([8]);
     expect(await only(hf)).toMatchObject({ lastHour: 2, lastDay: 2, lastWeek: 14, firstAt: new Date(at) });
     expect((await hf.errors.get(group.group))?.week.filter((n) => n > 0)).toEqual([8, 4, 2]);
     // The duty does the same, and forgets what is older than 30 days.
-    await store.putFailures(
+    await store.failures.put(
       [{ ...of, firstAt: 1, lastAt: 1 }],
       [{ ...old(0, "a", 9), at: at - 40 * 24 * HOUR }],
     );

@@ -165,11 +165,11 @@ onEveryStore((target) => {
   test("[J1] while the database is away lines wait, up to 10,000, and the rest is counted", async () => {
     const { hf, faults, clock } = await client(target, { jobLog: true });
     const { id } = await hf.enqueue(chatty, { lines: 10_500 });
-    faults.putLogLines = () => Promise.reject(new Error("away"));
+    faults["series.putLogLines"] = () => Promise.reject(new Error("away"));
     const worker = hf.work([chatty], patient);
     await worker.idle();
     expect(hf.jobLog.status).toMatchObject({ buffered: 10_000, dropped: 502 });
-    delete faults.putLogLines;
+    delete faults["series.putLogLines"];
     await clock.advance("2s");
     await hf.jobLog.flush();
     expect(hf.jobLog.status.buffered).toBe(0);

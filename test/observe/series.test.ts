@@ -118,7 +118,7 @@ onEveryStore((target) => {
     let writes = 0;
     tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb === "putMetrics" && (writes += 1) <= 2) throw new Error("the answer was lost");
+      if (verb === "series.putMetrics" && (writes += 1) <= 2) throw new Error("the answer was lost");
       return answer;
     };
     for (let i = 0; i < 5; i += 1) await hf.enqueue(quick, null);
@@ -136,10 +136,10 @@ onEveryStore((target) => {
     await work([quick], { queues: ["default"] });
     await world.advance("5m");
     expect(await metricRows(world.fresh)).toEqual([]);
-    const before = tap.count("putMetrics");
+    const before = tap.count("series.putMetrics");
     for (let i = 0; i < 50; i += 1) await hf.enqueue(quick, null);
     await world.advance("20s");
-    expect(tap.count("putMetrics") - before).toBeLessThanOrEqual(3);
+    expect(tap.count("series.putMetrics") - before).toBeLessThanOrEqual(3);
   });
 
   test("[J3] minutes older than 30 days are forgotten", async () => {
@@ -158,7 +158,7 @@ onEveryStore((target) => {
       throttled: 0,
     };
     const rest = { released: 0, lost: 0, ran: "[0]", waited: "[0]" };
-    await tap.raw.putMetrics([
+    await tap.raw.series.putMetrics([
       { minute: minute(31), ...row, ...rest },
       { minute: minute(29), ...row, ...rest },
     ]);
@@ -249,7 +249,8 @@ onEveryStore((target) => {
     await world.advance("2m");
     const idle = await hf.metrics.load();
     expect(idle.at(-1)).toMatchObject({ ready: 0, queues: {}, running: 0, slots: 8 });
-    const asked = tap.count("queues.backlog", "putGauges") + other.tap.count("queues.backlog", "putGauges");
+    const asked =
+      tap.count("queues.backlog", "series.putGauges") + other.tap.count("queues.backlog", "series.putGauges");
     // Nobody serves these: 22 queues, of which the two smallest are told of only in the sum.
     const jobs = Array.from({ length: 22 }, (_, q) =>
       Array.from({ length: q + 1 }, () => ({ job: quick, input: null, queue: `q${q}` })),
@@ -266,7 +267,8 @@ onEveryStore((target) => {
     expect(long!.queues["q21"]).toBeLessThanOrEqual(22);
     expect(long).toMatchObject({ slots: 8, running: 0 });
     // One look for all and one write of each process a minute, and the one of the look: no more than before.
-    const after = tap.count("queues.backlog", "putGauges") + other.tap.count("queues.backlog", "putGauges");
+    const after =
+      tap.count("queues.backlog", "series.putGauges") + other.tap.count("queues.backlog", "series.putGauges");
     expect(after - asked).toBeLessThanOrEqual(4 * 11);
     await expect(hf.metrics.load({ step: "90s" })).rejects.toMatchObject({ code: "BAD_OPTION" });
   });

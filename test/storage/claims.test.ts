@@ -95,7 +95,7 @@ onEveryStore((target) => {
     expect(await store.orphans(10)).toEqual([]);
     await store.burySessions();
     expect((await store.peek(scope)).expiresAt).toBe(null);
-    await store.tidy();
+    await store.upkeep.tidy();
     const { now, expiresAt } = await store.peek(scope);
     expect(expiresAt).toBeLessThanOrEqual(now);
     expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));

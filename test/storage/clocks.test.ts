@@ -42,7 +42,7 @@ onPostgres((target) => {
     expect(await right.result(first)).toBe("seconds old");
     const before = await partitions(fresh);
     const now = Math.floor(Date.now() / 60_000) * 60_000;
-    await right.internals.store.putGauges([{ minute: now, source: "test", name: "n", value: 1 }]);
+    await right.internals.store.series.putGauges([{ minute: now, source: "test", name: "n", value: 1 }]);
 
     // The whole process, so that no code can get the right time past the clock that it was given.
     const realNow = Date.now;
@@ -50,7 +50,7 @@ onPostgres((target) => {
     onTestFinished(() => wrong.mockRestore());
     const ahead = await client(fresh, { eventLog: true });
     expect(await ahead.prune()).toEqual({ done: 0, dead: 0, cancelled: 0, partitions: 0 });
-    await ahead.internals.store.tidy({ doneMs: 7 * dayMs, deadMs: 30 * dayMs });
+    await ahead.internals.store.upkeep.tidy({ doneMs: 7 * dayMs, deadMs: 30 * dayMs });
     expect(await partitions(fresh)).toEqual(before);
     expect(
       await fresh.query(`select count(*) as n from ${fresh.table("gauge")} where source = 'test'`),

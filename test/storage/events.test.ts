@@ -27,8 +27,8 @@ onEveryStore((target) => {
       worker: null,
       detail: null,
     });
-    await store.putEvents(Array.from({ length: 30_000 }, (_, i) => line(now - 3_600_000 - i * 10)));
-    await store.putEvents(Array.from({ length: 10 }, (_, i) => line(now - i * 10)));
+    await store.series.putEvents(Array.from({ length: 30_000 }, (_, i) => line(now - 3_600_000 - i * 10)));
+    await store.series.putEvents(Array.from({ length: 10 }, (_, i) => line(now - i * 10)));
     const query = {
       job: null,
       events: null,
@@ -39,7 +39,7 @@ onEveryStore((target) => {
       limit: 1_000,
       cursor: null,
     };
-    expect(await store.events(query)).toHaveLength(10);
+    expect(await store.series.events(query)).toHaveLength(10);
     const params: Params = { ...query, from: idAt(query.since) };
     if (target.dialect === "sqlite") {
       const handle = new DatabaseSync(fresh.url.slice("sqlite:".length));

@@ -480,7 +480,7 @@ scenario(
     await claimed(env, {});
     await env.fresh.query(`delete from ${env.fresh.table("claim")}`);
   },
-  (env) => env.store.tidy(),
+  (env) => env.store.upkeep.tidy(),
 );
 
 // Act on jobs
@@ -814,7 +814,7 @@ scenario(
     await hf.jobs.delete(id);
     await world.clock.advance("8d");
   },
-  (env) => env.store.tidy(),
+  (env) => env.store.upkeep.tidy(),
 );
 scenario(
   "workers are asked to stop",
@@ -973,26 +973,26 @@ const metric = {
   ran: "[]",
   waited: "[]",
 };
-scenario("a worker's minute is written", nothing, ({ store }) => store.putMetrics([metric]));
+scenario("a worker's minute is written", nothing, ({ store }) => store.series.putMetrics([metric]));
 scenario("a minute with less in it comes after one with more", nothing, async ({ store }) => {
-  await store.putMetrics([metric]).catch(() => {});
-  await store.putMetrics([{ ...metric, done: 5 }]);
+  await store.series.putMetrics([metric]).catch(() => {});
+  await store.series.putMetrics([{ ...metric, done: 5 }]);
 });
 scenario(
   "minutes are added up",
   async ({ store }) => {
-    await store.putMetrics([metric, { ...metric, worker: "v" }]);
+    await store.series.putMetrics([metric, { ...metric, worker: "v" }]);
   },
-  ({ store }) => store.compactMetrics(0, 3_600_000),
+  ({ store }) => store.series.compact(0, 3_600_000),
 );
 scenario("gauges are written", nothing, ({ store }) =>
-  store.putGauges([{ minute: 60_000, source: "w", name: "running", value: 3 }]),
+  store.series.putGauges([{ minute: 60_000, source: "w", name: "running", value: 3 }]),
 );
 scenario(
   "events are written",
   async ({ newId }) => newId(),
   ({ store }, id) =>
-    store.putEvents([
+    store.series.putEvents([
       {
         id,
         at: 1,
@@ -1020,14 +1020,14 @@ scenario(
       details: null,
     }));
   },
-  ({ store }, rows) => store.putLogLines(rows, 1),
+  ({ store }, rows) => store.series.putLogLines(rows, 1),
 );
 scenario(
   "series are forgotten",
   async (env) => {
-    await env.store.putMetrics([metric]);
+    await env.store.series.putMetrics([metric]);
   },
-  ({ store }) => store.forgetSeries({ metrics: 120_000, events: 120_000 }),
+  ({ store }) => store.series.forget({ metrics: 120_000, events: 120_000 }),
 );
 const failure = { group: "0123456789abcdef", at: 60_000, queue: "q", version: 1, worker: "w", n: 3 };
 const cause = {
@@ -1038,19 +1038,19 @@ const cause = {
   sample: "00000000-0000-7000-8000-000000000000",
   message: '"no"',
 };
-scenario("failures are written", nothing, ({ store }) => store.putFailures([cause], [failure]));
+scenario("failures are written", nothing, ({ store }) => store.failures.put([cause], [failure]));
 scenario("a count of failures comes after a higher one", nothing, async ({ store }) => {
-  await store.putFailures([cause], [failure]).catch(() => {});
-  await store.putFailures([cause], [{ ...failure, n: 5 }]);
+  await store.failures.put([cause], [failure]).catch(() => {});
+  await store.failures.put([cause], [{ ...failure, n: 5 }]);
 });
 scenario(
   "failures are added up",
-  ({ store }) => store.putFailures([cause], [failure, { ...failure, worker: "v" }]),
-  ({ store }) => store.compactFailures(0, 3_600_000),
+  ({ store }) => store.failures.put([cause], [failure, { ...failure, worker: "v" }]),
+  ({ store }) => store.failures.compact(0, 3_600_000),
 );
 scenario(
   "a cause is decided about",
-  ({ store }) => store.putFailures([cause], [failure]),
+  ({ store }) => store.failures.put([cause], [failure]),
   ({ hf }) => hf.errors.ignore(cause.group, { count: 5 }),
 );
 scenario("an entry is added to the audit trail", nothing, ({ store }) =>
@@ -1065,7 +1065,7 @@ scenario("an entry is added to the audit trail", nothing, ({ store }) =>
 
 // Upkeep
 
-scenario("a duty is taken", nothing, ({ store }) => store.duty("d", 60_000, "w"));
+scenario("a duty is taken", nothing, ({ store }) => store.upkeep.duty("d", 60_000, "w"));
 scenario(
   "what is old is deleted",
   async ({ hf, world }) => {
@@ -1080,7 +1080,7 @@ scenario(
     await (await hf.lease({ names: ["fleeting"] }))[0]!.done();
     await world.clock.advance("40d");
   },
-  ({ store }) => store.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),
+  ({ store }) => store.upkeep.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),
 );
 scenario("a look proves that wake-ups arrive", nothing, ({ store }) => store.peek(scopeOf("q")));
 

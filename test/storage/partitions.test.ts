@@ -78,7 +78,7 @@ onPostgres((target) => {
     await hf.enqueue("any", "far ahead", { id: idAt(today() + 40 * dayMs) });
     expect(await count(fresh, "job_rest")).toBe(2);
 
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     const expected = [0, 1, 2, 3].map((n) => dateOf(today() + n * dayMs));
     for (const parent of parents) expect(await dates(fresh, parent)).toEqual(expected);
     expect(await count(fresh, "job_rest"), "only the one that is 40 days ahead").toBe(1);
@@ -122,7 +122,7 @@ onPostgres((target) => {
       `insert into ${fresh.table("job")} (id, line, created_at, input)
        select ('${idAt(today() + 1).slice(0, 24)}' || lpad(to_hex(n), 12, '0'))::uuid, 1, 0, 'null' from generate_series(1, 10001) n`,
     );
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     const expected = [1, 2, 3].map((n) => dateOf(today() + n * dayMs));
     for (const parent of parents) expect(await dates(fresh, parent)).toEqual(expected);
     expect(await count(fresh, "job_rest")).toBe(10_001);
@@ -173,7 +173,7 @@ onPostgres((target) => {
     await fresh.query(`delete from ${fresh.table("job")} where id = any(?)`, [[claimed.id, old.id]]);
     expect((await hf.lease({ limit: 5 })).map(({ input }) => input)).toEqual(["here"]);
     expect(await count(fresh, "ready")).toBe(2);
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     expect(await count(fresh, "ready")).toBe(1);
     expect(warnings).toEqual([expect.stringContaining("1 rows"), expect.stringContaining("1 rows")]);
   });
@@ -214,10 +214,10 @@ onPostgres((target) => {
     // As an older version left them: claimed and counted.
     await fresh.query(`delete from ${fresh.table("job")}`);
     const next = [await hf.enqueue(job, null), await hf.enqueue(job, null)].map(({ id }) => id);
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     expect(await count(fresh, "ready"), "their session lives").toBe(4);
     await fresh.query(`update ${fresh.table("session")} set lease_until = 0`);
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     expect(await count(fresh, "ready")).toBe(2);
     expect((await hf.lease({ limit: 5 })).map(({ id }) => id).sort()).toEqual(next.sort());
     expect(warnings).toEqual([expect.stringContaining("2 rows")]);
@@ -311,7 +311,7 @@ onPostgres((target) => {
   test("[O8] with a retention of a year a partition is made for 30 days, by clients that do not know it too", async () => {
     const { fresh, hf } = await opened(target);
     await dropDays(fresh, today() + dayMs);
-    await hf.internals.store.tidy({ doneMs: 365 * dayMs, deadMs: 365 * dayMs });
+    await hf.internals.store.upkeep.tidy({ doneMs: 365 * dayMs, deadMs: 365 * dayMs });
     const bounds = async (): Promise<number[]> => {
       const rows = await fresh.query(
         "select pg_get_expr(c.relpartbound, c.oid) as bounds from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ?::regclass and c.relname <> 'job_rest' order by c.relname",
@@ -331,7 +331,7 @@ onPostgres((target) => {
     await hf.enqueue("any", "a", { id: idAt(today() + 2 * dayMs) });
     expect(await count(fresh, "job_rest")).toBe(0);
     expect((await hf.lease({ limit: 5 })).map(({ input }) => input)).toEqual(["a"]);
-    await hf.internals.store.tidy();
+    await hf.internals.store.upkeep.tidy();
     expect(await bounds()).toEqual(lengths);
   });
 });

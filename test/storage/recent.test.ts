@@ -86,7 +86,7 @@ onPostgres((target) => {
     const url = new URL(fresh.url);
     url.username = role;
     const app = await open(url.href, { ...fresh.options, migrate: false });
-    await app.internals.store.tidy();
+    await app.internals.store.upkeep.tidy();
     await app.enqueue("any", "granted before");
     expect((await app.lease()).map(({ input }) => input)).toEqual(["granted before"]);
     await app.close();

@@ -16,6 +16,9 @@ const parts = [
   "schedules",
   "state",
   "passes",
+  "series",
+  "failures",
+  "upkeep",
 ] as const satisfies readonly (keyof Store)[];
 
 type Part = (typeof parts)[number];

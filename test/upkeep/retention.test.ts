@@ -174,7 +174,7 @@ onEveryStore((target) => {
     const { store, another, clock } = await client(target);
     const others = [store, (await another()).store, (await another()).store];
     const sweep = async (): Promise<number> =>
-      (await Promise.all(others.map((one) => one.duty("prune", 300_000)))).filter(Boolean).length;
+      (await Promise.all(others.map((one) => one.upkeep.duty("prune", 300_000)))).filter(Boolean).length;
     expect([await sweep(), await sweep()]).toEqual([1, 0]);
     await clock.advance(299_999);
     expect(await sweep()).toBe(0);
@@ -257,7 +257,7 @@ onEveryStore((target) => {
     await hf.enqueueMany(Array.from({ length: 500 }, (_, n) => ({ job: plain, input: n as never })));
     const before = statSync(`${path}-wal`).size;
     expect(before).toBeGreaterThan(100_000);
-    await store.tidy();
+    await store.upkeep.tidy();
     // What tidying itself writes afterwards is a page or two.
     expect(statSync(`${path}-wal`).size, "tidying cuts the WAL back").toBeLessThan(50_000);
     expect(statSync(path).mode & 0o777, "nobody else reads the file").toBe(0o600);
@@ -288,10 +288,10 @@ onEveryStore((target) => {
     const large = "x".repeat(3 * 1024 * 1024);
     for (let bytes = 0; bytes <= WAL_LIMIT_BYTES + large.length; bytes += large.length)
       await hf.enqueue("large", large);
-    await store.tidy();
+    await store.upkeep.tidy();
     expect(warnings).toEqual([expect.stringContaining("WAL")]);
     reader.close();
-    await store.tidy();
+    await store.upkeep.tidy();
     expect(statSync(`${path}-wal`).size).toBeLessThan(50_000);
   });
 });

@@ -109,7 +109,7 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await work([job], { queues: ["default"] });
     await world.advance("1s");
-    const writes: Verb[] = ["claim", "renew", "settle", "openSession", "kinds.register", "duty"];
+    const writes: Verb[] = ["claim", "renew", "settle", "openSession", "kinds.register", "upkeep.duty"];
     const before = tap.count(...writes);
     // What each renewal of another process looks like on SQLite: something has changed, no telling what.
     for (let n = 0; n < 50; n++) {
@@ -204,7 +204,7 @@ onEveryStore((target) => {
     ["claim", "claiming"],
     ["peek", "claiming"],
     ["settle", "settling"],
-    ["duty", "the duty"],
+    ["upkeep.duty", "the duty"],
     ["queues.settings", "reading the queues' settings"],
     ["openSession", "opening a session"],
     ["renew", "renewing the lease"],

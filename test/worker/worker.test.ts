@@ -673,9 +673,9 @@ describe("pause, settings, overload", () => {
       if (!overloaded) b.store.claim = () => Promise.reject(lost());
       const duties = new Set<string>();
       let looks = 0;
-      b.store.duty = async (...args) => {
+      b.store.upkeep.duty = async (...args) => {
         duties.add(args[0]);
-        return b.real.duty(...args);
+        return b.real.upkeep.duty(...args);
       };
       b.store.schedules.due = (...args) => {
         looks += 1;
@@ -926,10 +926,10 @@ describe("outages", () => {
   test("[F14] a loop that meets a fault nobody knows names it, and tries again", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.duty = () => Promise.reject(new TypeError("a bug"));
+    b.store.upkeep.duty = () => Promise.reject(new TypeError("a bug"));
     await b.clock.advance("6m");
     expect(b.of("error")[0]).toMatchObject({ during: expect.stringMatching(/^the duty /) as string });
-    b.restore("duty");
+    b.restore("upkeep.duty");
     const before = b.of("error").length;
     await b.clock.advance("6m");
     expect(b.of("error")).toHaveLength(before);
@@ -939,7 +939,7 @@ describe("outages", () => {
   test("[F14] a loop that can never go on is named and ends the worker", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.duty = () => Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
+    b.store.upkeep.duty = () => Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
     await b.clock.advance("6m");
     await expect(worker.stopped).rejects.toMatchObject({ code: "SCHEMA_TOO_NEW" });
     expect(b.of("error")).toMatchObject([{ during: expect.stringMatching(/^the duty /) as string }]);

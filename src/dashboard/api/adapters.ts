@@ -4,18 +4,19 @@
  *
  * Not here: jobs and queues (shapes.ts, overview.ts).
  */
-import type {
-  BreakerState,
-  Holdfast,
-  Job,
-  LaneState,
-  LoadPoint,
-  MetricPoint,
-  MetricSeries,
-  OverrideOptions,
-  ScheduleState,
+import {
+  type BreakerState,
+  type Holdfast,
+  type Job,
+  type LaneState,
+  type LoadPoint,
+  type MetricPoint,
+  type MetricSeries,
+  type OverrideOptions,
+  type ScheduleState,
+  defineSchedule,
+  UsageError,
 } from "../../index.ts";
-import { defineSchedule, UsageError } from "../../index.ts";
 import { topicOf } from "../../workflows/signal.ts";
 import { type HistoryPage, historyPage } from "../../workflows/job-history.ts";
 import { readDatabaseSeries, readHostSeries } from "./machine-charts.ts";

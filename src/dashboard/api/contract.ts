@@ -29,10 +29,9 @@ import type { JobState } from "../../jobs/job.ts";
 import type { WordFilter, WordTexts } from "../../operate/filter-range.ts";
 import type { TriageState } from "../../observe/failure-decision.ts";
 import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../../operate/operations.ts";
-import type { DutyState } from "../../storage/store.ts";
+import type { DutyState } from "../../upkeep/store.ts";
 import type { WorkerState } from "../../lease/store.ts";
-import type { Hold } from "../../limits/store.ts";
-import type { BreakerState } from "../../limits/store.ts";
+import type { Hold, BreakerState } from "../../limits/store.ts";
 import type { WhyReason } from "../../operate/why.ts";
 import type { Delta, Fields } from "../live/delta.ts";
 

@@ -47,7 +47,7 @@ async function look(hf: Holdfast): Promise<DoctorReport> {
   const [found, schema, duties, queues] = await Promise.all([
     findings(hf, mostCounted),
     store.schemaState(),
-    store.duties(),
+    store.upkeep.duties(),
     store.insight.queueRows(),
   ]);
   const at = env.clock.now();

@@ -5,7 +5,8 @@
  * that read. What nobody measured is null, never 0.
  * Not here: measuring (observe/recorder.ts, upkeep/gauges.ts), the database as it is now (insight).
  */
-import type { LoadRow, Store } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
+import type { LoadRow } from "../../observe/store.ts";
 import type { DatabaseSeries, Deploy, HostLine, HostSeries } from "./contract.ts";
 import { stepFor, stepsOf } from "./time-steps.ts";
 
@@ -33,7 +34,7 @@ const databaseNames = [
 ] as const;
 const hostNames = ["cpu", "rss", "loopDelayMs"] as const;
 
-type Reader = Pick<Store, "gaugeSteps">;
+type Reader = Pick<Store, "series">;
 
 export async function readDatabaseSeries(store: Reader, range: Range): Promise<DatabaseSeries> {
   const { rows, at, stepMs } = await read(store, range, databaseNames);
@@ -56,7 +57,7 @@ async function read(
 ): Promise<{ rows: readonly LoadRow[]; at: readonly number[]; stepMs: number }> {
   const stepMs = stepFor(from, to, mostSteps);
   const at = stepsOf(from, to, stepMs);
-  const rows = await store.gaugeSteps({ since: at[0] ?? from, until: to, stepMs, names });
+  const rows = await store.series.gaugeSteps({ since: at[0] ?? from, until: to, stepMs, names });
   return { rows, at, stepMs };
 }
 

@@ -5,7 +5,7 @@
  * null, never 0. Not here: the words (verdict.ts).
  */
 import type { Clock } from "../../clock.ts";
-import type { LoadRow, QueueMinute, Store } from "../../storage/store.ts";
+import type { LoadRow, QueueMinute, SeriesStore } from "../../observe/store.ts";
 
 export interface Pace {
   /** Jobs done a minute, in the last five that are over; null: nothing was counted. */
@@ -38,12 +38,12 @@ const staleMs = 3 * minuteMs;
 
 /** Reads it, and remembers it for a while. */
 export class PaceReader {
-  readonly #store: Pick<Store, "queueMinutes" | "gaugeSteps">;
+  readonly #series: Pick<SeriesStore, "queueMinutes" | "gaugeSteps">;
   readonly #clock: Clock;
   #known: { readonly pace: Promise<Pace>; readonly at: number } | null = null;
 
-  constructor(store: Pick<Store, "queueMinutes" | "gaugeSteps">, clock: Clock) {
-    this.#store = store;
+  constructor(series: Pick<SeriesStore, "queueMinutes" | "gaugeSteps">, clock: Clock) {
+    this.#series = series;
     this.#clock = clock;
   }
 
@@ -62,8 +62,8 @@ export class PaceReader {
     const now = this.#clock.now();
     const minute = Math.floor(now / minuteMs) * minuteMs;
     const [minutes, looks] = await Promise.all([
-      this.#store.queueMinutes(minute - lately * minuteMs, minute),
-      this.#store.gaugeSteps({
+      this.#series.queueMinutes(minute - lately * minuteMs, minute),
+      this.#series.gaugeSteps({
         since: minute - (lately + 1) * minuteMs,
         until: minute + minuteMs,
         stepMs: minuteMs,

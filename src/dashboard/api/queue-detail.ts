@@ -21,8 +21,7 @@ import {
 import { isQuiet } from "../../limits/serving.ts";
 import type { Store } from "../../storage/store.ts";
 import type { KindInfo } from "../../enqueue/store.ts";
-import type { LaneState } from "../../limits/store.ts";
-import type { BudgetRow, OverrideRow } from "../../limits/store.ts";
+import type { LaneState, BudgetRow, OverrideRow } from "../../limits/store.ts";
 import { laneLine } from "./adapters.ts";
 import { NO_SETTINGS } from "../../limits/rules/no-settings.ts";
 import type { QueueDetail, QueueLine } from "./contract.ts";

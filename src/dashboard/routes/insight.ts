@@ -1,6 +1,6 @@
 /** How things go: minute roll-ups, jobs that run unusually long, the database. */
 import { bad, integer } from "../api/query.ts";
-import type { QueueMinute } from "../../storage/store.ts";
+import type { QueueMinute } from "../../observe/store.ts";
 import type { Load, QueueTrends, SlowKinds, StuckList } from "../api/contract.ts";
 import { readSlow, readStuck } from "../api/stuck.ts";
 import type { Route, RouteContext } from "./route.ts";
@@ -54,7 +54,7 @@ export const insightRoutes: readonly Route[] = [
       const minutes = integer(query, "minutes", { min: 5, max: 60, or: 30 });
       const now = hf.internals.env.clock.now();
       const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
-      return trendsOf(await store.queueMinutes(from, from + minutes * minuteMs), from, minutes);
+      return trendsOf(await store.series.queueMinutes(from, from + minutes * minuteMs), from, minutes);
     },
   },
   {

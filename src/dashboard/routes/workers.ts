@@ -24,7 +24,7 @@ export const workersRoutes: readonly Route[] = [
       const now = hf.internals.env.clock.now();
       const [workers, duties, lost, failures, gauges] = await Promise.all([
         store.workers.list(),
-        store.duties(),
+        store.upkeep.duties(),
         store.workers.lost(),
         insight.failuresBy("worker", now - 3_600_000),
         hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since: now - 3 * 60_000 }),

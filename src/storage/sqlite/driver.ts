@@ -9,8 +9,7 @@
  * stops the event loop (639 ms seen with 4 processes; ≤ 15 ms this way). A promise resolves after the commit.
  */
 import { performance } from "node:perf_hooks";
-import type { Clock } from "../../clock.ts";
-import { during, systemClock } from "../../clock.ts";
+import { type Clock, during, systemClock } from "../../clock.ts";
 import { StateError, StoreError, UsageError } from "../../errors.ts";
 import {
   tableNames,

@@ -112,7 +112,7 @@ onSqlite((target) => {
     await hf.schedules.put({ name: "pattern", cron: "* * * * *", job: "tick", input: null });
     await hf.schedules.put({ name: "interval", every: "10m", job: "tick", input: null });
     await worker.stop();
-    const duty = (name: string): Promise<boolean> => hf.internals.store.duty(name, 300_000);
+    const duty = (name: string): Promise<boolean> => hf.internals.store.upkeep.duty(name, 300_000);
     await Promise.all(["prune", "forget", "minute"].map(duty));
     clock.offsetMs = yearMs;
     await notice(hf);
@@ -128,7 +128,7 @@ onSqlite((target) => {
     expect((await hf.lease({ names: ["early"] })).map(({ id }) => id)).toEqual([early.id]);
     for (const { name, nextAt } of await hf.schedules.list())
       expect(nextAt!.getTime() - Date.now(), name).toBeLessThanOrEqual(10 * minuteMs);
-    const duties = await hf.internals.store.duties();
+    const duties = await hf.internals.store.upkeep.duties();
     for (const { name, nextAt } of duties)
       expect(nextAt.getTime() - Date.now(), name).toBeLessThanOrEqual(hourMs);
   });

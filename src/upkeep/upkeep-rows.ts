@@ -5,12 +5,12 @@
  * with a turn of the event loop in between, so that neither claims nor this process wait for it.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { StoreError } from "../errors.ts";
 import { HIGHEST_ID, idAt } from "../values/id.ts";
-import type { DutyState, PruneReport, SchemaState } from "../storage/store.ts";
-import { MOVED_AT, MOVED_TO } from "../storage/admin.ts";
+import type { DutyState, PruneReport, Over, UpkeepStore } from "./store.ts";
 import { placeIn } from "../jobs/page-cursor.ts";
+import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
+import type { Gates } from "../limits/limited-claim.ts";
 import { flag, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
 
 const DAY_MS = 86_400_000;
@@ -24,14 +24,16 @@ interface Rule {
   readonly except: readonly string[];
 }
 
-export class Retention {
+export class Upkeep implements UpkeepStore {
   readonly #driver: Driver;
+  readonly #gates: Gates;
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, gates: Gates) {
     this.#driver = driver;
+    this.#gates = gates;
   }
 
-  async duty(name: string, everyMs: number, by: string | null): Promise<boolean> {
+  async duty(name: string, everyMs: number, by: string | null = null): Promise<boolean> {
     const params = { now: this.#driver.now(), name, every: everyMs, by };
     return (await this.#driver.write({ name: "duty", params })).length > 0;
   }
@@ -46,23 +48,33 @@ export class Retention {
     }));
   }
 
-  async schemaState(): Promise<SchemaState> {
-    const params = { moved: MOVED_TO, movedAt: MOVED_AT };
-    const [row] = await this.#driver.read({ name: "schemaState", params });
-    // The tables were there when this client was opened.
-    if (row === undefined) throw new StoreError("SCHEMA_MISSING", "The database has no Holdfast schema.");
-    const movedAt = maybeText(row, "moved_at");
+  async over(): Promise<Over> {
+    const params = { now: this.#driver.now(), limit: 1 };
+    const row = (await this.#driver.read({ name: "over", params }))[0] as Row;
     return {
-      version: number(row, "version"),
-      name: text(row, "name"),
-      appliedAt: number(row, "applied_at"),
-      movedTo: maybeText(row, "moved_to"),
-      movedAt: movedAt === null ? null : Number(movedAt),
+      sessions: flag(row, "sessions"),
+      flows: flag(row, "flows"),
+      overrides: flag(row, "overrides"),
+      limits: flag(row, "limits"),
+      drains: flag(row, "drains"),
     };
   }
 
+  get ownsPartitions(): boolean {
+    return this.#driver.ownsPartitions;
+  }
+
+  async tidy(retention?: { doneMs: number; deadMs: number }): Promise<void> {
+    await this.#driver.tidy(retention === undefined ? null : await this.#longestMs(retention));
+    // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
+    // backup), this files it again, and the job is found like any other orphan.
+    await this.#driver.write({ name: "refile", params: {} });
+    if (this.#gates.anyLanes)
+      await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
+  }
+
   /** How long an ended job is kept at most, whatever its queue; Infinity: for ever. */
-  async longestMs(defaults: { doneMs: number; deadMs: number }): Promise<number> {
+  async #longestMs(defaults: { doneMs: number; deadMs: number }): Promise<number> {
     const kept = [defaults, ...(await this.#ownRetentions())].flatMap(({ doneMs, deadMs }) => [
       doneMs,
       deadMs,
