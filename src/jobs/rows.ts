@@ -7,8 +7,6 @@
 import { type ClaimedJob, type Counted, type Job, type JobExtras, type JobState, WAITING_AT } from "./job.ts";
 import { DEFAULT_ATTEMPTS } from "./transition.ts";
 import { decodeFailures } from "./failure.ts";
-import { NO_SETTINGS } from "../limits/rules/no-settings.ts";
-import type { QueueSettings } from "../limits/queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 
 export function text(row: Row, column: string): string {
@@ -163,18 +161,6 @@ export function job(row: Row): Job {
     parentId: maybeText(row, "parent_id"),
     step: maybeText(row, "step") ?? extras(row)?.step ?? null,
     waitsFor: maybeText(row, "waits") as Job["waitsFor"],
-  };
-}
-
-/** A queue's settings; `cooldown` has columns of its own, because a statement reads it. */
-export function queueSettings(row: Row): QueueSettings {
-  const stored = (json(maybeText(row, "settings")) ?? {}) as Partial<QueueSettings>;
-  const baseMs = maybeNumber(row, "cool_base_ms");
-  const maxMs = maybeNumber(row, "cool_max_ms");
-  return {
-    ...NO_SETTINGS,
-    ...stored,
-    cooldown: baseMs === null || maxMs === null ? null : { baseMs, maxMs },
   };
 }
 

@@ -18,6 +18,7 @@
  * limits are *ghosts*, and count until they end. A claim that brings nothing writes nothing.
  * Not here: who gets how many (limits/rules/fairness.ts), rates (limits/rules/rate-window.ts), the statements (limits.ts of each dialect).
  */
+import { queueSettings } from "./queue-settings.ts";
 import { WAITING_AT } from "../jobs/job.ts";
 import { shareOut } from "./rules/fairness.ts";
 import {
@@ -44,7 +45,7 @@ import {
   partOf,
   scopeParams,
 } from "../jobs/claim-cursor.ts";
-import { type KeptRates, maybeNumber, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
+import { type KeptRates, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 128;

@@ -1,7 +1,7 @@
 /** Queues in the database: settings, counts and what is used of limits. */
 import { type ServingWorker, takesJobs } from "./serving.ts";
 import type { Backlog, QueueCounts, QueueChange, QueueState, QueueStore, QueueUse } from "./store.ts";
-import type { QueueSettings } from "./queue-settings.ts";
+import { type QueueSettings, queueSettings } from "./queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Wake } from "../storage/wake.ts";
@@ -9,7 +9,7 @@ import type { Gates } from "./limited-claim.ts";
 import { parseStarts, roomIn } from "./rules/rate-window.ts";
 import { TallyCursor, tallyLines } from "./queue-counts.ts";
 import { NO_SETTINGS } from "./rules/no-settings.ts";
-import { maybeNumber, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
+import { maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 const EMPTY: QueueCounts = { ready: 0, scheduled: 0, running: 0, waiting: 0 };
 const STATES = ["ready", "scheduled", "waiting"] as const;

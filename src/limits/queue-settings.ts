@@ -1,5 +1,8 @@
-/** What `hf.queues.set` keeps of a queue, for all processes. Not here: checking them (queues.ts). */
+/** What `hf.queues.set` keeps of a queue, for all processes, and how a row holds it. Not here: checking settings (queues.ts). */
 import type { Backoff } from "../jobs/backoff.ts";
+import { json, maybeNumber, maybeText } from "../jobs/rows.ts";
+import type { Row } from "../storage/catalogue.ts";
+import { NO_SETTINGS } from "./rules/no-settings.ts";
 
 /** A queue's settings over the whole cluster. Null: the default. */
 export interface QueueSettings {
@@ -25,4 +28,16 @@ export interface BreakerRule {
   /** Consecutive failures. */
   readonly after: number;
   readonly cooldownMs: number;
+}
+
+/** A queue's settings; `cooldown` has columns of its own, because a statement reads it. */
+export function queueSettings(row: Row): QueueSettings {
+  const stored = (json(maybeText(row, "settings")) ?? {}) as Partial<QueueSettings>;
+  const baseMs = maybeNumber(row, "cool_base_ms");
+  const maxMs = maybeNumber(row, "cool_max_ms");
+  return {
+    ...NO_SETTINGS,
+    ...stored,
+    cooldown: baseMs === null || maxMs === null ? null : { baseMs, maxMs },
+  };
 }

@@ -13,6 +13,7 @@
  * Invariant: a page is in the order of places over all its walks. A walk that reached its bound may have more behind its lowest
  * entry, so nothing older than that is given out; the cursor goes there, and the next page walks on.
  */
+import { queueSettings } from "../limits/queue-settings.ts";
 import { statSync } from "node:fs";
 import type {
   AuditLine,
@@ -66,7 +67,7 @@ import { needle } from "./job-rows.ts";
 import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "../observe/failure-rows.ts";
 import { type ErrorGroupChange, triageState } from "../observe/failure-decision.ts";
 import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "../limits/queue-counts.ts";
-import { extras, flag, maybeNumber, maybeText, number, queueSettings, text, unquoted } from "../jobs/rows.ts";
+import { extras, flag, maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
 
 /** A count goes no further than this. */
 export const COUNT_CAP = 10_000;

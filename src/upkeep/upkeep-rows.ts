@@ -4,6 +4,7 @@
  * Whole days are dropped where the database has days (Postgres); the rest goes in batches, each its own transaction,
  * with a turn of the event loop in between, so that neither claims nor this process wait for it.
  */
+import { queueSettings } from "../limits/queue-settings.ts";
 import { setImmediate as turn } from "node:timers/promises";
 import { HIGHEST_ID, idAt } from "../values/id.ts";
 import type { DutyState, PruneReport, Over, UpkeepStore } from "./store.ts";
@@ -11,7 +12,7 @@ import { placeIn } from "../jobs/page-cursor.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Gates } from "../limits/limited-claim.ts";
-import { flag, maybeText, number, queueSettings, text } from "../jobs/rows.ts";
+import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -65,7 +65,7 @@ test("[K3] the longest mark of an axis has room: 16 min 40 s", async () => {
   took.add(1_000_000);
   const minute = Math.floor(Date.now() / 60_000) * 60_000 - 120_000;
   await own.hf.enqueue("slow", null, { queue: "slow" });
-  await own.hf.internals.store.putMetrics(
+  await own.hf.internals.store.series.putMetrics(
     Array.from({ length: 20 }, (_, n) => ({
       minute: minute - n * 60_000,
       queue: "slow",
