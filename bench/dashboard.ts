@@ -157,7 +157,7 @@ async function fill(): Promise<void> {
   file?.close();
   const { store } = hf.internals;
   for (let hour = now - (now % hourMs) - 26 * hourMs; hour < now - 2 * hourMs; hour += hourMs)
-    await store.compactMetrics(hour, hour + hourMs);
+    await store.series.compact(hour, hour + hourMs);
   for (let i = 0; i < 40; i += 1)
     await hf.schedules.put({
       name: `schedule-${i}`,
