@@ -101,7 +101,7 @@ export interface ClaimCursor {
   peekMs?: number;
   /** A level that no claim has met may have jobs: the next claim looks for it. */
   unseen?: boolean;
-  /** Filled by the store: the last look at everything found nothing. */
+  /** Filled by the store: the last look at everything found nothing. False again as soon as somebody tells of due jobs. */
   barren?: boolean;
   /** Filled by the store: where the turns of lanes begin, by line. */
   turns?: Map<number, TurnFloor>;

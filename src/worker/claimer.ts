@@ -368,6 +368,7 @@ export class Claimer {
   }
 
   #tellCursor(): void {
+    if (this.#asked || this.#due.size > 0 || this.#givenBack.size > 0) this.#cursor.barren = false;
     goBack(this.#cursor, this.#givenBack);
     for (const part of partsOf(this.#cursor)) {
       if (this.#asked) part.lookedBackAt = -Infinity;
@@ -577,6 +578,8 @@ export class Claimer {
    * put a timer off for ever, and this worker would stand idle beside a full queue.
    */
   #workIsDue(): void {
+    // Perhaps of jobs without a lane, of which the latest claims have found none.
+    this.#cursor.barren = false;
     if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
     const waitMs = this.#fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
     if (waitMs > 0) return this.#want("look", waitMs);

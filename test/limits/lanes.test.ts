@@ -292,6 +292,27 @@ onEveryStore((target) => {
     expect(laned).toBeLessThanOrEqual(10);
   });
 
+  test("[N6] a job without a lane that comes while lanes keep a worker busy does not wait for them", async () => {
+    const world = await newWorld(target);
+    const [{ hf, work }, other] = [await world.client(), await world.client()];
+    const { job, runs } = heldJob(world, "held", { lane: ({ n }) => (n < 100 ? null : "x") });
+    for (let n = 100; n < 200; n++) await hf.enqueue(job, { n });
+    await work([job], { queues: { default: 2 } });
+    let finished = 0;
+    const next = async (): Promise<void> => {
+      await world.until("both slots to be taken", () => runs.length === finished + 2);
+      await world.advance("100ms");
+      runs[finished++]!.finish();
+    };
+    for (let round = 0; round < 10; round++) await next();
+    // One comes at each distance from the last look for jobs without a lane, which comes once a second.
+    for (let n = 0; n < 8; n++) {
+      await (n % 2 === 0 ? hf : other.hf).enqueue(job, { n });
+      for (let round = 0; round < 7; round++) await next();
+      expect(runs.map(({ input }) => input.n)).toContain(n);
+    }
+  });
+
   test("[N5] a paused lane stands still and goes on when it is resumed, from any process", async () => {
     const world = await newWorld(target);
     const [a, b] = [await world.client(), await world.client()];
