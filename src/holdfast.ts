@@ -291,7 +291,7 @@ export class Holdfast implements AsyncDisposable {
       clock: env.clock,
       events,
       get: (id) => retry.repeatable(() => store.get(id)),
-      watch: (id) => store.watch([id]),
+      watch: (id) => store.workflows.watch([id]),
       listen: (onEnded) => store.listen((wake) => void (wake.kind !== "work" && onEnded())),
     });
   }
@@ -420,7 +420,7 @@ export class Holdfast implements AsyncDisposable {
     const expiresMs = given.expires === undefined ? signalKeptMs : durationMs(given.expires, "expires");
     const topic = topicOf(name, given.key);
     const id = this.#newId();
-    await this.#retry.repeatable(() => this.#store.signal({ id, topic, data: text, expiresMs }));
+    await this.#retry.repeatable(() => this.#store.workflows.signal({ id, topic, data: text, expiresMs }));
   }
 
   /**

@@ -184,7 +184,7 @@ export class LeaseSession {
   ): Promise<ReadonlyMap<string, string>> {
     const begun = scope.names === "all" ? [] : claimed.filter((job) => job.begun).map(({ id }) => id);
     if (begun.length === 0) return new Map();
-    return this.#deps.retry.repeatable(() => this.#deps.store.machineSteps(begun));
+    return this.#deps.retry.repeatable(() => this.#deps.store.workflows.machineSteps(begun));
   }
 
   async renew(job: ClaimedJob): Promise<LeaseRenewal> {

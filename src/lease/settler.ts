@@ -33,7 +33,7 @@ export interface Settlement {
 }
 
 export interface SettlerDeps {
-  readonly store: Pick<Store, "settle" | "list" | "sweepFlows">;
+  readonly store: Pick<Store, "settle" | "list" | "workflows">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -323,7 +323,7 @@ export class Settler {
       settled.push(...missing.filter(({ job }) => written.has(job.id)));
       missing = missing.filter(({ job }) => !written.has(job.id));
       // The try that wrote them may not have told those who wait for their ends.
-      if (written.size > 0) await this.#deps.store.sweepFlows().catch(() => undefined);
+      if (written.size > 0) await this.#deps.store.workflows.sweep().catch(() => undefined);
     }
     if (settled.length > 0) this.#deps.onSettled(settled);
     if (missing.length > 0) this.#deps.onLost(missing.map(({ job }) => job));

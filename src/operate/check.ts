@@ -17,7 +17,8 @@ import { silentLogger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import { validate } from "../values/input-schema.ts";
-import type { LiveFlow, StepRecord, Store } from "../storage/store.ts";
+import type { WorkflowStore, LiveFlow, StepRecord } from "../workflows/store.ts";
+import type { Store } from "../storage/store.ts";
 import { outdatedBy } from "../workflows/advance.ts";
 import { shownKind } from "../workflows/request.ts";
 import type { MachineDefinition } from "../workflows/machine.ts";
@@ -63,7 +64,7 @@ export async function checkFlows(
   let checked = 0;
   let after: string | null = null;
   while (checked < limit) {
-    const page: LiveFlow[] = await deps.store.liveFlows([...byName.keys()], {
+    const page: LiveFlow[] = await deps.store.workflows.liveRuns([...byName.keys()], {
       limit: Math.min(pageSize, limit - checked),
       after,
     });
@@ -101,11 +102,11 @@ export async function checkFiles(
 
 /** A history is all that a replay reads; what it would write is refused before it is sent. */
 function historyOf(steps: readonly StepRecord[]): Store {
-  const store: Pick<Store, "steps" | "step"> = {
+  const workflows: Pick<WorkflowStore, "steps" | "step"> = {
     steps: async () => [...steps],
     step: async (_id, name) => steps.find((step) => step.name === name) ?? null,
   };
-  return store as Store;
+  return { workflows: workflows as WorkflowStore } as Store;
 }
 
 type Fault = { readonly step: string | null; readonly message: string };
@@ -113,7 +114,7 @@ type Fault = { readonly step: string | null; readonly message: string };
 async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
   if (definition.machine !== undefined && definition.machine !== null)
     return machineFault(deps, definition, flow);
-  const steps = await deps.store.steps(flow.id);
+  const steps = await deps.store.workflows.steps(flow.id);
   const place = steps.find(({ name }) => name === "$machine");
   if (place !== undefined)
     return {
@@ -207,9 +208,9 @@ async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow)
   const { steps, data } = definition.machine as MachineDefinition<string, unknown, unknown>["machine"];
   const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
   if (outdated !== null) return { step: null, message: outdated };
-  const saved = await deps.store.step(flow.id, "$machine");
+  const saved = await deps.store.workflows.step(flow.id, "$machine");
   if (saved === null) {
-    const [first] = await deps.store.steps(flow.id);
+    const [first] = await deps.store.workflows.steps(flow.id);
     if (first === undefined) return null;
     return {
       step: first.name,

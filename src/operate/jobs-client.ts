@@ -503,7 +503,7 @@ export class Jobs {
     const { store, retry } = this.#deps;
     for (let at = 0; at < ids.length; at += batchSize) {
       const children = await retry.repeatable(() =>
-        store.children(ids.slice(at, at + batchSize), mostChildren),
+        store.workflows.children(ids.slice(at, at + batchSize), mostChildren),
       );
       for (let from = 0; from < children.length; from += batchSize)
         await act(children.slice(from, from + batchSize)); // which cascades in its turn

@@ -126,7 +126,7 @@ function explainPaused(place: Awaited<ReturnType<Store["place"]>>, say: Say): Wh
 }
 
 async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
-  const open = (await store.openSteps(job.id)).filter((step) => step.wakeAt !== null);
+  const open = (await store.workflows.openSteps(job.id)).filter((step) => step.wakeAt !== null);
   const names = open.map((step) => step.name);
   const retry = open.find((step) => step.kind === "step");
   const text =
@@ -137,7 +137,7 @@ async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
 }
 
 async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
-  const waits = (await store.openSteps(job.id)).filter((step) => step.topic !== null);
+  const waits = (await store.workflows.openSteps(job.id)).filter((step) => step.topic !== null);
   const signals = waits.map((step) => nameAndKeyOf(step.topic ?? ""));
   const shown = signals.map(({ name, key }) =>
     key === null ? `"${name}"` : `"${name}" with the key "${key}"`,
@@ -151,7 +151,7 @@ async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
 }
 
 async function explainJobs(store: Store, job: Job, say: Say): Promise<Why> {
-  const open = (await store.dependencies(job.id)).filter((dependency) => dependency.state === null);
+  const open = (await store.workflows.dependencies(job.id)).filter((dependency) => dependency.state === null);
   const ids = open.map(({ on }) => on);
   if (ids.length === 0) return say("waiting", "It waits for another job or a signal.");
   const first = await Promise.all(

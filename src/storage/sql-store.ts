@@ -66,6 +66,7 @@ export class SqlStore implements Store {
   readonly budgets: Budgets;
   readonly breakers: Breakers;
   readonly temporaryLimits: TemporaryLimits;
+  readonly workflows: Flows;
   readonly schedules: Schedules;
   readonly state: StateRows;
   readonly passes: Passes;
@@ -81,7 +82,6 @@ export class SqlStore implements Store {
   readonly #gates = new Gates();
   readonly #laneNumbers = new LaneNumbers();
   readonly #forks: Forks;
-  readonly #flows: Flows;
   readonly #claims: Claims;
   readonly #settles: Settles;
   readonly insight: SqlInsight;
@@ -102,7 +102,12 @@ export class SqlStore implements Store {
     this.lanes = new LaneRows(driver, wake);
     this.holds = new Holds(driver, wake);
     this.#jobs = new Jobs(driver, clock);
-    this.#flows = new Flows(driver, clock, () => this.wake({ kind: "any" }));
+    this.workflows = new Flows({
+      driver,
+      clock,
+      place: (job) => this.#learnAndPlace(job),
+      woke: () => this.wake({ kind: "any" }),
+    });
     this.upkeep = new Upkeep(driver, this.#gates);
     const placing: Placing = {
       known: (of) =>
@@ -123,7 +128,7 @@ export class SqlStore implements Store {
     this.#settles = new Settles({
       driver,
       clock,
-      flows: this.#flows,
+      flows: this.workflows,
       wake: (wake) => this.wake(wake),
     });
     this.failures = new Causes(driver);
@@ -173,6 +178,12 @@ export class SqlStore implements Store {
     this.#gates.add(job.queue);
     const laneId = this.#laneNumbers.id(job.queue, job.lane) ?? lanes.id(job.queue, job.lane);
     return { job, line, laneId: laneId as number };
+  }
+
+  async #learnAndPlace(job: NewJob): Promise<PlacedJob> {
+    if (this.#lines.id(job) === undefined) await this.#learnLines([job]);
+    await this.#learnLanes([job]);
+    return this.#placed(job, this.#lines, this.#laneNumbers);
   }
 
   /** Lanes, as lines, are made in a transaction of their own. */
@@ -279,7 +290,8 @@ export class SqlStore implements Store {
   #follow(jobs: readonly NewJob[], tx: UserTx): Promise<Enqueued[]> {
     const upstream = tx.sync ? [] : jobs.flatMap((job) => job.after?.ids ?? []);
     // Marked on a connection of our own, for the same reason; what ends before the commit, or unmarked, is found by the sweep.
-    if (upstream.length > 0) return this.#flows.watchBeside(upstream).then(() => this.#writeInTx(jobs, tx));
+    if (upstream.length > 0)
+      return this.workflows.watchBeside(upstream).then(() => this.#writeInTx(jobs, tx));
     return this.#writeInTx(jobs, tx);
   }
 
@@ -471,35 +483,8 @@ export class SqlStore implements Store {
     return step.value;
   }
 
-  // Flows (workflows/step-rows.ts)
-
-  recordSteps: Store["recordSteps"] = (session, steps, tx) => this.#flows.recordSteps(session, steps, tx);
-  steps: Store["steps"] = (job) => this.#flows.steps(job);
-  stepsBefore: Store["stepsBefore"] = (job, page) => this.#flows.stepsBefore(job, page);
-  openSteps: Store["openSteps"] = (job) => this.#flows.openSteps(job);
-  countSteps: Store["countSteps"] = (job) => this.#flows.countSteps(job);
-  step: Store["step"] = (job, name) => this.#flows.step(job, name);
-  machineSteps: Store["machineSteps"] = (ids) => this.#flows.machineSteps(ids);
-  takeSignal: Store["takeSignal"] = (session, wait) => this.#flows.takeSignal(session, wait);
-  startCall: Store["startCall"] = async (session, call) => {
-    if (this.#lines.id(call.child) === undefined) await this.#learnLines([call.child]);
-    await this.#learnLanes([call.child]);
-    return this.#flows.startCall(session, call, this.#placed(call.child, this.#lines, this.#laneNumbers));
-  };
-  signal: Store["signal"] = (signal) => this.#flows.signal(signal);
   commit: Store["commit"] = (tx, session, transition) => this.#settles.commit(tx, session, transition);
-  waitersFor: Store["waitersFor"] = (topic, limit) => this.#flows.waitersFor(topic, limit);
-  stillHeld: Store["stillHeld"] = (session, id, token) => this.#flows.stillHeld(session, id, token);
-  saveMachine: Store["saveMachine"] = (session, move) => this.#flows.saveMachine(session, move);
-  undoable: Store["undoable"] = (wanted) => this.#flows.undoable(wanted);
-  advance: Store["advance"] = (session, run, tx) => this.#flows.advance(session, run, tx);
   resolve: Store["resolve"] = (ended) => this.#settles.tellEnds(ended);
-  watch: Store["watch"] = (wanted) => this.#flows.watch(wanted);
-  sweepFlows: Store["sweepFlows"] = () => this.#flows.sweep();
-  dependencies: Store["dependencies"] = (job) => this.#flows.dependencies(job);
-  children: Store["children"] = (parents, limit) => this.#flows.children(parents, limit);
-  liveFlows: Store["liveFlows"] = (names, page) => this.#flows.liveFlows(names, page);
-  flow: Store["flow"] = (id) => this.#flows.flow(id);
 
   place: Store["place"] = async (id) => {
     const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });

@@ -85,7 +85,7 @@ async function lookAfterWhatIsOver({
 }: Pick<DutiesDeps, "store" | "events" | "reap">): Promise<boolean> {
   const { sessions, flows, overrides, limits, drains } = await store.upkeep.over();
   if (sessions) await reap();
-  if (flows) await store.sweepFlows();
+  if (flows) await store.workflows.sweep();
   if (overrides) await endOverridesOnce({ store });
   if (drains) await endDrainsOnce({ store, events });
   return limits;

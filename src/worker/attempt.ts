@@ -417,7 +417,7 @@ export class Attempt {
     };
     if (store === undefined) told(false);
     else
-      store.stillHeld(session, id, token).then(
+      store.workflows.stillHeld(session, id, token).then(
         (held) => told(held),
         // The database is away: the settle that follows finds out, under the fence.
         () => told(true),

@@ -2,7 +2,7 @@
  * Whether runs that ended before they asked for a step have steps to undo: asked for all that ended in one turn of the event
  * loop at once, because a thousand dead jobs that are retried end so.
  */
-import type { Store } from "../storage/store.ts";
+import type { WorkflowStore } from "../workflows/store.ts";
 
 type Answer = "undo" | "undoing" | undefined;
 
@@ -15,12 +15,12 @@ interface Ask {
 }
 
 export class UndoAsks {
-  readonly #store: Pick<Store, "undoable">;
+  readonly #store: Pick<WorkflowStore, "undoable">;
   readonly #patiently: <T>(call: () => Promise<T>, over: () => boolean) => Promise<T>;
   #waiting: Ask[] = [];
 
   constructor(
-    store: Pick<Store, "undoable">,
+    store: Pick<WorkflowStore, "undoable">,
     patiently: <T>(call: () => Promise<T>, over: () => boolean) => Promise<T>,
   ) {
     this.#store = store;

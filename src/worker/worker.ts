@@ -704,8 +704,8 @@ export class Worker {
     const { store, clock, random, log, events, middleware, enqueueFor, budget, maxPayloadBytes, hostId } =
       this.#deps;
     const { keepLog = null } = this.#deps;
-    const writer = new StepWriter(store, clock, log);
-    const undoAsks = new UndoAsks(store, (call, over) => writer.patiently(call, over));
+    const writer = new StepWriter(store.workflows, clock, log);
+    const undoAsks = new UndoAsks(store.workflows, (call, over) => writer.patiently(call, over));
     return new Runner({
       clock,
       random,

@@ -26,14 +26,14 @@ export function outdatedBy(name: string, extras: JobExtras | null, version: numb
 export class Advance {
   readonly #job: ClaimedJob;
   readonly #version: number;
-  readonly #store: Pick<Store, "advance" | "userTx">;
+  readonly #store: Pick<Store, "workflows" | "userTx">;
   readonly #patiently: <T>(call: () => Promise<T>) => Promise<T>;
   #kept: Promise<boolean> | null;
 
   constructor(
     job: ClaimedJob,
     version: number,
-    store: Pick<Store, "advance" | "userTx">,
+    store: Pick<Store, "workflows" | "userTx">,
     patiently: <T>(call: () => Promise<T>) => Promise<T>,
   ) {
     this.#job = job;
@@ -51,7 +51,7 @@ export class Advance {
 
   /** Keeps it. False: the run is not ours any more. */
   keep(): Promise<boolean> {
-    this.#kept ??= this.#patiently(() => this.#store.advance(this.#job.session, this.#run())).then(
+    this.#kept ??= this.#patiently(() => this.#store.workflows.advance(this.#job.session, this.#run())).then(
       (held) => held,
       (error: unknown) => {
         this.#kept = null;
@@ -64,7 +64,7 @@ export class Advance {
   /** Keeps it in the user's own transaction, with the step that is written there: on SQLite no other could be open. */
   async keepIn(tx: object): Promise<boolean> {
     const known = await this.#store.userTx(tx);
-    return this.#store.advance(this.#job.session, this.#run(), known);
+    return this.#store.workflows.advance(this.#job.session, this.#run(), known);
   }
 
   #run(): { id: string; token: number; extras: JobExtras } {

@@ -18,7 +18,7 @@ import type { ClaimedJob } from "../jobs/job.ts";
 import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { appendFailure, describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
-import type { StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 import type { Outcome } from "../jobs/transition.ts";
 import type { StepInfo } from "./request.ts";
 import { runInside } from "./inside-step.ts";

@@ -18,7 +18,8 @@ import type { Logger } from "../logger.ts";
 import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson, encodeJson } from "../values/json.ts";
-import type { StepRecord, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./request.ts";
 import { runInside } from "./inside-step.ts";
@@ -28,7 +29,7 @@ import type { StepWriter } from "./step-writer.ts";
 
 /** What doing needs of the attempt and its worker. */
 export interface DoerDeps {
-  readonly store: Pick<Store, "takeSignal" | "startCall" | "userTx" | "recordSteps" | "advance">;
+  readonly store: Pick<Store, "workflows" | "userTx">;
   readonly writer: Pick<StepWriter, "record" | "patiently">;
   readonly clock: Clock;
   readonly random: () => number;
@@ -249,7 +250,7 @@ export class Doer {
     const { id, token, session, attempt } = this.#job;
     const place = this.#run.place();
     const taken = await this.persist(() =>
-      this.#deps.store.takeSignal(session, {
+      this.#deps.store.workflows.takeSignal(session, {
         id,
         token,
         name: ask.name,
@@ -273,7 +274,7 @@ export class Doer {
     const child = await make();
     const { name, seq, fails, given } = ask;
     const started = await this.persist(() =>
-      this.#deps.store.startCall(session, { id, token, name, seq, attempt, fails, given, child }),
+      this.#deps.store.workflows.startCall(session, { id, token, name, seq, attempt, fails, given, child }),
     );
     if (started === null) return this.#lost(ask);
     if (started.child === id)
@@ -327,7 +328,7 @@ export class Doer {
     };
     if (tx !== null) {
       const known = await this.#deps.store.userTx(tx);
-      const rows = await this.#deps.store.recordSteps(session, [step], known);
+      const rows = await this.#deps.store.workflows.recordSteps(session, [step], known);
       const row = rows.get(`${id} ${ask.name}`);
       if (row !== undefined) return row;
       // Thrown into the step's caller, whose transaction must not be committed.

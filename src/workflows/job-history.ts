@@ -5,7 +5,8 @@
  */
 import type { Job, StepKind } from "../jobs/job.ts";
 import { decodeFailures } from "../jobs/failure.ts";
-import type { Dependency, DependencyPolicy, StepRecord, StepState, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { Dependency, DependencyPolicy, StepRecord, StepState } from "./store.ts";
 import { nameAndKeyOf } from "./signal.ts";
 import { triesOf } from "./step-tries.ts";
 
@@ -82,7 +83,7 @@ const mostRelated = 1_000;
 
 /** Reads all of it: four reads, however long the life. */
 export async function historyOf(store: Store, job: Job): Promise<JobHistory> {
-  const [steps, related] = await Promise.all([store.steps(job.id), relatedTo(store, job)]);
+  const [steps, related] = await Promise.all([store.workflows.steps(job.id), relatedTo(store, job)]);
   const shown = steps.filter((step) => step.name !== "$undo");
   return {
     attempts: attemptsOf(job),
@@ -110,13 +111,13 @@ export async function historyPage(
   page: { readonly before: number; readonly limit: number },
 ): Promise<HistoryPage> {
   const [counted, open, children] = await Promise.all([
-    store.countSteps(job.id),
-    store.openSteps(job.id),
+    store.workflows.countSteps(job.id),
+    store.workflows.openSteps(job.id),
     relatedTo(store, job),
   ]);
   // A short history has no page behind the one that is asked for.
   const limit = counted.more ? page.limit + 1 : Math.min(page.limit + 1, counted.count);
-  const found = limit === 0 ? [] : await store.stepsBefore(job.id, { before: page.before, limit });
+  const found = limit === 0 ? [] : await store.workflows.stepsBefore(job.id, { before: page.before, limit });
   const steps = found.slice(-page.limit);
   const signals = new Map(
     [...open, ...steps].filter(({ kind }) => kind === "signal").map((one) => [one.name, one]),
@@ -134,8 +135,8 @@ export async function historyPage(
 
 async function relatedTo(store: Store, job: Job): Promise<RelatedJob[]> {
   const [dependencies, children] = await Promise.all([
-    store.dependencies(job.id),
-    store.children([job.id], mostRelated),
+    store.workflows.dependencies(job.id),
+    store.workflows.children([job.id], mostRelated),
   ]);
   const ids = [...new Set([...dependencies.map(({ on }) => on), ...children])].slice(0, mostRelated);
   const page =

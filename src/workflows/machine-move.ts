@@ -41,7 +41,7 @@ export function isMove(value: unknown, kind: "next" | "finish" | "moved"): boole
 /** What a machine's run reaches of its attempt; see worker/context.ts. */
 export interface MachinePort {
   readonly job: ClaimedJob;
-  readonly store: Pick<Store, "step" | "countSteps" | "saveMachine">;
+  readonly store: Pick<Store, "workflows">;
   /** Remembers, before a move is saved, that this version has taken the machine on. False: it is not ours any more. */
   readonly advance: () => Promise<boolean>;
   readonly maxBytes: number;

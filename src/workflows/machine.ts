@@ -285,8 +285,12 @@ async function runMachine(
 ): Promise<unknown> {
   const port = (ctx as unknown as { [machinePort]: MachinePort })[machinePort];
   const { job, store } = port;
-  const saved = job.begun ? await port.patiently(() => store.step(job.id, "$machine")) : null;
-  if (job.begun && saved === null && (await port.patiently(() => store.countSteps(job.id))).count > 0)
+  const saved = job.begun ? await port.patiently(() => store.workflows.step(job.id, "$machine")) : null;
+  if (
+    job.begun &&
+    saved === null &&
+    (await port.patiently(() => store.workflows.countSteps(job.id))).count > 0
+  )
     throw new JobError(
       "DIVERGED",
       `Machine "${job.name}": the history is that of a job with steps. Nothing was done. Deploy code that matches, then retry the job.`,
@@ -324,7 +328,7 @@ async function runMachine(
     const kept =
       (await port.advance()) &&
       (await port.patiently(() =>
-        store.saveMachine(job.session, {
+        store.workflows.saveMachine(job.session, {
           id: job.id,
           token: job.token,
           attempt: to.delayMs > 0 ? null : 1,

@@ -11,7 +11,7 @@
  */
 import { JobError } from "../errors.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
-import type { StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 import { type Ask, shownKind } from "./request.ts";
 
 /** How many steps an error names. */

@@ -9,7 +9,7 @@
  */
 import type { NewJob, StepKind } from "../jobs/job.ts";
 import type { Backoff, BackoffFunction } from "../jobs/backoff.ts";
-import type { StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 import type { Wait } from "../jobs/transition.ts";
 
 /** What a step may be given. */

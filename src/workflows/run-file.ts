@@ -9,7 +9,8 @@
  */
 import { UsageError } from "../errors.ts";
 import type { JobExtras } from "../jobs/job.ts";
-import type { LiveFlow, StepRecord, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { LiveFlow, StepRecord } from "./store.ts";
 
 /** What stands in a file. */
 export interface RunFile {
@@ -25,13 +26,15 @@ export interface RunFile {
 
 /** The file of a run; null: there is no such job. */
 export async function runFileOf(
-  store: Pick<Store, "flow" | "steps">,
+  store: Pick<Store, "workflows">,
   id: string,
   takenAt: number,
 ): Promise<RunFile | null> {
-  const run = await store.flow(id);
+  const run = await store.workflows.run(id);
   if (run === null) return null;
-  const steps = (await store.steps(id)).filter(({ name, kind }) => name !== "$undo" && kind !== "undo");
+  const steps = (await store.workflows.steps(id)).filter(
+    ({ name, kind }) => name !== "$undo" && kind !== "undo",
+  );
   return {
     format: "holdfast-run",
     version: 1,

@@ -23,7 +23,8 @@ import type { HoldfastError, JobError, StateError } from "../errors.ts";
 import type { ClaimedJob, NewJob } from "../jobs/job.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
-import type { StepRecord, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 import type { Outcome } from "../jobs/transition.ts";
 import {
   type Ask,
@@ -42,7 +43,7 @@ import { Undo, type UndoDeps } from "./compensation.ts";
 
 /** What a run needs of its attempt and its worker. */
 export interface RunDeps extends DoerDeps {
-  readonly store: DoerDeps["store"] & Pick<Store, "steps">;
+  readonly store: DoerDeps["store"] & Pick<Store, "workflows">;
   /** The run is over for now: it sleeps, or it cannot go on. */
   readonly onEnd: (outcome: Outcome) => void;
   /** A write was refused: the attempt is not ours any more. */
@@ -271,7 +272,10 @@ export class FlowRun {
   async #load(): Promise<Replay> {
     const { id, begun } = this.#job;
     const { store } = this.#deps;
-    const past = new Replay(this.#job, begun ? await this.#doer.persist(() => store.steps(id)) : []);
+    const past = new Replay(
+      this.#job,
+      begun ? await this.#doer.persist(() => store.workflows.steps(id)) : [],
+    );
     this.#place = past.freePlace;
     this.#doer.undoable = past.undoable;
     if (past.undoMarker !== null) this.#undo = this.#undoOf(past, past.undoMarker);

@@ -6,7 +6,7 @@
 import { isDead, isRelease, isThrottled } from "../jobs/decision.ts";
 import { type HoldfastError, isHoldfastError, JobError, UsageError } from "../errors.ts";
 import { decodeFailures, type Failure } from "../jobs/failure.ts";
-import type { StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 
 /** What a remembered failure is thrown as, in every later life of the run. */
 export function recordedError(record: StepRecord): HoldfastError {

@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { isHoldfastError } from "../errors.ts";
-import type { EndState, JobExtras, StepKind } from "../jobs/job.ts";
+import type { EndState, JobExtras, NewJob, StepKind } from "../jobs/job.ts";
 import type {
   AdvancedRun,
   CallStart,
@@ -21,7 +21,8 @@ import type {
   StepRecord,
   StepState,
   StepWrite,
-} from "../storage/store.ts";
+  WorkflowStore,
+} from "./store.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
@@ -39,15 +40,26 @@ const mostCounted = 10_000;
 const sweepPage = 500;
 const mostSweeps = 20;
 
-export class Flows {
+/** What workflows need of the store besides their rows. */
+export interface FlowDeps {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  /** Makes the line and the lane of a job, where they are missing. */
+  readonly place: (job: NewJob) => Promise<PlacedJob>;
+  /** Somebody can go on. */
+  readonly woke: () => void;
+}
+
+export class Flows implements WorkflowStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
-  /** Somebody can go on. */
-  readonly #woke: () => void;
+  readonly #place: FlowDeps["place"];
+  readonly #woke: FlowDeps["woke"];
 
-  constructor(driver: Driver, clock: Clock, woke: () => void) {
+  constructor({ driver, clock, place, woke }: FlowDeps) {
     this.#driver = driver;
     this.#clock = clock;
+    this.#place = place;
     this.#woke = woke;
   }
 
@@ -121,11 +133,11 @@ export class Flows {
     };
   }
 
-  startCall(
+  async startCall(
     session: number,
     call: CallStart,
-    placed: PlacedJob,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
+    const placed = await this.#place(call.child);
     const now = this.#driver.now();
     const { id, token, name, seq, attempt, fails, given } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
@@ -255,7 +267,7 @@ export class Flows {
     return rows.map((row) => text(row, "id"));
   }
 
-  async liveFlows(
+  async liveRuns(
     names: readonly string[],
     page: { limit: number; after: string | null },
   ): Promise<LiveFlow[]> {
@@ -267,7 +279,7 @@ export class Flows {
     return rows.map(liveFlow);
   }
 
-  async flow(id: string): Promise<LiveFlow | null> {
+  async run(id: string): Promise<LiveFlow | null> {
     const [row] = await this.#driver.read({ name: "flowRow", params: { id } });
     return row === undefined ? null : liveFlow(row);
   }

@@ -6,7 +6,7 @@
  * clocks of the workers that tried; whoever reads them sets them against the step's own start, which is the database's.
  * Invariants: at most the newest 32; what cannot be read counts as nothing.
  */
-import type { StepRecord } from "../storage/store.ts";
+import type { StepRecord } from "./store.ts";
 
 /** One try: when it began, and how long it took. Epoch milliseconds. */
 export interface StepTry {

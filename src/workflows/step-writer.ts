@@ -12,7 +12,7 @@
  */
 import { type Clock, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-import type { Store, StepWrite } from "../storage/store.ts";
+import type { WorkflowStore, StepWrite } from "./store.ts";
 import { isHopeless, Patience, pauseMs } from "../storage/patience.ts";
 import { isAway, troubleOf } from "../storage/trouble.ts";
 
@@ -34,7 +34,7 @@ const largestBatch = 500;
 
 /** The steps of one worker on their way. */
 export class StepWriter {
-  readonly #store: Pick<Store, "recordSteps">;
+  readonly #store: Pick<WorkflowStore, "recordSteps">;
   readonly #clock: Clock;
   readonly #patience: Patience;
   #waiting: Waiting[] = [];
@@ -42,7 +42,11 @@ export class StepWriter {
   readonly #aside = new Map<string, Waiting[]>();
   #busy = false;
 
-  constructor(store: Pick<Store, "recordSteps">, clock: Clock, log: Pick<Logger, "warn"> | null = null) {
+  constructor(
+    store: Pick<WorkflowStore, "recordSteps">,
+    clock: Clock,
+    log: Pick<Logger, "warn"> | null = null,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#patience = new Patience(clock, log);

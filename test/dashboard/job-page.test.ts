@@ -38,7 +38,7 @@ onEveryStore((target) => {
       await worker.stop();
       const { store } = hf.internals;
       const all: string[] = [];
-      store.steps = (job) => {
+      store.workflows.steps = (job) => {
         all.push(job);
         return Promise.resolve([]);
       };

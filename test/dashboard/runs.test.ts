@@ -13,7 +13,7 @@ import { dashboard } from "../../src/dashboard/index.ts";
 import { readRunFile } from "../../src/workflows/run-file.ts";
 import { triesOf, withTry } from "../../src/workflows/step-tries.ts";
 import { defineJob, defineMachine, finish, fixed, type Holdfast, next } from "../../src/index.ts";
-import type { StepRecord } from "../../src/storage/store.ts";
+import type { StepRecord } from "../../src/workflows/store.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../support/test-clients.ts";
 import { cli, folder, on } from "../cli/support.ts";

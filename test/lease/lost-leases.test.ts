@@ -195,7 +195,7 @@ onEveryStore((target) => {
     await world.finish(worker.stop());
     await world.advance("1m");
     a.tap.around = (verb, call) =>
-      verb === "machineSteps"
+      verb === "workflows.machineSteps"
         ? Promise.reject(new StoreError("STORE_FAILED", "refused by the test"))
         : call();
     await expect(world.finish(a.hf.lease({ names: ["machine"] }))).rejects.toMatchObject({

@@ -399,7 +399,7 @@ scenario(
   "a run dies whose steps are to be undone",
   async (env) => {
     const run = await claimed(env, {});
-    await env.store.recordSteps(run.session, [step(run.jobs[0]!, { undo: true })]);
+    await env.store.workflows.recordSteps(run.session, [step(run.jobs[0]!, { undo: true })]);
     return run;
   },
   (env, { session, jobs }) =>
@@ -500,7 +500,7 @@ scenario(
   async (env) => {
     const run = await claimed(env, { lane: "a" });
     const [job] = run.jobs as [ClaimedJob];
-    await env.store.recordSteps(run.session, [step(job, { undo: true })]);
+    await env.store.workflows.recordSteps(run.session, [step(job, { undo: true })]);
     const { id, token, counted } = job;
     await env.store.settle(
       run.session,
@@ -575,7 +575,7 @@ scenario(
   async (env) => {
     const run = await claimed(env, {});
     const [job] = run.jobs as [ClaimedJob];
-    await env.store.recordSteps(run.session, [
+    await env.store.workflows.recordSteps(run.session, [
       step(job),
       step(job, { name: "b", seq: 1, place: 1, given: 1 }),
     ]);
@@ -590,18 +590,18 @@ scenario(
 scenario(
   "a step is written",
   (env) => claimed(env, {}),
-  (env, { session, jobs }) => env.store.recordSteps(session, [step(jobs[0]!)]),
+  (env, { session, jobs }) => env.store.workflows.recordSteps(session, [step(jobs[0]!)]),
 );
 scenario(
   "a signal is taken, and the next one is left",
   async (env) => {
     const run = await claimed(env, {});
     for (const n of [1, 2])
-      await env.store.signal({ id: env.newId(), topic: "t", data: String(n), expiresMs: 60_000 });
+      await env.store.workflows.signal({ id: env.newId(), topic: "t", data: String(n), expiresMs: 60_000 });
     return run;
   },
   (env, { session, jobs: [job] }) =>
-    env.store.takeSignal(session, {
+    env.store.workflows.takeSignal(session, {
       id: job!.id,
       token: job!.token,
       name: "w",
@@ -618,7 +618,7 @@ scenario(
   "a run calls another job",
   async (env) => ({ ...(await claimed(env, {})), child: newJob(env.newId()) }),
   (env, { session, jobs: [job], child }) =>
-    env.store.startCall(session, {
+    env.store.workflows.startCall(session, {
       id: job!.id,
       token: job!.token,
       name: "c",
@@ -633,7 +633,7 @@ scenario(
   "a machine moves",
   (env) => claimed(env, {}),
   (env, { session, jobs: [job] }) =>
-    env.store.saveMachine(session, {
+    env.store.workflows.saveMachine(session, {
       id: job!.id,
       token: job!.token,
       attempt: 0,
@@ -644,7 +644,7 @@ scenario(
   "newer code takes a run on",
   (env) => claimed(env, {}),
   (env, { session, jobs: [job] }) =>
-    env.store.advance(session, { id: job!.id, token: job!.token, extras: { advanced: 2 } }),
+    env.store.workflows.advance(session, { id: job!.id, token: job!.token, extras: { advanced: 2 } }),
 );
 scenario(
   "a signal wakes a run",
@@ -652,7 +652,7 @@ scenario(
     const run = await claimed(env, { lane: "a" });
     const [job] = run.jobs as [ClaimedJob];
     const { id, token, counted } = job;
-    await env.store.takeSignal(run.session, {
+    await env.store.workflows.takeSignal(run.session, {
       id,
       token,
       name: "w",
@@ -686,14 +686,14 @@ scenario(
     );
     return env.newId();
   },
-  (env, id) => env.store.signal({ id, topic: '["s",null]', data: "1", expiresMs: 60_000 }),
+  (env, id) => env.store.workflows.signal({ id, topic: '["s",null]', data: "1", expiresMs: 60_000 }),
 );
 scenario(
   "a run that slept over a signal is woken, and signals that have expired are forgotten",
   async (env) => {
     const run = await claimed(env, {});
     const [{ id, token }] = run.jobs as [ClaimedJob];
-    await env.store.takeSignal(run.session, {
+    await env.store.workflows.takeSignal(run.session, {
       id,
       token,
       name: "w",
@@ -730,7 +730,7 @@ scenario(
         `insert into ${fresh.table("signal")} (topic, data, sent_at, expires_at) values ('t', '1', 1, ${expires})`,
       );
   },
-  (env) => env.store.sweepFlows(),
+  (env) => env.store.workflows.sweep(),
 );
 scenario(
   "the end of a job lets another go",
@@ -746,7 +746,7 @@ scenario(
     const moved = jobs.map((job) => ended(job));
     await env.store.settle(session, moved, tokensOf(jobs));
     // Who was not told is found.
-    await env.store.sweepFlows();
+    await env.store.workflows.sweep();
   },
 );
 scenario(
@@ -757,12 +757,12 @@ scenario(
     await env.store.enqueue([newJob(env.newId(), { after: { ids: [first.id], policy: "cancel" } })]);
     await env.fresh.query(`delete from ${env.fresh.table("ready")} where watched`);
   },
-  (env) => env.store.sweepFlows(),
+  (env) => env.store.workflows.sweep(),
 );
 scenario(
   "a job is watched",
   (env) => claimed(env, {}),
-  (env, { jobs }) => env.store.watch(jobs.map(({ id }) => id)),
+  (env, { jobs }) => env.store.workflows.watch(jobs.map(({ id }) => id)),
 );
 
 // Queues, lanes, limits

@@ -13,6 +13,7 @@ const parts = [
   "budgets",
   "breakers",
   "temporaryLimits",
+  "workflows",
   "schedules",
   "state",
   "passes",

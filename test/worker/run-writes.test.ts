@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defineJob, defineMachine, finish, next } from "../../src/index.ts";
 import { toStoreError as ofPostgres } from "../../src/storage/postgres/error-codes.ts";
 import { toStoreError as ofSqlite } from "../../src/storage/sqlite/error-codes.ts";
-import type { StepWrite } from "../../src/storage/store.ts";
+import type { StepWrite } from "../../src/workflows/store.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, type Verb, type World } from "../support/world.ts";
 
@@ -39,7 +39,13 @@ async function ended(world: World, client: Client, id: string) {
 }
 
 onEveryStore((target) => {
-  const verbs: readonly Verb[] = ["recordSteps", "advance", "takeSignal", "startCall", "steps"];
+  const verbs: readonly Verb[] = [
+    "workflows.recordSteps",
+    "workflows.advance",
+    "workflows.takeSignal",
+    "workflows.startCall",
+    "workflows.steps",
+  ];
   for (const verb of verbs)
     test(`[O9] a run goes on, in its only attempt, after ${verb} was refused six times for an unknown reason`, async () => {
       const world = await newWorld(target);
@@ -74,7 +80,7 @@ onEveryStore((target) => {
       expect(told.length).toBeLessThan(6);
     });
 
-  for (const verb of ["step", "saveMachine"] as const)
+  for (const verb of ["workflows.step", "workflows.saveMachine"] as const)
     test(`[O9] a machine goes on, in its only attempt, after ${verb} was refused for an unknown reason`, async () => {
       const world = await newWorld(target);
       const one = await world.client();
@@ -130,7 +136,7 @@ onEveryStore((target) => {
       },
     });
     one.tap.around = (verb, call, args) => {
-      const steps = verb === "recordSteps" ? (args[1] as readonly StepWrite[]) : [];
+      const steps = verb === "workflows.recordSteps" ? (args[1] as readonly StepWrite[]) : [];
       return bad.is && steps.some((step) => step.job === bad.id && step.name === "a")
         ? Promise.reject(unknown(target))
         : call();
@@ -157,7 +163,7 @@ onEveryStore((target) => {
       retry: { attempts: 1 },
       run: (_: null, ctx) => ctx.step("a", () => 1),
     });
-    refuse(one, "recordSteps", Infinity, ofRow(target));
+    refuse(one, "workflows.recordSteps", Infinity, ofRow(target));
     const { id } = await one.hf.enqueue(job, null);
     await one.work([job], { queues, ...lease });
     expect(await ended(world, one, id)).toMatchObject({ state: "dead", attempt: 1 });
@@ -172,7 +178,7 @@ onEveryStore((target) => {
       retry: { attempts: 1 },
       run: (_: null, ctx) => ctx.step("a", () => 1),
     });
-    refuse(one, "recordSteps", Infinity, unknown(target));
+    refuse(one, "workflows.recordSteps", Infinity, unknown(target));
     const { id } = await one.hf.enqueue(job, null);
     await one.work([job], { queues, ...lease });
     await world.advance("25s");

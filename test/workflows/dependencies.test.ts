@@ -93,7 +93,7 @@ onEveryStore((target) => {
     );
     const [deleted, forgotten] = pairs as [(typeof pairs)[0], (typeof pairs)[0]];
     await world.until("both are dead", async () => (await one.hf.jobs.count({ state: "dead" })) === 2);
-    await one.tap.raw.sweepFlows();
+    await one.tap.raw.workflows.sweep();
     for (const { then } of pairs) expect((await jobOf(one, then.id)).state).toBe("waiting");
     expect((await one.hf.jobs.why(deleted.then.id)).text).toBe(
       `It waits for 1 job: ${deleted.first.id} (dead: it goes on when that is retried and done).`,
@@ -106,7 +106,7 @@ onEveryStore((target) => {
         }`,
         [forgotten.first.id],
       );
-    await one.tap.raw.sweepFlows();
+    await one.tap.raw.workflows.sweep();
     for (const { first, then } of pairs)
       expect(await jobOf(one, then.id)).toMatchObject({
         state: "cancelled",
@@ -132,7 +132,7 @@ onEveryStore((target) => {
     await b!.done(1);
     await world.fresh.query(`update ${world.fresh.table("dependency")} set on_job = ?`, [first.id]);
     expect(await one.hf.jobs.get(alone.id)).toBeNull();
-    await one.tap.raw.sweepFlows();
+    await one.tap.raw.workflows.sweep();
     expect((await jobOf(one, then.id)).state).toBe("ready");
   });
 

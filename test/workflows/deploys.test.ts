@@ -49,7 +49,7 @@ onEveryStore((target) => {
   test("[N12] a run that newer code has advanced is given back by old workers, unburnt, and goes on with new ones", async () => {
     const world = await newWorld(target);
     const { one, two, id } = await advanced(world, [1, 2]);
-    expect(two.tap.count("advance")).toBe(1);
+    expect(two.tap.count("workflows.advance")).toBe(1);
     await one.work([flow(1, before)], { queues, ...lease });
     await one.hf.signal("delivered");
     await world.until("given back", async () => (await one.hf.jobs.why(id)).reason === "needs-newer-version");
@@ -79,7 +79,7 @@ onEveryStore((target) => {
   test("[N12] without a version an old worker stops such a run, and a retry with the new code goes on", async () => {
     const world = await newWorld(target);
     const { one, two, id } = await advanced(world, [undefined, undefined]);
-    expect(two.tap.count("advance")).toBe(0);
+    expect(two.tap.count("workflows.advance")).toBe(0);
     const old = await one.work([flow(undefined, before)], { queues, ...lease });
     await one.hf.signal("delivered");
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
@@ -100,7 +100,7 @@ onEveryStore((target) => {
     await world.finish(old.stop());
     two.tap.around = async (verb, call, args) => {
       const answer = await call();
-      if (verb === "recordSteps" && JSON.stringify(args).includes("ship")) two.tap.kill();
+      if (verb === "workflows.recordSteps" && JSON.stringify(args).includes("ship")) two.tap.kill();
       return answer;
     };
     await two.work([flow(2, after)], { queues, ...lease });
@@ -181,7 +181,7 @@ onEveryStore((target) => {
     await one.hf.enqueue(plain, null);
     await one.hf.signal("go");
     await world.until("done", async () => (await jobOf(one, id)).state === "done");
-    expect(one.tap.count("advance")).toBe(0);
+    expect(one.tap.count("workflows.advance")).toBe(0);
   });
 
   test("[N12] a step in the user's own transaction keeps the version in it", async () => {

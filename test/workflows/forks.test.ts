@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { planFork } from "../../src/workflows/fork.ts";
 import { defineJob, fixed } from "../../src/index.ts";
-import type { StepRecord } from "../../src/storage/store.ts";
+import type { StepRecord } from "../../src/workflows/store.ts";
 import { fresh } from "../support/test-clients.ts";
 import { on } from "../cli/support.ts";
 import { over } from "../dashboard/support.ts";

@@ -3,7 +3,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { Flows } from "../../src/workflows/step-rows.ts";
-import type { ClaimCursor, StepWrite } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { StepWrite } from "../../src/workflows/store.ts";
 import type { Transition } from "../../src/jobs/transition.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";
@@ -34,7 +35,7 @@ onEveryStore((target) => {
     });
     await two.hf.signal("go", { data: "first" });
     await two.hf.signal("go", { data: "second" });
-    loseAnswers(one, "takeSignal", 3, async () => {});
+    loseAnswers(one, "workflows.takeSignal", 3, async () => {});
     const { id } = await two.hf.enqueue(job, null);
     await one.work([job], { queues, ...lease });
     await world.until("done", async () => (await jobOf(two, id)).state === "done", "20s");
@@ -56,7 +57,7 @@ onEveryStore((target) => {
     const isTaken = async (): Promise<void> => {
       while (!taken) await new Promise(setImmediate);
     };
-    loseAnswers(one, "signal", 2, () => one.tap.late(isTaken()));
+    loseAnswers(one, "workflows.signal", 2, () => one.tap.late(isTaken()));
     const sent = one.hf.signal("go", { data: "first" });
     await world.until("taken", async () => (await world.rows("signal")).length === 0, "20s");
     taken = true;
@@ -80,7 +81,7 @@ onEveryStore((target) => {
         await ctx.step("last", () => void done.push("last"));
       },
     });
-    loseAnswers(one, "steps", 3, async () => {});
+    loseAnswers(one, "workflows.steps", 3, async () => {});
     const { id } = await one.hf.enqueue(job, null);
     await one.work([job], { queues, ...lease });
     await world.until("ended", async () => (await jobOf(one, id)).endedAt !== null, "20s");
@@ -129,7 +130,7 @@ onEveryStore((target) => {
     const { id } = await two.hf.enqueue(job, null);
     await one.work([job], { queues, ...lease });
     await world.until("asleep", async () => (await jobOf(two, id)).state === "waiting", "20s");
-    loseAnswers(one, "takeSignal", 1, () => two.hf.signal("go", { data: "late" }));
+    loseAnswers(one, "workflows.takeSignal", 1, () => two.hf.signal("go", { data: "late" }));
     await world.until("done", async () => (await jobOf(two, id)).state === "done", "20s");
     expect((await jobOf(two, id)).output).toEqual([null, "late"]);
   });
@@ -145,7 +146,7 @@ onEveryStore((target) => {
     });
     const worker = two.hf.work([child], { queues, ...lease });
     const first = await two.hf.enqueue(child, null, { key: "only", delay: "1s" });
-    loseAnswers(one, "startCall", 1, async () => {
+    loseAnswers(one, "workflows.startCall", 1, async () => {
       await two.hf.jobs.runNow(first.id);
       await worker.idle();
     });
@@ -191,14 +192,14 @@ onEveryStore((target) => {
     const rows = async () => [(await world.rows("step")).sort(byName), await world.rows("signal")];
     const done = { ...open, state: "done", tries: 2, place: 0, output: "1", error: null } as const;
     const failed = { ...done, name: "b", seq: 1, place: 1, state: "failed", output: null } as const;
-    await store.recordSteps(session, [open, { ...open, name: "b", seq: 1 }]);
-    await store.recordSteps(session, [done, failed]);
+    await store.workflows.recordSteps(session, [open, { ...open, name: "b", seq: 1 }]);
+    await store.workflows.recordSteps(session, [done, failed]);
     const ended = await rows();
     // Answered all the same: no row would mean that the lease was lost.
     const late = [open, { ...open, name: "b", seq: 1 }];
-    expect((await store.recordSteps(session, late)).size).toBe(2);
+    expect((await store.workflows.recordSteps(session, late)).size).toBe(2);
     const other = { ...done, state: "failed", output: null, error: "{}", place: 7 } as const;
-    expect((await store.recordSteps(session, [other])).size).toBe(1);
+    expect((await store.workflows.recordSteps(session, [other])).size).toBe(1);
     const wait = {
       id,
       token,
@@ -213,20 +214,20 @@ onEveryStore((target) => {
     };
     expect(await rows()).toEqual(ended);
     for (const data of ["1", "2"])
-      await store.signal({
+      await store.workflows.signal({
         id: `01a1e000-0000-7000-8000-00000000000${data}`,
         topic: "go",
         data,
         expiresMs: 60_000_000,
       });
     const first = { over: true, data: "1", wakeAt: null };
-    expect(await store.takeSignal(session, wait)).toEqual(first);
+    expect(await store.workflows.takeSignal(session, wait)).toEqual(first);
     const taken = await rows();
-    expect(await store.takeSignal(session, wait)).toEqual(first);
+    expect(await store.workflows.takeSignal(session, wait)).toEqual(first);
     expect(await rows()).toEqual(taken);
     // A later attempt of the job tries what had failed again.
-    await store.recordSteps(session, [{ ...failed, attempt: 2, state: "done", output: "3" }]);
-    expect(await store.step(id, "b")).toMatchObject({ state: "done", output: "3" });
+    await store.workflows.recordSteps(session, [{ ...failed, attempt: 2, state: "done", output: "3" }]);
+    expect(await store.workflows.step(id, "b")).toMatchObject({ state: "done", output: "3" });
 
     const move = (seq: number) =>
       ({
@@ -235,10 +236,10 @@ onEveryStore((target) => {
         attempt: 1,
         steps: [{ name: "$machine", seq, state: "open", tries: 0, tookMs: 0, output: `${seq}`, label: "x" }],
       }) as const;
-    expect(await store.saveMachine(session, move(1))).toBe(true);
-    expect(await store.saveMachine(session, move(1))).toBe(true);
-    expect(await store.saveMachine(session, move(2))).toBe(true);
-    await store.saveMachine(session, move(1));
-    expect(await store.step(id, "$machine")).toMatchObject({ seq: 2, output: "2" });
+    expect(await store.workflows.saveMachine(session, move(1))).toBe(true);
+    expect(await store.workflows.saveMachine(session, move(1))).toBe(true);
+    expect(await store.workflows.saveMachine(session, move(2))).toBe(true);
+    await store.workflows.saveMachine(session, move(1));
+    expect(await store.workflows.step(id, "$machine")).toMatchObject({ seq: 2, output: "2" });
   });
 });

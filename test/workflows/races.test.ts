@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineJob, silentLogger } from "../../src/index.ts";
-import type { ClaimCursor, StepWrite } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { StepWrite } from "../../src/workflows/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, sessionInfo } from "../support/world.ts";
 import { newJob } from "../support/new-job.ts";
@@ -142,14 +143,14 @@ onEveryStore((target) => {
       every: false,
     } as const;
     const nothing = async (holder: number): Promise<void> => {
-      expect(await store.recordSteps(holder, [step])).toEqual(new Map());
-      expect(await store.takeSignal(holder, wait)).toBeNull();
-      expect(await store.startCall(holder, call)).toBeNull();
-      expect(await store.saveMachine(holder, move)).toBe(false);
+      expect(await store.workflows.recordSteps(holder, [step])).toEqual(new Map());
+      expect(await store.workflows.takeSignal(holder, wait)).toBeNull();
+      expect(await store.workflows.startCall(holder, call)).toBeNull();
+      expect(await store.workflows.saveMachine(holder, move)).toBe(false);
       expect(await store.settle(holder, [sleep], [])).toEqual(new Set());
     };
-    await store.signal({ id: randomUUID(), topic: "go", data: "1", expiresMs: 60_000_000 });
-    expect((await store.recordSteps(session, [{ ...step, name: "before" }])).size).toBe(1);
+    await store.workflows.signal({ id: randomUUID(), topic: "go", data: "1", expiresMs: 60_000_000 });
+    expect((await store.workflows.recordSteps(session, [{ ...step, name: "before" }])).size).toBe(1);
     const after = async () => [
       await world.rows("step"),
       await world.rows("signal"),
@@ -180,6 +181,6 @@ onEveryStore((target) => {
     await nothing(session);
     await nothing(heir);
     expect(await after()).toEqual(between);
-    expect((await store.recordSteps(heir, [{ ...step, token: taken!.token }])).size).toBe(1);
+    expect((await store.workflows.recordSteps(heir, [{ ...step, token: taken!.token }])).size).toBe(1);
   });
 });

@@ -288,7 +288,7 @@ onEveryStore((target) => {
     await one.work([job], { queues, ...lease });
     const { id } = await one.hf.enqueue(job, null);
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
-    expect(one.tap.count("undoable", "steps")).toBe(0);
+    expect(one.tap.count("workflows.undoable", "workflows.steps")).toBe(0);
   });
 
   test("[D7] ctx.attempt and ctx.maxAttempts of a machine are those of the step it is at", async () => {

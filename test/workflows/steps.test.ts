@@ -261,7 +261,7 @@ onEveryStore((target) => {
     expect((await one.hf.jobs.history(id))?.signals).toMatchObject([{ state: "timeout" }]);
     await world.finish(later.stop());
     await world.clock.advance("5d");
-    await one.tap.raw.sweepFlows();
+    await one.tap.raw.workflows.sweep();
     expect(await world.rows("signal")).toEqual([]);
   });
 

@@ -8,7 +8,14 @@ import { type Client, jobOf, lost, newWorld, type Verb, type World } from "../su
 
 const lease = { lease: "20d", heartbeat: "9d" } as const;
 const queues = { default: 5 } as const;
-const writes: readonly Verb[] = ["recordSteps", "takeSignal", "startCall", "settle", "advance", "steps"];
+const writes: readonly Verb[] = [
+  "workflows.recordSteps",
+  "workflows.takeSignal",
+  "workflows.startCall",
+  "settle",
+  "workflows.advance",
+  "workflows.steps",
+];
 
 /** Steps, a wait, a call and a sleep, then death; an undo that fails once. */
 function trip(ran: string[]) {
@@ -125,7 +132,9 @@ onEveryStore((target) => {
     const error = Object.assign(new Error("refused by the test"), { code: "55000" });
     let refused = 0;
     one.tap.around = (verb, call) =>
-      verb === "undoable" && refused < 4 ? ((refused += 1), Promise.reject(toStoreError(error))) : call();
+      verb === "workflows.undoable" && refused < 4
+        ? ((refused += 1), Promise.reject(toStoreError(error)))
+        : call();
     broken = true;
     await one.hf.signal("go");
     await world.until("it failed", () => refused > 0);
@@ -155,7 +164,9 @@ onEveryStore((target) => {
     const why = worker.stopped.catch((error: unknown) => (error as StoreError).code);
     await world.until("it waits", async () => (await jobOf(one, id)).state === "waiting");
     one.tap.around = (verb, call) =>
-      verb === "undoable" ? Promise.reject(new StoreError("PERMISSION_DENIED", "no right to step")) : call();
+      verb === "workflows.undoable"
+        ? Promise.reject(new StoreError("PERMISSION_DENIED", "no right to step"))
+        : call();
     broken = true;
     await two.hf.signal("go");
     expect(await world.finish(why)).toBe("PERMISSION_DENIED");

@@ -145,7 +145,7 @@ onEveryStore((target) => {
     const answer = Promise.withResolvers<void>();
     let asked = false;
     one.tap.around = async (verb, call) => {
-      if (verb === "undoable") {
+      if (verb === "workflows.undoable") {
         asked = true;
         await one.tap.late(answer.promise);
       }

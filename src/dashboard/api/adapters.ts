@@ -181,7 +181,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
       signal: (name, { key, data }) => hf.signal(name, { data, ...(key === null ? {} : { key }) }),
       waiting: async (name, key) => {
         const { store } = hf.internals;
-        const ids = await store.waitersFor(
+        const ids = await store.workflows.waitersFor(
           topicOf(checkName(name, "The name of a signal"), key ?? undefined),
           mostWaiting + 1,
         );

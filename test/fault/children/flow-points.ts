@@ -21,10 +21,10 @@ export const handlerPoints = [
 /** Calls of the store that a flow makes. */
 export const deadlyVerbs = [
   "claim",
-  "steps",
-  "recordSteps",
-  "takeSignal",
-  "startCall",
+  "workflows.steps",
+  "workflows.recordSteps",
+  "workflows.takeSignal",
+  "workflows.startCall",
   "settle",
 ] as const satisfies readonly Verb[];
 

@@ -181,7 +181,7 @@ onSqlite((target) => {
     await notice(hf);
     expect((await hf.jobs.get(later.id))!.runAt).toEqual(dueAt);
     expect(await hf.lease({ names: ["later"] })).toEqual([]);
-    await hf.internals.store.sweepFlows();
+    await hf.internals.store.workflows.sweep();
     const [signal] = await fresh.query(`select expires_at from ${fresh.table("signal")}`);
     expect(Number(signal!["expires_at"])).toBeGreaterThan(Date.now() + 6 * dayMs);
     expect(await hf.enqueue(unique, null)).toMatchObject({ status: "duplicate", id: keyed.id });
@@ -220,14 +220,14 @@ onSqlite((target) => {
 
       clock.offsetMs = offset;
       await notice(hf);
-      await hf.internals.store.sweepFlows();
+      await hf.internals.store.workflows.sweep();
       expect(await hf.enqueue(unique("before"), null), "meanwhile").toMatchObject({ status: "duplicate" });
       const during = await enqueue("during");
       await hf.signal("during", { data: 2 });
 
       clock.offsetMs = 0;
       await notice(hf);
-      await hf.internals.store.sweepFlows();
+      await hf.internals.store.workflows.sweep();
       for (const [key, id] of Object.entries({ before, during }))
         expect(await hf.enqueue(unique(key), null), key).toMatchObject({ status: "duplicate", id });
       const days = async (table: string, column: string, where = "true"): Promise<number[]> =>
