@@ -13,7 +13,7 @@ export function format(value: number): string {
   return size >= 1 || size === 0 ? String(Number(value.toFixed(2))) : String(Number(value.toPrecision(2)));
 }
 
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, column) =>
     Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0), 3),
   );

@@ -8,7 +8,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { duration, grouped } from "../values/amounts.ts";
 
-export { bytes, duration, grouped } from "../values/amounts.ts";
+export { duration, grouped } from "../values/amounts.ts";
 
 // C0 and C1 controls, DEL, and the marks that turn the direction of text around.
 const CONTROLS =

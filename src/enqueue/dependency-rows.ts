@@ -130,7 +130,7 @@ export function* enqueueWithAfter(
 }
 
 /** Which of the jobs that others are to wait for exist, and how those that have ended ended. */
-export function* findUpstream(
+function* findUpstream(
   ids: readonly string[],
   lock: boolean,
 ): Script<{ live: Set<string>; ended: Map<string, EndState> }> {
@@ -151,7 +151,7 @@ export function* findUpstream(
 }
 
 /** Writes who waits for whom, after the jobs themselves; ends those at once that can never start. */
-export function* placeDependents(
+function* placeDependents(
   placed: readonly PlacedJob[],
   ended: ReadonlyMap<string, EndState>,
   now: number | null,

@@ -57,7 +57,7 @@ export function without(scope: ClaimScope, jobs: readonly ClaimedJob[]): ClaimSc
 }
 
 /** `:queues` of a scope: each with the group whose limit it shares. A claim from the first rank on has no edge. */
-export function scopeRows(scope: ClaimScope): RowList {
+function scopeRows(scope: ClaimScope): RowList {
   const edge = FIRST_RANK;
   if (scope.queues === "all") return [{ queue: null, group: "", limit: scope.limit, edge }];
   if (isList(scope.queues))

@@ -14,7 +14,6 @@
  * Not here: what an attempt's outcome makes of a job (transition.ts), how rows are written (sql/).
  */
 import type { Backoff } from "./backoff.ts";
-import type { FailureRecord } from "./failure.ts";
 import type { LaneLimits } from "../limits/rules/limit-options.ts";
 import { LATEST_INSTANT } from "../values/duration.ts";
 
@@ -251,8 +250,7 @@ export interface ClaimedJob {
 /** What a run remembers under one name. */
 export type StepKind = "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
 
-/** A failure as it is kept in a job's row. */
-export type { FailureRecord, LaneLimits };
+export type { LaneLimits };
 
 /** The version of the code that a job needs at least: of that which enqueued it, or has taken it on since. */
 export function neededVersion(extras: JobExtras | null): number {

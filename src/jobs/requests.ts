@@ -15,7 +15,7 @@ import type { StandardSchemaV1 } from "../values/input-schema.ts";
 export const jobBrand: unique symbol = Symbol.for("holdfast.job") as never;
 
 /** Carries the output's type; never there at run time. */
-export declare const outputType: unique symbol;
+declare const outputType: unique symbol;
 
 export { ATTEMPT_BOUNDS, PRIORITY_BOUNDS } from "./job-bounds.ts";
 

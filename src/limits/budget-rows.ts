@@ -108,7 +108,7 @@ export class Budgets implements BudgetStore {
 }
 
 /** Takes from a budget inside a transaction; null: there is no such budget. Locks its row until the commit. */
-export function* takeTokens(name: string, want: Want, now: number | null): Script<BudgetTake | null> {
+function* takeTokens(name: string, want: Want, now: number | null): Script<BudgetTake | null> {
   const [row] = yield { name: "lockBudget", params: { now, name } };
   if (row === undefined) return null;
   const { bucket, take } = takeFrom(bucketOf(row), want, number(row, "now"));

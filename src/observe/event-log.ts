@@ -23,7 +23,7 @@ import type { Store } from "../storage/store.ts";
 import type { EventRow } from "./store.ts";
 
 /** What is kept: lines about jobs, and those about workers and the cluster. */
-export const LOGGED_EVENTS: readonly EventName[] = [
+const LOGGED_EVENTS: readonly EventName[] = [
   "job.enqueued",
   "job.started",
   "job.done",

@@ -240,7 +240,7 @@ export class Metrics {
 }
 
 /** One point for each step of which something is known. Pure. */
-export function loadPoints(rows: readonly LoadRow[]): LoadPoint[] {
+function loadPoints(rows: readonly LoadRow[]): LoadPoint[] {
   return [...Map.groupBy(rows, ({ at }) => at)].map(([at, own]) => {
     const found = (name: string, source: string) =>
       own.find((row) => row.name === name && row.source === source);
@@ -295,7 +295,7 @@ function sumsFor(
 }
 
 /** Adds up rows into points of `stepMs`. Pure. */
-export function grouped(
+function grouped(
   rows: readonly MetricRow[],
   stepMs: number,
   by: NonNullable<SeriesQuery["by"]>,

@@ -190,7 +190,7 @@ function metricRow(row: Row): MetricRow {
 }
 
 /** The parts of a time that lie in none of these hours. Pure. */
-export function rangesWithout(
+function rangesWithout(
   hours: ReadonlySet<number>,
   since: number,
   until: number,

@@ -70,7 +70,7 @@ import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "../limits/queue
 import { extras, flag, maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
 
 /** A count goes no further than this. */
-export const COUNT_CAP = 10_000;
+const COUNT_CAP = 10_000;
 /** Entries of a piece, and those that are looked at however long it takes; fewer, likewise. */
 const PIECE = 1_000;
 const LEAST = 4_000;

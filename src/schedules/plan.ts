@@ -156,7 +156,7 @@ function startOfNewest(timing: Timing, first: number, now: number, n: number): n
 }
 
 /** As many slots of the past are walked through for one backfill. */
-export const MOST_WALKED = 100_000;
+const MOST_WALKED = 100_000;
 
 /** Slots of a time that have no job, oldest first; `had` of those that were passed have one. Pure. */
 export function slotsWithout(

@@ -24,7 +24,7 @@ const lostCodes: ReadonlySet<string> = new Set([
   "STATEMENT_TIMEOUT",
   "DATABASE_FAILING",
 ]);
-// Postgres: serialization_failure, deadlock_detected, lock_not_available. Ours: SQLite's BUSY and LOCKED.
+// Nothing happened, because somebody else was in the way. Postgres: serialization_failure, deadlock_detected, lock_not_available. Ours: SQLite's BUSY and LOCKED.
 const conflictCodes: ReadonlySet<string> = new Set([
   "DATABASE_BUSY",
   "DATABASE_FAILING",
@@ -35,11 +35,6 @@ const conflictCodes: ReadonlySet<string> = new Set([
   "SQLITE_BUSY",
   "SQLITE_LOCKED",
 ]);
-
-/** Whether nothing happened because somebody else was in the way. */
-export function isConflict(error: unknown): boolean {
-  return codeAmong(error, conflictCodes) !== null;
-}
 
 /** Whether the database could not be reached, or stopped answering; what was sent may have happened. One that does not exist stays so. */
 export function isLost(error: unknown): error is HoldfastError {

@@ -22,7 +22,7 @@ export function retrySteps(step: string, among: (column: string) => string): rea
 }
 
 /** A run has finished steps whose undo has not finished. */
-export function undoLeft(step: string, job: string): string {
+function undoLeft(step: string, job: string): string {
   return `exists (select 1 from ${step} d where d.job = ${job} and d.undo and d.state = 'done'
           and not exists (select 1 from ${step} u where u.job = d.job and u.name = 'undo:' || d.name and u.state = 'done'))`;
 }

@@ -44,7 +44,7 @@ const kept = /^(retry|cancel|delete|run-now|digest|bank)$/;
 const jsonTexts = new Set(["input", "output", "progress", "data", "patch", "preview"]);
 
 /** The value with hostile text wherever its schema allows any. */
-export function poisoned(schema: Schema, value: unknown, key: string, poison: string): unknown {
+function poisoned(schema: Schema, value: unknown, key: string, poison: string): unknown {
   if (schema.$ref !== undefined)
     return poisoned(schemas[schema.$ref.split("/").at(-1)!]!, value, key, poison);
   if (schema.oneOf !== undefined) {

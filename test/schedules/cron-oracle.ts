@@ -4,7 +4,7 @@ import type { Timing } from "../../src/schedules/cron.ts";
 
 export const minute = 60_000;
 export const hour = 60 * minute;
-export const day = 24 * hour;
+const day = 24 * hour;
 
 /** Slots in (from, to]. */
 export function slots(timing: Timing, from: number, to: number): number[] {

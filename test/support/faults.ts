@@ -22,7 +22,7 @@ import type { Driver, Lane } from "../../src/storage/driver.ts";
 import { toStoreError as sqliteError } from "../../src/storage/sqlite/error-codes.ts";
 
 /** Every class of refusal that passes, as the driver of each database reports it. */
-export const REFUSALS = {
+const REFUSALS = {
   postgres: [
     "ECONNRESET", // the socket
     "08006", // connection_failure

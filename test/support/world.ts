@@ -138,7 +138,7 @@ export class Tap {
 }
 
 /** An answer that does not come. */
-export function never(): Promise<never> {
+function never(): Promise<never> {
   return new Promise(() => {});
 }
 

@@ -150,7 +150,7 @@ export async function benchOn<C extends Clock>(
   };
 }
 
-export function newJob(id: string, name: string, input: unknown, given: Partial<NewJob> = {}): NewJob {
+function newJob(id: string, name: string, input: unknown, given: Partial<NewJob> = {}): NewJob {
   return plainJob(id, { name, queue: "default", input: JSON.stringify(input), ...given });
 }
 

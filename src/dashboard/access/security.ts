@@ -80,7 +80,7 @@ const failureWindowMs = 60_000;
 const maxAddresses = 10_000;
 
 /** Wrong tokens of each address. */
-export class Attempts {
+class Attempts {
   readonly #failures = new Map<string, { count: number; until: number }>();
   readonly #now: () => number;
 

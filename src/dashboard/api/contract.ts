@@ -27,7 +27,6 @@ import type {
 } from "../../operate/browse.ts";
 import type { JobState } from "../../jobs/job.ts";
 import type { WordFilter, WordTexts } from "../../operate/filter-range.ts";
-import type { TriageState } from "../../observe/failure-decision.ts";
 import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../../operate/operations.ts";
 import type { DutyState } from "../../upkeep/store.ts";
 import type { WorkerState } from "../../lease/store.ts";
@@ -49,7 +48,6 @@ export type {
   JobFacets,
   JobState,
   QueueSettings,
-  TriageState,
 };
 
 /** A thing of the client's as it travels: its instants are numbers. */
@@ -947,7 +945,7 @@ export interface StreamChange {
   readonly readAt: number;
   readonly delta: Delta;
 }
-/** `event: current`: whoever came back with `Last-Event-ID` knows it as it is. */
+/** `event: current`: whoever came back with `Last-Event-ID` knows it as it is. @public */
 export interface StreamCurrent {
   readonly topic: string;
 }
@@ -958,7 +956,7 @@ export interface StreamRefused {
   readonly code: string;
   readonly message: string;
 }
-/** `event: trouble`: the database did not answer; the stream stays and goes on when it does. */
+/** `event: trouble`: the database did not answer; the stream stays and goes on when it does. @public */
 export interface StreamTrouble {
   readonly topic: string;
   readonly message: string;

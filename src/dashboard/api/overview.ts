@@ -65,7 +65,7 @@ export async function readOverview(store: Store, pace: Pick<PaceReader, "read">)
   return overview(cluster, dead.total, retrying.total, going);
 }
 
-export function overview(
+function overview(
   cluster: Cluster,
   dead: CappedCount,
   retrying: CappedCount,

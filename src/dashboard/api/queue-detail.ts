@@ -61,7 +61,7 @@ function nextIn(page: InsightPage | null): number | null {
   return page?.jobs[0]?.runAt ?? null;
 }
 
-export function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts): QueueDetail {
+function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts): QueueDetail {
   const { name } = line;
   const own = cluster.lines.filter(({ queue }) => queue === name);
   const here = cluster.workers.filter(

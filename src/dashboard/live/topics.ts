@@ -61,7 +61,7 @@ export const TOPICS = {
 } as const satisfies Readonly<Record<string, Kind>>;
 
 /** Of one stream. A browser's tabs share one. */
-export const MOST_TOPICS = 64;
+const MOST_TOPICS = 64;
 const longest = 160;
 const longestFilter = 1_000;
 

@@ -101,7 +101,7 @@ export const about = {
 } satisfies Record<string, unknown>;
 
 /** The jobs of an operation, as whoever steers it reaches them. */
-export async function ofOperation(
+async function ofOperation(
   context: RouteContext,
   operation: Pick<Operation, "id" | "filter" | "change">,
 ): Promise<readonly Resource[]> {

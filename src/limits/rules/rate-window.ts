@@ -24,7 +24,7 @@ export type Starts = readonly (readonly [at: number, n: number])[];
 
 const mostEntries = 1_000;
 /** However slow a database is, no claim allows its jobs to start later than this. */
-export const MOST_LATE_MS = 10_000;
+const MOST_LATE_MS = 10_000;
 
 /**
  * How many may start now, and when the next one may if none can.

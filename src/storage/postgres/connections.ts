@@ -26,10 +26,10 @@ import {
 import { PIN, pinSession } from "./search-path.ts";
 
 /** Claims, renewals and settles; everything else has longer. */
-export const HOT_DEADLINE_MS = 5_000;
+const HOT_DEADLINE_MS = 5_000;
 export const DEADLINE_MS = 30_000;
 /** For those who look: longer than that, nobody waits for a page. */
-export const VIEW_DEADLINE_MS = 5_000;
+const VIEW_DEADLINE_MS = 5_000;
 /** After so long without an answer, a statement that has longer is asked about: the server may not have it. */
 const ASK_AFTER_MS = HOT_DEADLINE_MS;
 /** How long the server has to take the cancellation of a statement and to answer for it. */

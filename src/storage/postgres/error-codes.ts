@@ -51,7 +51,7 @@ export function missingDatabase(url: string, cause: unknown): StoreError {
 }
 
 /** Two transactions met; the same one run again will pass. */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   const code = sqlState(error);
   return code === "40001" || code === "40P01" || code === "55P03";
 }

@@ -30,7 +30,7 @@ const most = 400;
 /**
  * Lines that are in both, only before, only after, in an order in which they can be read.
  */
-export function diffLines(before: string, after: string): DiffLine[] {
+function diffLines(before: string, after: string): DiffLine[] {
   const a = before.split("\n").slice(0, most);
   const b = after.split("\n").slice(0, most);
   // lengths[i][j]: of the longest common run of a from i and b from j.

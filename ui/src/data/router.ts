@@ -19,7 +19,7 @@ export function href(to: string): string {
 const timed = /^\/(?:|queues(?:\/.*)?|database|workers)$/;
 
 /** The address, with the time that is shown here if it is shown there too and says no other. */
-export function withTime(to: string): string {
+function withTime(to: string): string {
   const [address = "", search = ""] = to.split("?");
   if (address === at.value.path || !timed.test(address) || !timed.test(at.value.path)) return to;
   const next = new URLSearchParams(search);

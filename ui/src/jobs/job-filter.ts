@@ -35,7 +35,7 @@ export const CHIPS = [
 ] as const;
 
 /** Values that may have a comma, and stand in the address one by one; here on lines. */
-export const SEVERAL = "payload";
+const SEVERAL = "payload";
 
 export function filterOf(params: URLSearchParams): ListFilter {
   const chosen: Record<string, string> = {};

@@ -8,7 +8,7 @@ import { DialogButtons, showDialog } from "./dialogs.tsx";
 import { attempt } from "./toasts.tsx";
 
 /** What is wrong with one field; it is said beside it. */
-export class FieldError extends Error {
+class FieldError extends Error {
   readonly field: string;
 
   constructor(field: string, message: string) {

@@ -212,7 +212,7 @@ const columns: readonly Column<ScheduleRunLine>[] = [
 ];
 
 /** A run as a sentence. */
-export function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
+function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
     by === "slot" ? "" : by === "hand" ? t("by hand") : "backfilled",
     state === null ? t("not kept any more") : stateWord(state),

@@ -10,7 +10,7 @@ import { Loaded } from "../kit/panels.tsx";
 import { t } from "../language/translation.ts";
 
 /** The next runs, as the clock of their zone shows them. */
-export function Slots({ runs }: Pick<TimingPreview, "runs">) {
+function Slots({ runs }: Pick<TimingPreview, "runs">) {
   return (
     <ol class="samples">
       {runs.map(({ at, local, offset, note }) => (

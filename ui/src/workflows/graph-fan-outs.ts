@@ -10,7 +10,7 @@ export interface Fan {
   readonly members: readonly GraphNode[];
 }
 
-export const fewestInFan = 5;
+const fewestInFan = 5;
 /** What is alike is told apart by its neighbours, theirs by theirs, and so on: in so many rounds it has always settled. */
 const rounds = 8;
 
