@@ -1049,6 +1049,11 @@ scenario(
   ({ store }) => store.failures.compact(0, 3_600_000),
 );
 scenario(
+  "failures are forgotten",
+  ({ store }) => store.failures.put([cause], [failure]),
+  ({ store }) => store.failures.forget(120_000),
+);
+scenario(
   "a cause is decided about",
   ({ store }) => store.failures.put([cause], [failure]),
   ({ hf }) => hf.errors.ignore(cause.group, { count: 5 }),
