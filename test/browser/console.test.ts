@@ -183,8 +183,9 @@ describe("[K3] words in the search", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Enter");
     await page.getByText("3 jobs shown of 3").waitFor();
-    // The driver hears of a new address a moment after the page.
-    const asked = (): Record<string, string> => Object.fromEntries(new URL(page.url()).searchParams);
+    // Asked of the page: the driver may hear of its new address much later.
+    const asked = async (): Promise<Record<string, string>> =>
+      Object.fromEntries(new URLSearchParams(await page.evaluate<string>("location.search")));
     await expect.poll(asked).toEqual({
       payload: "user.id:3",
       name: "charge-card",

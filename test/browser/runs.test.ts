@@ -344,7 +344,7 @@ describe.each([{ dark: false }, { dark: true }])("a graph, dark: $dark", ({ dark
     // The table has all of them.
     await page.getByText(/^Table of steps:/).click();
     const table = page.getByRole("region", { name: "Table of steps" });
-    expect(await table.locator("tbody b", { hasText: /^resize-/ }).count()).toBe(40);
+    await expect.poll(() => table.locator("tbody b", { hasText: /^resize-/ }).count()).toBe(40);
   });
 
   test("[K3] steps that are not reached yet are drawn as an earlier run went, until they are", async () => {
