@@ -19,7 +19,7 @@ const postgres = (version: string): Record<string, string> => ({
   ...compiled,
   HOLDFAST_TEST_POSTGRES: process.env["HOLDFAST_TEST_POSTGRES"] ?? version,
 });
-/** What depends on the server's version: each statement and its plan, and the main promises of each room. */
+/** Tests that depend on the server's version: each statement and its plan, and the main promises of each room. */
 const onOldest = [
   "test/storage/{arrays,claims,late-inserts,looks,partitions,plans,priorities,races,recent,schema,statements}.test.ts",
   "test/enqueue/{enqueue,raw-sql}.test.ts",

@@ -1,5 +1,5 @@
 /**
- * Texts for a terminal: job data made harmless, tables, instants. Durations and sizes are in ../policy/amounts.ts.
+ * Texts for a terminal: job data made harmless, tables, instants. Durations and sizes are in values/amounts.ts.
  *
  * Invariant: nothing that comes from a database reaches a terminal with a control character in it. A job's name or error can
  * hold escape sequences that move the cursor, set the window's title or answer for the user (terminal injection).

@@ -11,7 +11,7 @@
  * A job that has not ended has a row in `ready`; the statements read its state off that row: a token means running, else
  * the due instant says. A job that has ended has a row in `history` instead. No job has both, because one statement deletes the one and inserts the other.
  *
- * Not here: what an attempt's outcome makes of a job (transition.ts), how rows are written (sql/).
+ * Not here: what an attempt's outcome makes of a job (transition.ts), how rows are written (enqueue/insert.ts, lease/settle.ts).
  */
 import type { Backoff } from "./backoff.ts";
 import type { LaneLimits } from "../limits/rules/limit-options.ts";

@@ -12,7 +12,7 @@
  * Invariants: nothing here reads a clock, a database or a random source of its own; delays are relative, because
  * the statement that applies them adds the database's now; `attempt` never goes below 0; a limit in the row wins
  * over the definition's, that over the queue's, that over the worker's, and that over the default.
- * Not here: how an attempt comes to its outcome (worker/attempt.ts), how a transition is written (sql/).
+ * Not here: how an attempt comes to its outcome (worker/attempt.ts), how a transition is written (lease/settle.ts).
  */
 import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
 import { asBackoff, type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./backoff.ts";

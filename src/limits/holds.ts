@@ -3,7 +3,7 @@
  * reason ("session expired"); jobs keep their attempts, and go on when it is cleared.
  *
  * Invariant: holds are independent: a queue is claimed from again when its last hold is cleared.
- * Not here: pausing one queue (queues.ts), how a claim leaves held queues out (sql/).
+ * Not here: pausing one queue (queues.ts), how a claim leaves held queues out (statements of each dialect).
  */
 import { UsageError } from "../errors.ts";
 import { checkName, checkText } from "../values/name.ts";

@@ -18,7 +18,7 @@ const MOST_REMEMBERED = 50_000;
 /** A lane that was not used for so long is marked as used by whoever looks it up. */
 export const MARK_AFTER_MS = 86_400_000;
 /**
- * Of a lane so many priorities are found one by one. Those behind them are read in order from the index, entry by entry: to find one takes
+ * So many priorities of a lane are found one by one. Those behind them are read in order from the index, entry by entry: to find one takes
  * twenty times as long, and many priorities of delayed jobs would hold up the others.
  */
 export const MOST_RANKS = 64;

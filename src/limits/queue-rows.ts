@@ -28,10 +28,10 @@ interface Line {
   readonly nextDueAt: number | null;
 }
 
-/** What queues need of the store besides their rows. */
+/** The services of the store that queues need besides their rows. */
 export interface QueueDeps {
   readonly driver: Driver;
-  /** Of all processes. */
+  /** The list of all processes. */
   readonly workers: { list(): Promise<readonly ServingWorker[]> };
   readonly gates: Gates;
   readonly wake: (wake: Wake) => void;

@@ -1,4 +1,4 @@
-/** What `hf.queues.set` keeps of a queue, for all processes, and how a row holds it. Not here: checking settings (queues.ts). */
+/** The settings of a queue (`hf.queues.set`), for all processes, and their columns. Not here: checking settings (queues.ts). */
 import type { Backoff } from "../jobs/backoff.ts";
 import { json, maybeNumber, maybeText } from "../jobs/rows.ts";
 import type { Row } from "../storage/catalogue.ts";

@@ -167,7 +167,7 @@ export interface SeriesStore {
   forget(before: { readonly metrics: number; readonly events: number }): Promise<void>;
 }
 
-/** Failures by cause. What an operator sees of them is read by `insight`. */
+/** Failures by cause. Operators' views of them are read by `insight`. */
 export interface FailureStore {
   /** One worker's failures by cause, each minute whole: writing the same minute again replaces it. */
   put(groups: readonly FailureGroupRow[], rows: readonly FailureRow[]): Promise<void>;

@@ -2,7 +2,7 @@
  * Which jobs: the filter that `jobs.list`, `jobs.count` and the bulk actions take, checked.
  *
  * Invariant: what leaves here is safe to bind (ids are UUIDs, names are names, instants are whole milliseconds).
- * Not here: how a filter becomes a statement (sql/), paging (jobs-client.ts).
+ * Not here: how a filter becomes a statement (browse-rows.ts, job-rows.ts), paging (jobs-client.ts).
  */
 import { shown, UsageError } from "../errors.ts";
 import { JOB_STATES, type JobState } from "../jobs/job.ts";

@@ -1,4 +1,4 @@
-/** What a process tells sleeping workers and waiters, in its own process and in others. */
+/** A notification to sleeping workers and waiters, in this process and in others. */
 
 /** Something happened in the database that a sleeping worker or waiter may care about. */
 export type Wake =

@@ -35,7 +35,7 @@ const mostSlots = 1_024;
  * Splits once: the slots of each queue that a setting says something about.
  *
  * @example
- * const slots = await rebalanceOnce({ store, served, session }, await store.queueSettings(["mail"]));
+ * const slots = await rebalanceOnce({ store, served, session }, await store.queues.settings(["mail"]));
  */
 export async function rebalanceOnce(
   deps: RebalanceDeps,

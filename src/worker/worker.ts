@@ -6,7 +6,7 @@
  * This file wires the parts and owns the worker's life; each part owns one thing:
  *   claimer.ts   when to claim            slots.ts      slots and claiming ahead
  *   runner.ts    running and timeouts     lease/settler.ts   writing outcomes
- *   lease/worker-session.ts   the session and lease    maintenance/        duties
+ *   lease/worker-session.ts   the session and lease    upkeep/        periodic tasks
  *
  * Invariants: nothing of a worker throws or rejects where nobody waits for it; an outage makes it wait, a permanent
  * fault ends it with a named cause (`error` event, `stopped` rejects) after what runs has come to its end; when

@@ -3,7 +3,7 @@
  *
  * Invariant: a stop is a request in the database: the worker reads it with its next renewal (or is woken), finishes
  * what it runs as at any shutdown, and leaves the list. Being quiet is heard of in the same way.
- * Not here: a worker of this process (worker.stop, worker.quiet), noticing dead ones (maintenance/).
+ * Not here: a worker of this process (worker.stop, worker.quiet), noticing dead ones (lease/reaper.ts).
  */
 import { shown, UsageError } from "../errors.ts";
 import type { Retry } from "../storage/retry-calls.ts";

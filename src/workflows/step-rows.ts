@@ -40,7 +40,7 @@ const mostCounted = 10_000;
 const sweepPage = 500;
 const mostSweeps = 20;
 
-/** What workflows need of the store besides their rows. */
+/** The services of the store that workflows need besides their rows. */
 export interface FlowDeps {
   readonly driver: Driver;
   readonly clock: Clock;

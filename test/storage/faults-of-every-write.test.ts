@@ -203,7 +203,7 @@ scenario("a batch is enqueued", nothing, ({ hf }) =>
   ),
 );
 
-// Claim and settle, by the store's verbs. What a worker does about a lost claim is in o-lost-answers.test.ts.
+// Claim and settle, by the store's verbs. The worker's part, after a lost claim, is tested in test/lease/lost-answers.test.ts.
 
 scenario(
   "jobs are claimed",

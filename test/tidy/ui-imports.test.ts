@@ -18,7 +18,7 @@ const rooms: readonly (readonly string[])[] = [
   ["main"],
 ];
 
-/** What the page takes of src: the contract with the server, and pure rules. */
+/** The files of src that the page may import: the contract with the server, and pure rules. */
 const shared = [
   "src/dashboard/api/contract.ts",
   "src/dashboard/live/delta.ts",

@@ -3,7 +3,7 @@
  *
  * Invariants: a first signal lets running jobs finish, a second ends at once; the banner and the manifest never hold the
  * start up; with --watch the worker is a child process that is stopped gracefully and started again when a file changes.
- * Not here: the worker itself (hf.work), watching (cli/parts/watch.ts), the small server (serve.ts).
+ * Not here: the worker itself (hf.work), watching (cli/parts/watch.ts), the small server (cli/probe-server.ts).
  */
 import { hostname } from "node:os";
 import type { HoldfastConfig, Manifest } from "../../config.ts";

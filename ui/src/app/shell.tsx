@@ -1,4 +1,4 @@
-// What is around every screen: the menu, the bar at the top, banners, dialogs, notices.
+// The frame of every screen: the menu, the bar at the top, banners, dialogs, notices.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { locked } from "../data/api.ts";

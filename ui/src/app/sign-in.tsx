@@ -1,4 +1,4 @@
-// What is shown before the token is known.
+// The sign-in form, shown before the token is known.
 import { useRef } from "preact/hooks";
 import { denied, unlock } from "../data/api.ts";
 import { brandName } from "../data/page-settings.ts";

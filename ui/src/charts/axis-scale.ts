@@ -1,4 +1,4 @@
-// What the axes of a chart are marked by, how tall its bars are, and where its data end. Pure.
+// Scales of charts: the marks of the axes, how tall its bars are, and where its data end. Pure.
 
 const leastSeconds = 60;
 

@@ -1,4 +1,4 @@
-// What this tab follows of the live stream: topic by topic, who wants to know. No connection in here (live-stream.ts).
+// The topics of the live stream that this tab follows, with their subscribers. No connection in here (live-stream.ts).
 import { signal } from "@preact/signals";
 import type { Fields } from "../../../src/dashboard/live/delta.ts";
 

@@ -1,4 +1,4 @@
-// What can be done to a schedule, and the dialogs for it: its next runs, and a backfill of slots that passed without a job.
+// Actions on a schedule, and their dialogs: its next runs, and a backfill of slots that passed without a job.
 import type { ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { type Query, useQuery } from "../data/live-query.ts";

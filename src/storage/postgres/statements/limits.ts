@@ -320,7 +320,7 @@ export function limitStatements(t: Tables, piece: Pieces): Pick<Statements, Limi
         where a.id = w.lane
           and a.ctid = any(array(select ${laneAt("m.lane")} from wanted m))
       ),
-      -- Of a lane with few priorities: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
+      -- A lane with few priorities: no job that is unclaimed is due before the first that was left, or the last that was taken. What is later
       -- found to be due before that rings (\`wakeTurns\`).
       reached as materialized (
         select l.lane, l.line, coalesce(
