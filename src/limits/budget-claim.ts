@@ -212,7 +212,8 @@ class Taking {
   /** Queues that are asked alone have places of their own: a look at everything that one of them has is none of the others. */
   #cursorOf(queues: ReadonlyMap<string, number>): ClaimCursor {
     const [queue] = queues.size === 1 ? [...queues.keys()] : [];
-    return partOf(this.#ask.cursor, `budget ${this.#ask.budget.name} ${queue ?? ""}`);
+    const { name, tokens } = this.#ask.budget;
+    return partOf(this.#ask.cursor, `budget ${name} ${tokens} ${queue ?? ""}`);
   }
 
   #took(rows: readonly Row[]): void {

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { defineJob, type JobDefinition, UsageError } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
+import type { ClaimCursor } from "../../src/storage/store.ts";
+import { type Client, heldJob, newWorld, quickJob, sessionInfo, type World } from "../support/world.ts";
 
 const slots = { queues: { default: 10 } } as const;
 
@@ -92,6 +93,29 @@ onEveryStore((target) => {
     expect(small.runs).toHaveLength(2);
     expect(large.runs).toHaveLength(2);
     expect(await tokensOf(client, "api")).toBeLessThan(0.5);
+  });
+
+  test("[H1] kinds that take different tokens of one budget hide no higher priority from each other", async () => {
+    const world = await newWorld(target);
+    const { hf, tap } = await world.client();
+    await hf.budgets.set("api", { limit: 100, per: "1h" });
+    await hf.enqueue("small", 0);
+    await hf.enqueue("large", 0);
+    await hf.enqueue("large", 1);
+    const session = await tap.raw.openSession(sessionInfo());
+    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const claim = async (name: string, tokens: number) => {
+      const queues = new Map([["default", 1]]);
+      const scope = { queues, names: [name], limit: 1, order: "highest-first" as const };
+      const { jobs } = await tap.raw.claimBudgeted(session, scope, { name: "api", tokens, names: [name] }, cursor);
+      return jobs.map(({ priority }) => priority);
+    };
+    expect(await claim("large", 2)).toEqual([0]);
+    await hf.enqueue("large", 2, { priority: 5 });
+    await world.advance("2s");
+    // It looks at everything, but not at the other kind.
+    expect(await claim("small", 1)).toEqual([0]);
+    expect(await claim("large", 2)).toEqual([5]);
   });
 
   test("[H1] a budget that nobody has set claims nothing and warns; setting it wakes workers of other processes", async () => {
