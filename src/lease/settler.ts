@@ -17,7 +17,7 @@ import type { ClaimedJob, Job } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { Store } from "../storage/store.ts";
-import type { Transition, Outcome } from "../jobs/transition.ts";
+import type { Outcome, Transition } from "../jobs/outcome.ts";
 import { isAway, isRowsFault, troubleOf } from "../storage/trouble.ts";
 
 /** An outcome on its way to the database. */

@@ -39,11 +39,17 @@ export class Cell {
   };
   readonly ran: Histogram = new Histogram();
   readonly waited: Histogram = new Histogram();
+  /** It has changed since it was last written. */
   dirty = false;
 
   constructor(queue: string, name: string) {
     this.queue = queue;
     this.name = name;
+  }
+
+  add(outcome: CountedOutcome | null): void {
+    this.dirty = true;
+    if (outcome !== null) this.counts[outcome] += 1;
   }
 
   merge(other: Cell): void {
@@ -72,6 +78,15 @@ export class Cells {
   merge(other: Cells): void {
     for (const cell of other) this.at(cell.queue, cell.name).merge(cell);
   }
+}
+
+/** Null: nothing but the time that it took. A run that sleeps, waits or goes on to its next step has not failed. */
+function countedAs({ outcome, transition }: Settlement): CountedOutcome | null {
+  if (outcome.kind === "committed") return "done";
+  // A run that undoes its steps first ends later, and is counted then.
+  if (transition.move === "end" && transition.undo !== true) return transition.state;
+  if (outcome.kind === "throttled" || outcome.kind === "released") return outcome.kind;
+  return outcome.kind === "failed" || outcome.kind === "dead" ? "failed" : null;
 }
 
 export interface RecorderDeps {
@@ -137,32 +152,28 @@ export class Recorder {
   settled(settlements: readonly Settlement[]): void {
     const cells = this.#now();
     if (!this.#counted) this.#hurry();
-    for (const { job, outcome, transition, heldMs } of settlements) {
-      // Given back unstarted: no attempt was made.
-      if ((outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true)
-        continue;
+    for (const settlement of settlements) {
+      const { job, outcome, heldMs } = settlement;
+      if (outcome.kind !== "succeeded" && !this.#counts(settlement)) continue;
       const cell = cells.at(job.queue, job.name);
-      cell.dirty = true;
-      if (outcome.kind === "succeeded" || outcome.kind === "committed") cell.counts.done += 1;
-      // A run that undoes its steps first ends later, and is counted then.
-      else if (transition.move === "end" && transition.undo !== true) cell.counts[transition.state] += 1;
-      else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
-      // What sleeps, waits or goes on to its next step has not failed.
-      else if (outcome.kind === "failed" || outcome.kind === "dead") cell.counts.failed += 1;
-      if (outcome.kind === "failed" || outcome.kind === "dead")
-        this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
+      cell.add(outcome.kind === "succeeded" ? "done" : countedAs(settlement));
       cell.ran.add(heldMs);
       cell.waited.add(job.startedAt - job.runAt);
     }
+  }
+
+  /** Whether an attempt was made. One that failed is counted by its cause as well. */
+  #counts({ job, outcome, transition, heldMs }: Settlement): boolean {
+    if (outcome.kind === "failed" || outcome.kind === "dead")
+      this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
+    return !((outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true);
   }
 
   /** These attempts were lost to others. */
   lost(jobs: readonly ClaimedJob[]): void {
     const cells = this.#now();
     for (const { queue, name } of jobs) {
-      const cell = cells.at(queue, name);
-      cell.dirty = true;
-      cell.counts.lost += 1;
+      cells.at(queue, name).add("lost");
     }
   }
 

@@ -28,7 +28,8 @@ import { type MiddlewareChain, runRequest } from "./middleware.ts";
 import { describeFailure, type Failure } from "../jobs/failure.ts";
 import { decodeJson, encodeJson } from "../values/json.ts";
 import { validate } from "../values/input-schema.ts";
-import { DEFAULT_ATTEMPTS, type Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
+import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
 
 /** Why an attempt is told to stop. */
 export type StopCause =

@@ -15,14 +15,8 @@ import type { AnyJob } from "../jobs/define-job.ts";
 import type { Emitter } from "../events.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
-import {
-  decide,
-  mayRepeat,
-  type Outcome,
-  policyFor,
-  type Transition,
-  triedToUndo,
-} from "../jobs/transition.ts";
+import type { Outcome, Transition } from "../jobs/outcome.ts";
+import { decide, mayRepeat, policyFor, triedToUndo } from "../jobs/transition.ts";
 import { decodeJson } from "../values/json.ts";
 import type { Passage, WorkerBreakers } from "./breaker-guard.ts";
 import { Deadlines } from "./deadlines.ts";

@@ -19,7 +19,7 @@ import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { appendFailure, describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { StepRecord } from "./store.ts";
-import type { Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
 import type { StepInfo } from "./request.ts";
 import { runInside } from "./inside-step.ts";
 import { isFinal } from "./step-error.ts";

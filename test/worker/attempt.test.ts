@@ -6,7 +6,7 @@ import type { Handler } from "../../src/jobs/define-job.ts";
 import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { MiddlewareChain } from "../../src/worker/middleware.ts";
-import type { Outcome } from "../../src/jobs/transition.ts";
+import type { Outcome } from "../../src/jobs/outcome.ts";
 
 const claimed: ClaimedJob = {
   id: "job-1",
