@@ -1,11 +1,12 @@
 /**
- * The words of a job's life: what an attempt came to (`Outcome`), and what its row becomes (`Transition`).
+ * The words of a job's life: what an attempt came to (`Outcome`), what its row becomes (`Transition`), and both together on
+ * their way to the database (`Settlement`).
  *
  * Not here: which outcome leads to which transition (transition.ts).
  */
 import type { Backoff, BackoffFunction } from "./backoff.ts";
 import type { Failure } from "./failure.ts";
-import type { Counted, EndState, Place } from "./job.ts";
+import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
 
 /** What the run of an attempt came to. */
 export type Outcome =
@@ -135,6 +136,18 @@ export type Transition =
       readonly counted?: Counted;
       readonly unstarted?: true;
     };
+
+/** An outcome on its way to the database. */
+export interface Settlement {
+  readonly job: ClaimedJob;
+  readonly outcome: Outcome;
+  readonly transition: Transition;
+  readonly heldMs: number;
+  /** The step of a machine in which it ended; null: the job is no machine. */
+  readonly step: string | null;
+  /** Attempts that the job, or the machine's step, has in all. Left out: unknown. */
+  readonly maxAttempts?: number;
+}
 
 /** Why a job went back to the line without having failed. */
 export interface Note {

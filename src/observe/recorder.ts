@@ -18,7 +18,7 @@ import { Histogram } from "../values/histogram.ts";
 import type { Store } from "../storage/store.ts";
 import type { GaugeRow, MetricRow } from "./store.ts";
 import { Failures } from "./failure-counts.ts";
-import type { Settlement } from "../lease/settler.ts";
+import type { Settlement } from "../jobs/outcome.ts";
 
 /** What can become of an attempt, as it is counted. */
 export const OUTCOMES = ["done", "failed", "dead", "cancelled", "throttled", "released", "lost"] as const;

@@ -21,8 +21,7 @@ import { breakerKey, type Rule } from "../limits/rules/breaker-rule.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { Store } from "../storage/store.ts";
 import type { BreakerCount, BreakerState } from "../limits/store.ts";
-import type { Outcome } from "../jobs/outcome.ts";
-import type { Settlement } from "../lease/settler.ts";
+import type { Outcome, Settlement } from "../jobs/outcome.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface WorkerBreakersDeps {

@@ -9,7 +9,7 @@ import type { AttemptEvent, Emitter } from "../events.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../jobs/failure.ts";
-import type { Settlement } from "../lease/settler.ts";
+import type { Settlement } from "../jobs/outcome.ts";
 
 export interface ReportDeps {
   readonly log: Logger;

@@ -46,7 +46,8 @@ import { type Cell, type Cells, Recorder } from "../observe/recorder.ts";
 import { Report } from "./report.ts";
 import { Runner } from "./runner.ts";
 import { UndoAsks } from "./undo-reads.ts";
-import { type Settlement, Settler } from "../lease/settler.ts";
+import { Settler } from "../lease/settler.ts";
+import type { Settlement } from "../jobs/outcome.ts";
 import {
   handlersOf,
   type SettingsEnv,
