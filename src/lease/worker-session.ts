@@ -67,6 +67,8 @@ export class Tenancy {
   /** When this process itself last changed that, by the monotonic clock: a renewal sent before it does not know. */
   #quietSetAt = -Infinity;
   #expiry: Timer | undefined;
+  /** The highest token that a session of this worker has seen. */
+  #latest = { session: -1, token: -Infinity };
   readonly #ending = new AbortController();
 
   constructor(deps: TenancyDeps) {
@@ -129,6 +131,21 @@ export class Tenancy {
         await sleep(clock, reopenMs * (0.75 + random() / 2), this.#ending.signal).catch(() => undefined);
       }
     }
+  }
+
+  /**
+   * A claim brought these. Tokens of one session increase; if they do not, the database has gone back: a replica that lagged was
+   * promoted, and a job that runs here may be claimed once more under the very same token. A new session tells the two apart.
+   */
+  sawTokens(jobs: readonly { readonly token: number }[], session: number): void {
+    const before = this.#latest.session === session ? this.#latest.token : -Infinity;
+    let latest = before;
+    for (const { token } of jobs) {
+      if (token <= before)
+        return this.abandon(session, "the database gave a fencing token twice (a failover?)");
+      latest = Math.max(latest, token);
+    }
+    this.#latest = { session, token: latest };
   }
 
   /** Asks the database now whether something is wanted of this session. */

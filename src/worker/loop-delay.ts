@@ -42,6 +42,27 @@ export function loopDelayOf(given: { readonly loopDelay?: () => number; readonly
     : { read: () => 0, p99: () => 0, stop };
 }
 
+/** Whether the event loop is too late for more work. */
+export class Overload {
+  readonly #delay: LoopDelay;
+  readonly #mostMs: number;
+  readonly #onChange: (overloaded: boolean, delayMs: number) => void;
+  #overloaded = false;
+
+  constructor(delay: LoopDelay, mostMs: number, onChange: (overloaded: boolean, delayMs: number) => void) {
+    this.#delay = delay;
+    this.#mostMs = mostMs;
+    this.#onChange = onChange;
+  }
+
+  isOver(): boolean {
+    const delayMs = this.#delay.read();
+    const overloaded = delayMs > this.#mostMs;
+    if (overloaded !== this.#overloaded) this.#onChange(overloaded, delayMs);
+    return (this.#overloaded = overloaded);
+  }
+}
+
 // The mean and not the longest delay: one block of 300 ms that is over says nothing about the next quarter of a
 // second, a loop that is always late does.
 /** For `loopDelayOf` and its test. Two histograms: each is emptied by its own reader. */

@@ -21,6 +21,8 @@ export interface ReportDeps {
 export class Report {
   readonly #deps: ReportDeps;
   #leasesLost = 0;
+  /** Jobs that were released and are written. */
+  released = 0;
   /** Kinds of which a job needed newer code than this worker has. */
   readonly #outdated = new Set<string>();
 
@@ -81,6 +83,7 @@ export class Report {
         log.debug({ ...details, waits: transition.move === "wait" ? transition.waits : null }, "run waits");
       return;
     }
+    if (outcome.kind === "released") this.released += 1;
     if (transition.move === "again") {
       const { delayMs } = transition;
       if (outcome.kind === "failed") {

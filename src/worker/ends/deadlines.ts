@@ -1,15 +1,15 @@
 /**
  * One timer for the timeouts of all running attempts.
  *
- * The timer is set for the earliest deadline that was ever announced and not yet looked at. Jobs usually share
+ * The timer is set for the earliest deadline that was armed and not yet looked at. Jobs usually share
  * one timeout, so a later start is never earlier than the armed instant, and starting a job costs one comparison;
  * when the timer fires, the running attempts are looked through once. A timer for each job would cost more than a
  * no-op job itself.
  *
  * Invariant: an attempt that is still running at its deadline is looked at, at that instant.
- * Not here: what happens to it then (worker.ts).
+ * Not here: what happens to it then (runaways.ts).
  */
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../../clock.ts";
 
 /** Something with an instant, by the monotonic clock. */
 export interface HasDeadline {
@@ -22,7 +22,8 @@ export class Deadlines<T extends HasDeadline> {
   readonly #running: () => Iterable<T>;
   readonly #onDue: (item: T) => void;
   #timer: Timer | undefined;
-  #armedAt = Infinity;
+  /** The instant for which the timer is set: only an earlier deadline needs `arm`. */
+  armedAt = Infinity;
 
   constructor(clock: Clock, running: () => Iterable<T>, onDue: (item: T) => void) {
     this.#clock = clock;
@@ -30,23 +31,22 @@ export class Deadlines<T extends HasDeadline> {
     this.#onDue = onDue;
   }
 
-  /** Says that there is now a deadline at this instant. */
-  announce(deadlineAt: number): void {
-    if (deadlineAt >= this.#armedAt) return;
+  /** There is a deadline at this instant, earlier than `armedAt`. */
+  arm(deadlineAt: number): void {
     this.#timer?.cancel();
-    this.#armedAt = deadlineAt;
+    this.armedAt = deadlineAt;
     this.#timer = this.#clock.after(deadlineAt - this.#clock.monotonic(), () => this.#look());
   }
 
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#armedAt = Infinity;
+    this.armedAt = Infinity;
   }
 
   #look(): void {
     this.#timer = undefined;
-    this.#armedAt = Infinity;
+    this.armedAt = Infinity;
     const now = this.#clock.monotonic();
     // Collected first: handling one may end it and start another.
     const due: T[] = [];
@@ -54,6 +54,6 @@ export class Deadlines<T extends HasDeadline> {
     for (const item of due) this.#onDue(item);
     let next = Infinity;
     for (const item of this.#running()) if (item.deadlineAt < next) next = item.deadlineAt;
-    if (next < Infinity) this.announce(next);
+    if (next < Infinity) this.arm(next);
   }
 }
