@@ -134,18 +134,23 @@ export class Tenancy {
   }
 
   /**
-   * A claim brought these. Tokens of one session increase; if they do not, the database has gone back: a replica that lagged was
+   * A claim of this session brought these; true: they are held. Tokens of one session increase; if they do not, the database has gone back: a replica that lagged was
    * promoted, and a job that runs here may be claimed once more under the very same token. A new session tells the two apart.
    */
-  sawTokens(jobs: readonly { readonly token: number }[], session: number): void {
+  holds(jobs: readonly { readonly token: number }[], session: number): boolean {
     const before = this.#latest.session === session ? this.#latest.token : -Infinity;
     let latest = before;
     for (const { token } of jobs) {
-      if (token <= before)
-        return this.abandon(session, "the database gave a fencing token twice (a failover?)");
+      if (token <= before) return this.#wentBack(session);
       latest = Math.max(latest, token);
     }
     this.#latest = { session, token: latest };
+    return session === this.#session;
+  }
+
+  #wentBack(session: number): false {
+    this.abandon(session, "the database gave a fencing token twice (a failover?)");
+    return false;
   }
 
   /** Asks the database now whether something is wanted of this session. */

@@ -16,6 +16,7 @@
  * Not here: when an attempt times out or is cancelled (runaways.ts, stops.ts), the ends of handlers that did not simply return
  * (attempt-outcomes.ts, flow-ends.ts), what its outcome makes of the job (jobs/transition.ts).
  */
+import type { Clock } from "../clock.ts";
 import { JobError } from "../errors.ts";
 import { isDecision, orThrow } from "../jobs/decision.ts";
 import type { AnyJob } from "../jobs/define-job.ts";
@@ -38,10 +39,8 @@ export interface AttemptDeps {
   readonly context: ContextDeps;
   readonly middleware: Pick<MiddlewareChain, "runs" | "run">;
   readonly maxOutputBytes: number;
-  /** Wall clock, for a `RetryAfter` that names an instant. */
-  readonly now: () => number;
-  /** For the timeout, see `deadlineAt`. */
-  readonly monotonic: () => number;
+  /** The wall clock is for a `RetryAfter` that names an instant, the monotonic one for the timeout. */
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Called exactly once. */
   readonly onEnd: (attempt: Attempt, outcome: Outcome) => void;
   /** The handler returned while these steps were still running. */
@@ -193,7 +192,7 @@ export class Attempt {
   /** While a handler keeps the event loop to itself no timer can tell of its timeout: its end does. */
   #stopIfLate(): void {
     if (this.#cause !== undefined || this.deadlineAt === Infinity) return;
-    if (this.#deps.monotonic() < this.deadlineAt) return;
+    if (this.#deps.clock.monotonic() < this.deadlineAt) return;
     this.stop({ kind: "timeout", timeoutMs: this.job.timeoutMs ?? this.#definition.timeoutMs });
   }
 
@@ -228,7 +227,7 @@ export class Attempt {
     const diverged = (this.flow?.unasked ?? null) === null ? null : this.diverged;
     const cause = this.#cause;
     const asked = this.#stoppingReason !== undefined || cause !== undefined;
-    this.#end(threw(error, { cause, asked, diverged, now: this.#deps.now }));
+    this.#end(threw(error, { cause, asked, diverged, clock: this.#deps.clock }));
   }
 
   #endedLate(): void {
@@ -356,7 +355,7 @@ export class Attempt {
     this.at = place;
     const timeoutMs = this.job.timeoutMs ?? this.#definition.timeoutMs;
     if (this.#cause === undefined && this.deadlineAt !== Infinity) {
-      this.startedAt = this.#deps.monotonic();
+      this.startedAt = this.#deps.clock.monotonic();
       this.deadlineAt = this.startedAt + timeoutMs;
     }
   }

@@ -1,8 +1,10 @@
 /**
- * Claims and looks that failed: how long the claimer waits, and that it knows what it holds before it claims again.
+ * Claims and looks that failed, or found nothing: how long the claimer waits, and that it knows what it holds before it claims again.
  *
  *   failed ─▶ unsure ─▶ waits 50 ms, doubling to 1 s ─▶ compares (lease/reconciler.ts) ─▶ sure
  *      └── permanent ─▶ the worker ends
+ *
+ * Likewise a claim that was promised work by a look and found none: the next such claim waits, longer each time (D17).
  *
  * Invariants: an outage is told in one line, unless the store tells of it; nothing here rejects but `reconcile`.
  */
@@ -18,6 +20,7 @@ export interface ClaimFaultsDeps {
   readonly random: () => number;
   readonly log: Logger;
   readonly workerId: string;
+  readonly pollMs: number;
   /** The session under which jobs may be claimed now; null: not now. */
   readonly claimable: () => number | null;
   /** Releases what the session holds and this worker does not know; resolves to how many. */
@@ -34,9 +37,24 @@ export class ClaimFaults {
   unsure = false;
   /** How many tries in a row have failed. */
   failures = 0;
+  /** How many claims in a row were promised work and found none, and when the next one may be made. */
+  fruitless = 0;
+  #claimNotBefore = -Infinity;
 
   constructor(deps: ClaimFaultsDeps) {
     this.#deps = deps;
+  }
+
+  /** How long a claim that is promised work has to wait. */
+  get fruitlessWaitMs(): number {
+    return this.fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
+  }
+
+  /** A claim was promised work and found none. */
+  foundNothing(): void {
+    this.fruitless = Math.min(this.fruitless + 1, 16);
+    this.#claimNotBefore =
+      this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.fruitless - 1));
   }
 
   /** Compares what the session holds with what the worker knows. */

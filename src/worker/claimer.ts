@@ -18,30 +18,32 @@
  * Not here: what a claim may take (slots.ts), breakers and budgets (guards/), claims that failed (claim-faults.ts), what becomes of the
  * jobs (runner.ts).
  */
-import type { Clock, Timer } from "../clock.ts";
+import type { Timer } from "../clock.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Settlement, Transition } from "../jobs/outcome.ts";
+import type { Settler } from "../lease/settler.ts";
+import type { Tenancy } from "../lease/worker-session.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
+import type { Wake } from "../storage/wake.ts";
 import { ClaimFaults, type ClaimFaultsDeps } from "./claim-faults.ts";
 import type { ClaimGuard, Guards } from "./guards/guard.ts";
+import type { LiveSettings } from "./live-settings.ts";
+import type { Overload } from "./loop-delay.ts";
+import type { Report } from "./report.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./slots.ts";
 
-export interface ClaimerDeps extends ClaimFaultsDeps {
+export interface ClaimerDeps extends Omit<ClaimFaultsDeps, "claimable"> {
   readonly store: Pick<Store, "claim" | "peek" | "listening" | "dialect" | "wake">;
   readonly pools: ReadonlyMap<string, Pool>;
   readonly names: readonly string[];
   readonly order: ClaimScope["order"];
-  readonly pollMs: number;
   readonly guards: Readonly<Guards>;
-  /** True: the process has too much to do already. */
-  readonly overloaded: () => boolean;
-  /** True: others have newer code, and take first what becomes due. */
-  readonly outdated: () => boolean;
-  /** How many outcomes wait to be written. */
-  readonly unsettled: () => number;
+  readonly session: Pick<Tenancy, "claimable">;
+  readonly live: Pick<LiveSettings, "known" | "looked">;
+  readonly overload: Pick<Overload, "isOver">;
+  readonly settler: Pick<Settler, "pending">;
+  readonly report: Pick<Report, "claimed" | "outdated">;
   readonly onClaimed: (jobs: readonly ClaimedJob[], session: number) => void;
-  /** Before each look: a chance to read what changes seldom. */
-  readonly onLook: () => void;
   /** Takes over what dead sessions held; resolves to how many jobs. */
   readonly reap: () => Promise<number>;
   /** Pauses the draining queues that have become empty. */
@@ -96,9 +98,6 @@ export class Claimer {
   #draining: readonly string[] = [];
   /** The claim that comes next was promised work by a look. */
   #promised = false;
-  /** How many such claims in a row found nothing, and when the next one may be made. */
-  #fruitless = 0;
-  #claimNotBefore = -Infinity;
 
   /** Claims are numbered, so that a waiter can tell one that was begun after its own question. */
   #begun = 0;
@@ -108,7 +107,7 @@ export class Claimer {
 
   constructor(deps: ClaimerDeps) {
     this.#deps = deps;
-    this.#faults = new ClaimFaults(deps);
+    this.#faults = new ClaimFaults({ ...deps, claimable: () => this.#claimable });
   }
 
   // --- what others tell ---------------------------------------------------------------------------------
@@ -119,17 +118,13 @@ export class Claimer {
   }
 
   /**
-   * A job of this queue and priority is due. If no claim has met its level yet, the next one looks for it. Kept until that begins:
-   * the one that is in flight changes the cursor when it is answered.
+   * A job of this queue and priority is due, or (`from`) jobs that are due since then were given back. If no claim has met the job's
+   * level yet, the next one looks for it. Kept until that begins: the one in flight changes the cursor when it is answered.
    */
-  claimFor(queue: string, priority: number): void {
-    this.#due.set(`${queue}\n${priority}`, { queue, rank: -priority || 0 });
-    this.claim();
-  }
-
-  /** Jobs of this queue were given back that are due since then: the next claim goes back to them. */
-  claimFrom(queue: string, runAt: number): void {
-    this.#expectFrom(queue, runAt);
+  woken({ queue, priority, from }: Wake & { readonly kind: "work" }): void {
+    if (!this.#deps.pools.has(queue)) return;
+    if (from === undefined) this.#due.set(`${queue}\n${priority}`, { queue, rank: -priority || 0 });
+    else this.#expectFrom(queue, from);
     this.claim();
   }
 
@@ -153,9 +148,9 @@ export class Claimer {
     for (const { job, transition } of settlements) {
       // What drains may have become empty with this job.
       if (this.#draining.includes(job.queue) && this.#isIdle(job.queue)) later = true;
-      if (transition.move === "end" && transition.undo !== true) continue;
-      if (isDueNow(transition)) (now ??= new Set()).add(job.queue);
-      if (transition.move === "wait" || isDueLater(transition)) later = true;
+      const when = goesOn(transition);
+      if (when === "now") (now ??= new Set()).add(job.queue);
+      if (when === "later" || transition.move === "wait") later = true;
     }
     for (const queue of now ?? []) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
     if (later) this.lookSoon();
@@ -163,7 +158,7 @@ export class Claimer {
 
   /** Fewer outcomes wait to be written. */
   settled(): void {
-    if (!this.#heldBack || this.#deps.unsettled() >= MOST_AHEAD) return;
+    if (!this.#heldBack || this.#deps.settler.pending >= MOST_AHEAD) return;
     this.#heldBack = false;
     this.claim();
   }
@@ -283,14 +278,20 @@ export class Claimer {
     }
   }
 
+  /** The session under which something may be claimed now; null: not now, and `claim` will be called again. */
+  get #claimable(): number | null {
+    const { live, session } = this.#deps;
+    return live.known ? session.claimable : null;
+  }
+
   // --- claim --------------------------------------------------------------------------------------------
 
   async #claim(): Promise<void> {
     const { store, pools, order, guards } = this.#deps;
-    const session = this.#deps.claimable();
+    const session = this.#claimable;
     if (session === null) return this.#want("claim", this.#pollMs());
-    if (this.#deps.overloaded()) return this.#want("claim", overloadMs);
-    if (this.#deps.unsettled() >= MOST_AHEAD) {
+    if (this.#deps.overload.isOver()) return this.#want("claim", overloadMs);
+    if (this.#deps.settler.pending >= MOST_AHEAD) {
       // Jobs end faster than their ends are written; claiming on would only fill the memory. `settled` asks again.
       this.#heldBack = true;
       return;
@@ -315,7 +316,8 @@ export class Claimer {
     const jobs = await (guard ?? store).claim(session, scope, this.#cursor);
     this.#finished = number;
     this.#handOver(jobs, session);
-    this.#noteFruit(jobs.length > 0, promised);
+    if (jobs.length > 0) this.#faults.fruitless = 0;
+    else if (promised) this.#faults.foundNothing();
     if (guard !== null) this.#afterGuarded(guard);
     if (this.#mayHaveMore(queues, jobs)) this.claim();
     else if (jobs.length === 0) this.lookSoon();
@@ -331,16 +333,9 @@ export class Claimer {
       delete this.#cursor.failed;
     }
     this.#claimed += jobs.length;
-    if (jobs.length > 0) this.#deps.onClaimed(jobs, session);
-  }
-
-  /** A claim that was promised work and found none puts the next such claim off, longer each time. */
-  #noteFruit(found: boolean, promised: boolean): void {
-    if (found) this.#fruitless = 0;
-    if (found || !promised) return;
-    this.#fruitless = Math.min(this.#fruitless + 1, 16);
-    this.#claimNotBefore =
-      this.#deps.clock.monotonic() + Math.min(this.#deps.pollMs, 25 * 2 ** (this.#fruitless - 1));
+    if (jobs.length === 0) return;
+    if (this.#deps.log.trace !== undefined) this.#deps.report.claimed(jobs);
+    this.#deps.onClaimed(jobs, session);
   }
 
   async #beforeClaim(guard: ClaimGuard, session: number): Promise<void> {
@@ -383,9 +378,10 @@ export class Claimer {
   // --- look ---------------------------------------------------------------------------------------------
 
   async #look(): Promise<void> {
-    const { store, clock, pools, order } = this.#deps;
-    this.#deps.onLook();
-    if (this.#deps.claimable() === null) return this.#want("poll", this.#pollMs());
+    const { store, clock, pools, order, live, log, workerId } = this.#deps;
+    log.trace?.({ worker: workerId }, "tick: looking for work");
+    live.looked();
+    if (this.#claimable === null) return this.#want("poll", this.#pollMs());
     const guard = this.#deps.guards.claims;
     if (guard !== null) await guard.beforeLook();
     const queues = new Map<string, number>();
@@ -434,14 +430,14 @@ export class Claimer {
     // Perhaps of jobs without a lane, of which the latest claims have found none.
     this.#cursor.barren = false;
     if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
-    const waitMs = this.#fruitless === 0 ? 0 : this.#claimNotBefore - this.#deps.clock.monotonic();
+    const waitMs = this.#faults.fruitlessWaitMs;
     if (waitMs > 0) return this.#want("look", waitMs);
     this.#promised = true;
     this.#want("claim", this.#standBackMs);
   }
 
   get #standBackMs(): number {
-    return this.#deps.outdated() ? outdatedMs : 0;
+    return this.#deps.report.outdated ? outdatedMs : 0;
   }
 
   #pollMs(): number {
@@ -460,23 +456,12 @@ export class Claimer {
   }
 }
 
-/** A job that goes back without its due time, or a run that stopped between two steps. */
-function isDueNow(transition: Transition): boolean {
-  switch (transition.move) {
-    case "wait":
-      return transition.at === 0;
-    case "again":
-      // The settle itself tells of a job that keeps its due time (lease/settle.ts).
-      return transition.keeps === undefined && transition.delayMs === 0;
-    case "end":
-      return transition.undo === true;
-    case "none":
-      return false;
-  }
-}
-
-function isDueLater(transition: Transition): boolean {
-  return transition.move === "again" && transition.keeps === undefined && transition.delayMs > 0;
+/** When a job that has not ended goes on; null: it has ended, or the settle tells of it (lease/settle.ts). */
+function goesOn(transition: Transition): "now" | "later" | null {
+  if (transition.move === "wait") return transition.at === 0 ? "now" : "later";
+  if (transition.move === "end") return transition.undo === true ? "now" : null;
+  if (transition.move === "none" || transition.keeps !== undefined) return null;
+  return transition.delayMs === 0 ? "now" : "later";
 }
 
 /** A job of a level that is not known any more may be among them: hence the look for those. */

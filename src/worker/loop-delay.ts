@@ -42,24 +42,38 @@ export function loopDelayOf(given: { readonly loopDelay?: () => number; readonly
     : { read: () => 0, p99: () => 0, stop };
 }
 
+export interface OverloadListener {
+  /** It is overloaded from now on (true), or no longer. */
+  readonly changed: (overloaded: boolean, delayMs: number) => void;
+  /** It was found to be overloaded, again or for the first time. */
+  readonly overloaded: () => void;
+}
+
 /** Whether the event loop is too late for more work. */
 export class Overload {
   readonly #delay: LoopDelay;
   readonly #mostMs: number;
-  readonly #onChange: (overloaded: boolean, delayMs: number) => void;
+  readonly #on: OverloadListener;
   #overloaded = false;
 
-  constructor(delay: LoopDelay, mostMs: number, onChange: (overloaded: boolean, delayMs: number) => void) {
+  constructor(delay: LoopDelay, mostMs: number, on: OverloadListener) {
     this.#delay = delay;
     this.#mostMs = mostMs;
-    this.#onChange = onChange;
+    this.#on = on;
   }
 
   isOver(): boolean {
     const delayMs = this.#delay.read();
     const overloaded = delayMs > this.#mostMs;
-    if (overloaded !== this.#overloaded) this.#onChange(overloaded, delayMs);
-    return (this.#overloaded = overloaded);
+    if (overloaded || this.#overloaded) this.#tell(overloaded, delayMs);
+    return overloaded;
+  }
+
+  #tell(overloaded: boolean, delayMs: number): void {
+    const changed = overloaded !== this.#overloaded;
+    this.#overloaded = overloaded;
+    if (changed) this.#on.changed(overloaded, delayMs);
+    if (overloaded) this.#on.overloaded();
   }
 }
 

@@ -19,6 +19,7 @@ import { decide, mayRepeat, policyFor } from "../jobs/transition.ts";
 import type { Settler } from "../lease/settler.ts";
 import type { Logger } from "../logger.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
+import type { Claimer } from "./claimer.ts";
 import { Deadlines } from "./ends/deadlines.ts";
 import { EndAsks, type EndAsksDeps } from "./ends/end-asks.ts";
 import type { Guards, Passage } from "./guards/guard.ts";
@@ -38,8 +39,7 @@ export interface RunnerDeps {
   readonly attempt: Omit<AttemptDeps, "onEnd" | "onUnawaited" | "onRunawayEnd">;
   readonly asks: Omit<EndAsksDeps, "asking" | "settler" | "onAnswered">;
   readonly guards: Readonly<Guards>;
-  /** A pool could take more than it has. */
-  readonly onHungry: () => void;
+  readonly claimer: Pick<Claimer, "claim">;
   /** Nothing runs and nothing is buffered any more. */
   readonly onCalm: () => void;
 }
@@ -50,7 +50,7 @@ const staleMs = 1_000;
  * The attempts that run, in no order. Each knows where it stands, so that one is taken out by moving the last one to its
  * place: a map by id costs a no-op job a twentieth of its time, and only a cancel ever looks for an id.
  */
-export class Running implements Iterable<Attempt> {
+class Running implements Iterable<Attempt> {
   readonly #all: Attempt[] = [];
 
   get size(): number {
@@ -134,8 +134,8 @@ export class Runner {
     const touched = new Map<Pool, boolean>();
     for (const job of jobs) {
       const pool = pools.get(job.queue);
-      if (pool === undefined || this.#draining) {
-        this.release(job, this.#draining ? "shutdown" : "queue not served"); // the store never gives one of another queue
+      if (pool === undefined || pool.quiet || this.#draining) {
+        this.#refuse(job, pool);
         continue;
       }
       touched.set(pool, job.crashes > 0 || touched.get(pool) === true);
@@ -227,7 +227,7 @@ export class Runner {
       pool.running -= 1;
       pool.learn(heldMs);
       this.#dispatch(pool);
-      if (pool.hungry && !this.#draining) this.#deps.onHungry();
+      if (pool.hungry && !this.#draining) this.#deps.claimer.claim();
     }
     this.tellIfCalm();
   }
@@ -256,6 +256,11 @@ export class Runner {
     const mayUndo = job.begun || job.undoing || (attempt !== undefined && attempt.flow !== null);
     if (transition.move === "end" && mayUndo) this.#asks.settle(settlement, attempt, policy, env);
     else settler.push(settlement);
+  }
+
+  /** A claim that was on its way when the worker stopped, or was made quiet. The store never gives a job of a queue that is not served. */
+  #refuse(job: ClaimedJob, pool: Pool | undefined): void {
+    this.release(job, this.#draining ? "shutdown" : pool === undefined ? "queue not served" : "quiet");
   }
 
   // --- rare ---------------------------------------------------------------------------------------------

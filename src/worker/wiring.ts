@@ -23,7 +23,8 @@ import { Tenancy } from "../lease/worker-session.ts";
 import { endDrainsOnce } from "../limits/queue-drainer.ts";
 import type { Logger } from "../logger.ts";
 import type { EventLogSettings } from "../observe/event-log.ts";
-import { type Cells, Recorder } from "../observe/recorder.ts";
+import type { Cells } from "../observe/cells.ts";
+import { Recorder } from "../observe/recorder.ts";
 import type { Schedule } from "../schedules/define-schedule.ts";
 import { Scheduler, type TickDeps } from "../schedules/scheduler.ts";
 import type { ClaimScope, Renewal, Store } from "../storage/store.ts";
@@ -132,15 +133,19 @@ export class Parts {
     this.#life = life;
     this.pools = new Map([...settings.queues].map(([queue, slots]) => [queue, new Pool(queue, slots)]));
     this.loopDelay = loopDelayOf(deps);
-    this.#overload = new Overload(this.loopDelay, settings.maxLoopDelayMs, (overloaded, delayMs) =>
-      this.#overloadChanged(overloaded, delayMs),
-    );
+    this.#overload = new Overload(this.loopDelay, settings.maxLoopDelayMs, {
+      changed: (overloaded, delayMs) => this.#overloadChanged(overloaded, delayMs),
+      overloaded: () => this.stops.releaseBuffered("overloaded"),
+    });
     this.report = new Report({ log: deps.log, events: deps.events, workerId: deps.workerId });
     this.recorder = this.#makeRecorder();
     this.#breakers = this.#makeBreakers();
     this.#budgets = this.#makeBudgets();
     this.#setGuards();
     this.settler = this.#makeSettler();
+    this.session = this.#makeSession();
+    this.live = this.#makeLiveSettings();
+    this.claimer = this.#makeClaimer();
     this.runner = this.#makeRunner();
     this.stops = new Stops({
       pools: this.pools,
@@ -148,45 +153,20 @@ export class Parts {
       settler: this.settler,
       onLost: (jobs) => this.#lost(jobs),
     });
-    this.session = this.#makeSession();
-    this.claimer = this.#makeClaimer();
-    this.live = this.#makeLiveSettings();
     this.maintenance = this.#makeMaintenance();
     this.scheduler = this.#makeScheduler();
   }
 
-  // --- the straight path --------------------------------------------------------------------------------
-
   woken(wake: Wake): void {
-    if (wake.kind !== "work" || wake.from !== undefined) return this.#wokenOtherwise(wake);
-    if (this.pools.has(wake.queue)) this.claimer.claimFor(wake.queue, wake.priority);
-  }
-
-  #claimed(jobs: readonly ClaimedJob[], session: number): void {
-    if (this.#deps.log.trace !== undefined) this.report.claimed(jobs);
-    this.session.sawTokens(jobs, session);
-    if (session === this.session.session) this.runner.accept(jobs);
-    else this.#lost(jobs); // a session that was lost while the claim was on its way took these with it
-    // A claim that was on its way when the worker became quiet: without slots nothing of it has started.
-    if (this.session.quietAt !== null) this.stops.releaseBuffered("quiet");
-  }
-
-  #settled(settlements: readonly Settlement[]): void {
-    this.report.settled(settlements);
-    this.recorder?.settled(settlements);
-    this.claimer.written(settlements);
-    if (this.scheduler !== null && this.scheduler.awaited.size > 0) this.#slotsEnded(settlements);
-    if (this.#guards.starts !== null) void this.#breakers.settled(settlements);
+    if (wake.kind === "work") this.claimer.woken(wake);
+    else this.#wokenOtherwise(wake);
   }
 
   // --- rare ---------------------------------------------------------------------------------------------
 
-  #wokenOtherwise(wake: Wake): void {
+  #wokenOtherwise(wake: Exclude<Wake, { readonly kind: "work" }>): void {
     const { claimer, session, live, scheduler } = this;
     switch (wake.kind) {
-      case "work":
-        if (this.pools.has(wake.queue) && wake.from !== undefined) claimer.claimFrom(wake.queue, wake.from);
-        return;
       case "cancel":
       case "stop":
       case "quiet":
@@ -215,12 +195,6 @@ export class Parts {
   #slotsEnded(settlements: readonly Settlement[]): void {
     for (const { job, transition } of settlements)
       if (transition.move === "end") this.scheduler?.ended(job.id);
-  }
-
-  #isOverloaded(): boolean {
-    if (!this.#overload.isOver()) return false;
-    this.stops.releaseBuffered("overloaded");
-    return true;
   }
 
   #overloadChanged(overloaded: boolean, delayMs: number): void {
@@ -330,15 +304,14 @@ export class Parts {
       names: [...definitions.keys()],
       pollMs: this.#settings.pollMs,
       guards: this.#guards,
-      claimable: () => (this.live.known ? this.session.claimable : null),
-      outdated: () => this.report.outdated,
-      overloaded: () => this.#isOverloaded(),
-      unsettled: () => this.settler.pending,
-      onClaimed: (jobs, session) => this.#claimed(jobs, session),
-      onLook: () => {
-        log.trace?.({ worker: workerId }, "tick: looking for work");
-        this.live.looked();
-      },
+      report: this.report,
+      session: this.session,
+      live: this.live,
+      overload: this.#overload,
+      settler: this.settler,
+      // A session that was lost while the claim was on its way took its jobs with it.
+      onClaimed: (jobs, session) =>
+        this.session.holds(jobs, session) ? this.runner.accept(jobs) : this.#lost(jobs),
       reap: () => this.reap(),
       endDrains: () => endDrainsOnce({ store, events }),
       reconcile: (session) =>
@@ -365,8 +338,7 @@ export class Parts {
       attempt: {
         middleware,
         maxOutputBytes: maxPayloadBytes,
-        now: () => clock.now(),
-        monotonic: () => clock.monotonic(),
+        clock,
         context: { store, log, keepLog, workerId, hostId, maxPayloadBytes, enqueueFor, budget, flow },
       },
       asks: {
@@ -374,7 +346,7 @@ export class Parts {
         patiently: (call, over) => writer.patiently(call, over),
         onFatal: (error) => this.#life.fail(error, "asking what is to be undone"),
       },
-      onHungry: () => this.claimer.claim(),
+      claimer: this.claimer,
       onCalm: this.#life.tellCalm,
     });
   }
@@ -388,7 +360,13 @@ export class Parts {
       log,
       workerId,
       onSending: (settlements) => this.claimer.expect(settlements),
-      onSettled: (settlements) => this.#settled(settlements),
+      onSettled: (settlements) => {
+        this.report.settled(settlements);
+        this.recorder?.settled(settlements);
+        this.claimer.written(settlements);
+        if (this.scheduler !== null && this.scheduler.awaited.size > 0) this.#slotsEnded(settlements);
+        if (this.#guards.starts !== null) void this.#breakers.settled(settlements);
+      },
       onLost: (jobs) => this.#lost(jobs),
       onFatal: (error) => this.#life.fail(error, "settling"),
       onFewer: () => this.claimer.settled(),

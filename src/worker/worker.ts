@@ -17,7 +17,7 @@
 import { StateError } from "../errors.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { AnyJob } from "../jobs/define-job.ts";
-import type { Cell } from "../observe/recorder.ts";
+import type { Cell } from "../observe/cells.ts";
 import { workerDuties } from "../upkeep/tasks.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { checkOptions } from "../values/options.ts";
@@ -63,7 +63,11 @@ export class Worker {
   #stopping: Promise<void> | undefined;
   /** A second signal: running jobs are not waited for. */
   readonly #hurry = new AbortController();
-  #calmWaiters: (() => void)[] = [];
+  /** Called at the next change that may have brought calm; each caller looks again. */
+  readonly #calmWaiters: (() => void)[] = [];
+  readonly #tellCalm = (): void => {
+    for (const wake of this.#calmWaiters.splice(0)) wake();
+  };
   /** Undone when it has stopped: its listeners. */
   readonly #listening: (() => void)[] = [];
   #retired = false;
@@ -84,7 +88,7 @@ export class Worker {
     this.#parts = new Parts(deps, this.#settings, this.#definitions, {
       fail: (error, during) => this.#fail(error, during),
       retire: (reason) => this.#retire(reason),
-      tellCalm: () => this.#tellCalm(),
+      tellCalm: this.#tellCalm,
     });
     void this.#start();
   }
@@ -125,7 +129,7 @@ export class Worker {
    */
   async idle(): Promise<void> {
     while (this.#stopping === undefined) {
-      if (!this.#isCalm()) await this.#calm();
+      if (!this.#isCalm()) await new Promise<void>((resolve) => this.#calmWaiters.push(resolve));
       else if ((await this.#parts.claimer.exhausted()) === 0 && this.#isCalm()) return;
     }
     await this.#stopping;
@@ -294,10 +298,10 @@ export class Worker {
     stops.drain();
     await scheduler?.stop();
     await claimer.stop();
-    if (this.running > 0) await this.#calm(timeoutMs);
+    if (this.running > 0) await this.#finish(timeoutMs);
     if (this.running > 0) {
       stops.stopAll({ kind: "shutdown" });
-      await this.#calm(graceMs);
+      await this.#finish(graceMs);
       stops.abandonAll();
     }
     // Before outcomes are given up: a job whose outcome nobody knows any more would count as never started.
@@ -327,7 +331,7 @@ export class Worker {
       late = true;
       this.#tellCalm();
     });
-    while (!this.#isCalm() && !late) await this.#calm();
+    while (!this.#isCalm() && !late) await new Promise<void>((resolve) => this.#calmWaiters.push(resolve));
     timer.cancel();
     if (this.#isCalm()) return;
     log.error(
@@ -383,9 +387,8 @@ export class Worker {
     return this.#parts.runner.calm && this.#parts.settler.pending === 0;
   }
 
-  /** Resolves at the next change that may have brought calm, or after `timeoutMs`. The caller looks. */
-  async #calm(timeoutMs?: number): Promise<void> {
-    if (timeoutMs === undefined) return new Promise((resolve) => this.#calmWaiters.push(resolve));
+  /** Resolves when nothing runs any more, at the second signal, or after `timeoutMs`. */
+  async #finish(timeoutMs: number): Promise<void> {
     const until = this.#deps.clock.monotonic() + timeoutMs;
     while (this.running > 0 && !this.#hurry.signal.aborted) {
       const leftMs = until - this.#deps.clock.monotonic();
@@ -399,10 +402,5 @@ export class Worker {
         });
       });
     }
-  }
-
-  #tellCalm(): void {
-    if (this.#calmWaiters.length === 0) return;
-    for (const wake of this.#calmWaiters.splice(0)) wake();
   }
 }

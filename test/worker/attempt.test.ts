@@ -60,8 +60,7 @@ function start(
   const deps: AttemptDeps = {
     middleware: given.middleware ?? new MiddlewareChain(),
     maxOutputBytes: 1_000,
-    now: () => 10_000,
-    monotonic: given.monotonic ?? (() => 0),
+    clock: { now: () => 10_000, monotonic: given.monotonic ?? (() => 0) },
     context: {
       store: { progress: (_session, _id, _token, text) => Promise.resolve(given.progress?.(text) ?? true) },
       log: silentLogger,

@@ -4,6 +4,7 @@
  * Invariant: a failure that JSON, a schema or the code will meet again next time is no reason to try again: the job is dead at once.
  * Not here: runs, machines and `ctx.commit` (flow-ends.ts), what an outcome makes of the job (jobs/transition.ts).
  */
+import type { Clock } from "../../clock.ts";
 import { isHoldfastError, type JobError } from "../../errors.ts";
 import { isDead, isRelease, isRetryAfter, isThrottled } from "../../jobs/decision.ts";
 import { describeFailure, type Failure } from "../../jobs/failure.ts";
@@ -49,7 +50,7 @@ export function threw(
     readonly asked: boolean;
     /** The run's history has steps that the code has not asked for. */
     readonly diverged: JobError | null;
-    readonly now: () => number;
+    readonly clock: Pick<Clock, "now">;
   },
 ): Outcome {
   const { cause } = run;
@@ -62,12 +63,12 @@ export function threw(
 /** The outcome that a thrown decision asks for; null for a plain error. */
 function decidedBy(
   error: unknown,
-  { asked, now }: { readonly asked: boolean; readonly now: () => number },
+  { asked, clock }: { readonly asked: boolean; readonly clock: Pick<Clock, "now"> },
 ): Outcome | null {
   if (isHoldfastError(error) && finalCodes.has(error.code)) return deadOf(error, error.code === "DIVERGED");
   if (isDead(error)) return { kind: "dead", failure: describeFailure(error) };
   if (isRetryAfter(error))
-    return { kind: "failed", failure: describeFailure(error), retryInMs: error.delayFrom(now()) };
+    return { kind: "failed", failure: describeFailure(error), retryInMs: error.delayFrom(clock.now()) };
   if (isThrottled(error)) return { kind: "throttled", delayMs: error.retryAfterMs, reason: error.reason };
   if (!isRelease(error)) return null;
   const { delayMs, reason } = error;
