@@ -8,7 +8,7 @@
  * up before its lease can pass to another, by the monotonic clock and counted from before the last successful
  * renewal was sent (C6), so that no wall clock and no slow answer can make two holders; a lost session never
  * comes back; being quiet belongs to the worker and not to one session, so a new one is opened as quiet as the last was.
- * Not here: what happens to the jobs (worker/worker.ts), the renewing itself (renewal.ts).
+ * Not here: what happens to the jobs (worker/wiring.ts), the renewing itself (renewal.ts).
  */
 import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";

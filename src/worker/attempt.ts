@@ -11,7 +11,7 @@
  * an output that cannot be stored, will be the same next time: the job is dead at once.
  *
  * Callbacks instead of a promise for each attempt, and no timer for each: the worker keeps one timer for all
- * timeouts (deadlines.ts), because a timer and a race of promises cost more than a no-op job.
+ * timeouts (ends/deadlines.ts), because a timer and a race of promises cost more than a no-op job.
  *
  * Not here: when an attempt times out or is cancelled (runaways.ts, stops.ts), the ends of handlers that did not simply return
  * (attempt-outcomes.ts, flow-ends.ts), what its outcome makes of the job (jobs/transition.ts).

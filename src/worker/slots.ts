@@ -7,7 +7,7 @@
  * Invariants: `running` never exceeds the slots that the queue had when a job was started; no more is claimed ahead
  * than the slots will start within about 200 ms, so long jobs are claimed one by one and no-op jobs in hundreds; a
  * job that has crashed before is never claimed ahead, so that a poison job takes as few others with it as can be.
- * Not here: claiming (claimer.ts), running (worker.ts).
+ * Not here: claiming (claimer.ts), running (runner.ts).
  */
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Backoff } from "../jobs/backoff.ts";
