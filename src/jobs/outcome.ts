@@ -166,3 +166,22 @@ export interface Policy {
   /** False: a done job leaves nothing behind. Dead and cancelled ones are always kept, or nobody could ask why. */
   readonly keep: boolean;
 }
+
+/** The limits that a definition sets. */
+export interface PolicySource {
+  readonly attempts: number;
+  readonly backoff: Backoff | BackoffFunction | null;
+  /** The worker's own default, used after the queue's. */
+  readonly workerBackoff?: Backoff | BackoffFunction | null;
+  readonly maxCrashes: number;
+  readonly countCrashes: "attempt" | "crash";
+  readonly keep: boolean;
+}
+
+/** The time and chance that a decision may use. `now` and `ranMs` only date the entries of `errors`: a job that is done asks for neither. */
+export interface DecideEnv {
+  readonly now: () => number;
+  /** How long the attempt ran. */
+  readonly ranMs?: number;
+  readonly random: () => number;
+}

@@ -15,7 +15,7 @@
  * Not here: how an attempt comes to its outcome (worker/attempt.ts), how a transition is written (lease/settle.ts).
  */
 import type { ClaimedJob, Counted } from "./job.ts";
-import type { Note, Outcome, Policy, Transition } from "./outcome.ts";
+import type { DecideEnv, Note, Outcome, Policy, PolicySource, Transition } from "./outcome.ts";
 import { asBackoff, type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./backoff.ts";
 import { MAX_DELAY_MS } from "../values/duration.ts";
 import { appendFailure, type Failure } from "./failure.ts";
@@ -35,25 +35,6 @@ export const DEFAULT_ATTEMPTS = 5;
 
 /** Crashes that a job may cause where neither its row nor its definition says. */
 export const DEFAULT_CRASHES = 5;
-
-/** What `policyFor` needs of a definition. */
-export interface PolicySource {
-  readonly attempts: number;
-  readonly backoff: Backoff | BackoffFunction | null;
-  /** The worker's own default, used after the queue's. */
-  readonly workerBackoff?: Backoff | BackoffFunction | null;
-  readonly maxCrashes: number;
-  readonly countCrashes: "attempt" | "crash";
-  readonly keep: boolean;
-}
-
-/** What time and chance a decision may use. `now` and `ranMs` only date the entries of `errors`: a job that is done asks for neither. */
-export interface DecideEnv {
-  readonly now: () => number;
-  /** How long the attempt ran. */
-  readonly ranMs?: number;
-  readonly random: () => number;
-}
 
 /**
  * The limits of a job: the row's, else the definition's, else the queue's, else the worker's, else the defaults.

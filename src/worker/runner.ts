@@ -10,7 +10,7 @@
  * Not here: when to claim (claimer.ts), one attempt (attempt.ts), what its outcome means (jobs/transition.ts), writing it
  * (lease/settler.ts), what the database is asked before (end-asks.ts).
  */
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { Emitter } from "../events.ts";
 import type { AnyJob } from "../jobs/define-job.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
@@ -43,8 +43,6 @@ export interface RunnerDeps {
   /** Nothing runs and nothing is buffered any more. */
   readonly onCalm: () => void;
 }
-
-const staleMs = 1_000;
 
 /**
  * The attempts that run, in no order. Each knows where it stands, so that one is taken out by moving the last one to its
@@ -86,12 +84,13 @@ export class Runner {
   readonly #attemptDeps: AttemptDeps;
   readonly running = new Running();
   readonly #deadlines: Deadlines<Attempt>;
+  /** Of jobs that wait for a slot. */
+  readonly #stale: Deadlines<Pool>;
   readonly #quarantine: Quarantine;
   readonly #asks: EndAsks;
   /** Jobs of which the database is asked whether they may start, or how they end. */
   readonly asking = new Set<ClaimedJob>();
   readonly runaways: Runaways;
-  #staleTimer: Timer | undefined;
   #dispatching = false;
   #draining = false;
 
@@ -110,6 +109,14 @@ export class Runner {
       clock,
       () => this.running,
       (attempt) => this.runaways.overdue(attempt),
+    );
+    this.#stale = new Deadlines(
+      clock,
+      () => deps.pools.values(),
+      (pool) => {
+        for (const job of pool.takeStale(clock.monotonic()))
+          this.release(job, "no slot was free within a second");
+      },
     );
     this.#attemptDeps = {
       ...deps.attempt,
@@ -144,7 +151,7 @@ export class Runner {
     for (const [pool, crashed] of touched) {
       pool.sawSuspects(crashed);
       this.#dispatch(pool);
-      if (pool.buffered > 0) this.#watchStale();
+      if (pool.buffered > 0) this.#stale.arm(pool.deadlineAt);
     }
   }
 
@@ -164,7 +171,7 @@ export class Runner {
 
   stop(): void {
     this.#deadlines.stop();
-    this.#staleTimer?.cancel();
+    this.#stale.stop();
   }
 
   // --- one job ------------------------------------------------------------------------------------------
@@ -318,24 +325,5 @@ export class Runner {
     heldMs: number,
   ): Promise<void> {
     this.#over(attempt, await this.#asks.released(attempt, outcome), heldMs);
-  }
-
-  /** One timer for everything that is buffered. */
-  #watchStale(): void {
-    if (this.#staleTimer !== undefined) return;
-    const { clock, pools } = this.#deps;
-    let oldest: number | undefined;
-    for (const { oldestClaimedAt } of pools.values()) {
-      if (oldestClaimedAt !== undefined && (oldest === undefined || oldestClaimedAt < oldest))
-        oldest = oldestClaimedAt;
-    }
-    if (oldest === undefined) return;
-    this.#staleTimer = clock.after(oldest + staleMs - clock.monotonic(), () => {
-      this.#staleTimer = undefined;
-      const before = clock.monotonic() - staleMs;
-      for (const pool of pools.values())
-        for (const job of pool.takeStale(before)) this.release(job, "no slot was free within a second");
-      this.#watchStale();
-    });
   }
 }

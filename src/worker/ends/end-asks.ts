@@ -8,8 +8,8 @@
  * Not here: what the answers mean (jobs/transition.ts), undoing (workflows/compensation.ts).
  */
 import type { ClaimedJob } from "../../jobs/job.ts";
-import type { Outcome, Policy, Settlement } from "../../jobs/outcome.ts";
-import { type DecideEnv, triedToUndo } from "../../jobs/transition.ts";
+import type { DecideEnv, Outcome, Policy, Settlement } from "../../jobs/outcome.ts";
+import { triedToUndo } from "../../jobs/transition.ts";
 import type { Settler } from "../../lease/settler.ts";
 import type { Store } from "../../storage/store.ts";
 import { troubleOf } from "../../storage/trouble.ts";
