@@ -60,7 +60,7 @@ import type { Inspection, Store } from "./storage/store.ts";
 import type { PruneReport } from "./upkeep/store.ts";
 import { VERSION } from "./version.ts";
 import { Worker, type WorkerDeps, type WorkOptions } from "./worker/worker.ts";
-import { Cells } from "./observe/recorder.ts";
+import { Cells } from "./observe/cells.ts";
 import { Workers } from "./worker/workers-client.ts";
 
 // A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time.

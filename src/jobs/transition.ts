@@ -14,57 +14,13 @@
  * over the definition's, that over the queue's, that over the worker's, and that over the default.
  * Not here: how an attempt comes to its outcome (worker/attempt.ts), how a transition is written (lease/settle.ts).
  */
-import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
+import type { ClaimedJob, Counted } from "./job.ts";
+import type { DecideEnv, Note, Outcome, Policy, PolicySource, Transition } from "./outcome.ts";
 import { asBackoff, type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./backoff.ts";
 import { MAX_DELAY_MS } from "../values/duration.ts";
 import { appendFailure, type Failure } from "./failure.ts";
 import { fingerprint } from "./fingerprint.ts";
 import { MOST_COUNTED } from "./job-bounds.ts";
-
-/** What the run of an attempt came to. */
-export type Outcome =
-  | { readonly kind: "succeeded"; /** JSON text. */ readonly output: string | null }
-  | {
-      readonly kind: "failed";
-      readonly failure: Failure;
-      /** In place of the backoff. */ readonly retryInMs?: number;
-    }
-  | {
-      readonly kind: "dead";
-      readonly failure: Failure;
-      /** The code does not match the run's history: nothing is undone, and a retry with matching code continues the run. */
-      readonly diverged?: true;
-    }
-  | {
-      readonly kind: "throttled";
-      /** Null: the backoff says. */ readonly delayMs: number | null;
-      readonly reason: string;
-    }
-  | {
-      readonly kind: "released";
-      readonly delayMs: number;
-      readonly reason: string | null;
-      /** The handler never ran. */ readonly unstarted?: true;
-      /** The handler threw `Release`, and not because it was told to stop. */ readonly thrown?: true;
-      /** And so did its run before this one, both without a delay. */ readonly repeated?: true;
-      /** Not the handler's own wish: its worker shuts down. */ readonly forced?: true;
-      /** A breaker kept it from running. */ readonly breaker?: true;
-      /** This worker's code is older than what it needs. */ readonly outdated?: true;
-    }
-  | {
-      readonly kind: "cancelled";
-      readonly reason: string;
-      /** The handler never ran: no attempt was used. */ readonly unstarted?: true;
-    }
-  | { readonly kind: "lost" }
-  /** The run sleeps or waits: nothing of it stays in memory. */
-  | ({ readonly kind: "suspended" } & Wait)
-  /** `ctx.commit` ended it in the handler's own transaction. */
-  | { readonly kind: "committed" }
-  /** A machine goes to its next step after a delay; the step itself is saved. */
-  | { readonly kind: "moved"; readonly delayMs: number }
-  /** Its steps were undone: it ends as it would have. */
-  | { readonly kind: "undone"; readonly state: "dead" | "cancelled"; readonly errors: string | null };
 
 /** A claim that no process has heard of: its answer was lost, so nothing of it has started. */
 export const UNHEARD: Outcome = {
@@ -74,132 +30,11 @@ export const UNHEARD: Outcome = {
   unstarted: true,
 };
 
-/** What a run waits for. */
-export interface Wait {
-  readonly waits: "sleep" | "signal" | "jobs";
-  /** When it goes on by itself at the latest, by the database's clock; 0: now. */
-  readonly at: number | null;
-  /** Topics of the signals that it waits for. */
-  readonly topics: readonly string[];
-  /** How many called jobs it waits for, and whether for all of them. */
-  readonly open: number;
-  readonly every: boolean;
-}
-
-/** What a row becomes. Relative delays: the statement adds the database's now. */
-export type Transition =
-  | {
-      readonly move: "end";
-      readonly id: string;
-      readonly place: Place;
-      readonly token: number;
-      readonly state: EndState;
-      /** JSON text. */
-      readonly output: string | null;
-      /** JSON text, see failure.ts. */
-      readonly errors: string | null;
-      /** What it is dead of, see fingerprint.ts; absent for every other end. */
-      readonly errorGroup?: string;
-      readonly attempt: number;
-      readonly crashes: number;
-      readonly keyed: boolean;
-      /** False: no history is kept of it. */
-      readonly keep: boolean;
-      /** Which counts are given back; left out for jobs without limits. */
-      readonly counted?: Counted;
-      /** No handler of this attempt ran: its start is given back to its rates. */
-      readonly unstarted?: true;
-      /** True: its steps are undone first; it runs once more for that, and then ends as this says. False: they are never undone by this end. */
-      readonly undo?: boolean;
-    }
-  | {
-      readonly move: "again";
-      readonly id: string;
-      readonly token: number;
-      readonly delayMs: number;
-      /** It keeps this due time, and with it its position: claims that have got further go back to it. Absent: now and `delayMs`. */
-      readonly keeps?: { readonly queue: string; readonly runAt: number };
-      readonly errors: string | null;
-      /** What this attempt failed of; absent: nothing new, the row keeps its own. */
-      readonly errorGroup?: string;
-      readonly attempt: number;
-      readonly crashes: number;
-      /** Goes up by one for `Throttled`; the queue may cool down on it. */
-      readonly throttled: boolean;
-      /** A handler of it has run: a deadline to start by is met for good. */
-      readonly begun: boolean;
-      /** Why it waits, where its errors do not say: JSON text of a `Note`. */
-      readonly note?: string;
-      /** Its holder did not choose to give it back: a cancel that was asked of it stands. */
-      readonly cancellable?: true;
-      readonly counted?: Counted;
-      readonly unstarted?: true;
-    }
-  /** Asleep, or waiting for a signal or another job. */
-  | ({
-      readonly move: "wait";
-      readonly id: string;
-      readonly token: number;
-      readonly errors: string | null;
-      readonly attempt: number;
-      readonly crashes: number;
-      readonly counted?: Counted;
-      readonly unstarted?: true;
-    } & Wait)
-  /** Nothing to write: the handler's own transaction has. */
-  | {
-      readonly move: "none";
-      readonly id: string;
-      readonly token: number;
-      readonly errors: string | null;
-      readonly attempt: number;
-      readonly crashes: number;
-      readonly counted?: Counted;
-      readonly unstarted?: true;
-    };
-
-/** Why a job went back to the line without having failed. */
-export interface Note {
-  readonly kind: "throttled" | "released" | "breaker" | "version" | "paused";
-  readonly reason: string;
-  /** The handler threw `Release` without a delay. */
-  readonly thrown?: true;
-}
-
-/** The limits that apply to one job. */
-export interface Policy {
-  readonly maxAttempts: number;
-  readonly backoff: Backoff | BackoffFunction;
-  readonly maxCrashes: number;
-  readonly countCrashes: "attempt" | "crash";
-  /** False: a done job leaves nothing behind. Dead and cancelled ones are always kept, or nobody could ask why. */
-  readonly keep: boolean;
-}
-
 /** Attempts of a job where neither its row nor its definition says. */
 export const DEFAULT_ATTEMPTS = 5;
 
 /** Crashes that a job may cause where neither its row nor its definition says. */
 export const DEFAULT_CRASHES = 5;
-
-/** What `policyFor` needs of a definition. */
-export interface PolicySource {
-  readonly attempts: number;
-  readonly backoff: Backoff | BackoffFunction | null;
-  /** The worker's own default, used after the queue's. */
-  readonly workerBackoff?: Backoff | BackoffFunction | null;
-  readonly maxCrashes: number;
-  readonly countCrashes: "attempt" | "crash";
-  readonly keep: boolean;
-}
-
-/** What time and chance a decision may use. `now` and `ranMs` only date the entries of `errors`: a job that is done asks for neither. */
-export interface DecideEnv {
-  readonly now: () => number;
-  /** How long the attempt ran. */
-  readonly ranMs?: number;
-  readonly random: () => number;
-}
 
 /**
  * The limits of a job: the row's, else the definition's, else the queue's, else the worker's, else the defaults.
@@ -212,15 +47,13 @@ export function policyFor(
   definition: PolicySource | null,
   queueBackoff: Backoff | null,
 ): Policy {
-  const extras = job.extras;
+  const { extras } = job;
+  // Few jobs have a backoff in their row or their queue: the others are spared its checks.
+  const ofJob = extras?.backoff === undefined ? undefined : asBackoff(extras.backoff);
+  const ofQueue = queueBackoff === null ? undefined : asBackoff(queueBackoff);
   return {
     maxAttempts: job.maxAttempts ?? definition?.attempts ?? extras?.stepAttempts ?? DEFAULT_ATTEMPTS,
-    backoff:
-      asBackoff(extras?.backoff) ??
-      definition?.backoff ??
-      asBackoff(queueBackoff) ??
-      definition?.workerBackoff ??
-      DEFAULT_BACKOFF,
+    backoff: ofJob ?? definition?.backoff ?? ofQueue ?? definition?.workerBackoff ?? DEFAULT_BACKOFF,
     maxCrashes: extras?.maxCrashes ?? definition?.maxCrashes ?? DEFAULT_CRASHES,
     countCrashes: extras?.countCrashes ?? definition?.countCrashes ?? "crash",
     keep: extras?.keep ?? definition?.keep ?? true,

@@ -19,9 +19,10 @@ import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
-import { decide, type Outcome, policyFor } from "../jobs/transition.ts";
+import type { Outcome, Settlement } from "../jobs/outcome.ts";
+import { decide, policyFor } from "../jobs/transition.ts";
 import { HeldJobs, reconcile, unknownTokens } from "./reconciler.ts";
-import { type Settlement, Settler } from "./settler.ts";
+import { Settler } from "./settler.ts";
 
 /** What renewing says. */
 export interface LeaseRenewal {

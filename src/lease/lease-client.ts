@@ -23,7 +23,8 @@ import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import type { ClaimScope, SessionInfo } from "../storage/store.ts";
-import { DEFAULT_ATTEMPTS, type Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
+import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
 
 export type { LeaseDeps, LeaseRenewal };
 

@@ -16,7 +16,8 @@ import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../jobs/failure.ts";
 import type { Store } from "../storage/store.ts";
-import { type Transition, decide, policyFor, UNHEARD } from "../jobs/transition.ts";
+import type { Transition } from "../jobs/outcome.ts";
+import { decide, policyFor, UNHEARD } from "../jobs/transition.ts";
 
 export interface ReaperDeps {
   readonly store: Pick<Store, "orphans" | "takeOver" | "burySessions">;

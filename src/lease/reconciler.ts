@@ -9,7 +9,7 @@
  *
  * Invariants: called while no claim is in flight, so that a job which the worker does not know is not on its way to it; a
  * release is fenced like every other settle, so a job that was settled meanwhile is not touched.
- * Not here: when to compare (worker/claimer.ts after a failed claim, worker/worker.ts at each renewal).
+ * Not here: when to compare (worker/claimer.ts after a failed claim, worker/wiring.ts at each renewal).
  */
 import type { Clock } from "../clock.ts";
 import type { AnyJob } from "../jobs/define-job.ts";

@@ -11,7 +11,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { appendFailure } from "../jobs/failure.ts";
-import type { Transition } from "../jobs/transition.ts";
+import type { Transition } from "../jobs/outcome.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Wake } from "../storage/wake.ts";
 import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts";

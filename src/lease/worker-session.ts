@@ -8,7 +8,7 @@
  * up before its lease can pass to another, by the monotonic clock and counted from before the last successful
  * renewal was sent (C6), so that no wall clock and no slow answer can make two holders; a lost session never
  * comes back; being quiet belongs to the worker and not to one session, so a new one is opened as quiet as the last was.
- * Not here: what happens to the jobs (worker/worker.ts), the renewing itself (renewal.ts).
+ * Not here: what happens to the jobs (worker/wiring.ts), the renewing itself (renewal.ts).
  */
 import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -67,6 +67,8 @@ export class Tenancy {
   /** When this process itself last changed that, by the monotonic clock: a renewal sent before it does not know. */
   #quietSetAt = -Infinity;
   #expiry: Timer | undefined;
+  /** The highest token that a session of this worker has seen. */
+  #latest = { session: -1, token: -Infinity };
   readonly #ending = new AbortController();
 
   constructor(deps: TenancyDeps) {
@@ -129,6 +131,26 @@ export class Tenancy {
         await sleep(clock, reopenMs * (0.75 + random() / 2), this.#ending.signal).catch(() => undefined);
       }
     }
+  }
+
+  /**
+   * A claim of this session brought these; true: they are held. Tokens of one session increase; if they do not, the database has gone back: a replica that lagged was
+   * promoted, and a job that runs here may be claimed once more under the very same token. A new session tells the two apart.
+   */
+  holds(jobs: readonly { readonly token: number }[], session: number): boolean {
+    const before = this.#latest.session === session ? this.#latest.token : -Infinity;
+    let latest = before;
+    for (const { token } of jobs) {
+      if (token <= before) return this.#wentBack(session);
+      latest = Math.max(latest, token);
+    }
+    this.#latest = { session, token: latest };
+    return session === this.#session;
+  }
+
+  #wentBack(session: number): false {
+    this.abandon(session, "the database gave a fencing token twice (a failover?)");
+    return false;
   }
 
   /** Asks the database now whether something is wanted of this session. */

@@ -1,7 +1,7 @@
 /**
  * `hf.breakers`: which sources of failures are stopped now, over all processes, and how to let them go on by hand.
  *
- * Not here: when a breaker opens and closes (limits/rules/breaker-rule.ts), what a worker does meanwhile (worker/breaker-guard.ts).
+ * Not here: when a breaker opens and closes (limits/rules/breaker-rule.ts), what a worker does meanwhile (worker/guards/breaker-guard.ts).
  */
 import { checkText } from "../values/name.ts";
 import type { Retry } from "../storage/retry-calls.ts";

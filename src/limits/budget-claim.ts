@@ -8,7 +8,7 @@
  * burst + limit × w / per are started in any window w, over all processes, whoever dies when; what a dead process had
  * claimed and not started is lost to the budget, never granted twice. A batch is the chunk: busy workers meet at the row
  * once for each claim, not once for each job.
- * Not here: the arithmetic (limits/rules/token-bucket.ts), the row (budget-rows.ts), limits (limited-claim.ts), when to ask again (worker/budget-waits.ts).
+ * Not here: the arithmetic (limits/rules/token-bucket.ts), the row (budget-rows.ts), limits (limited-claim.ts), when to ask again (worker/guards/budget-waits.ts).
  */
 import { roomForJobs, takenForJobs } from "./rules/token-bucket.ts";
 import { lateness } from "./rules/rate-window.ts";

@@ -32,7 +32,7 @@ import {
   type Starts,
 } from "./rules/rate-window.ts";
 import type { ClaimCursor, ClaimScope } from "../storage/store.ts";
-import type { Transition } from "../jobs/transition.ts";
+import type { Transition } from "../jobs/outcome.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import { returnTokens, type Unused } from "./budget-rows.ts";
 import {

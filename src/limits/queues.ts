@@ -3,7 +3,7 @@
  *
  * Invariants: settings are checked here and stored whole; a worker sees a change within its refresh (2 s), or at
  * once through the wake-up. A queue needs no creation: it exists as soon as a job or a setting names it.
- * Not here: what a worker does with a setting (worker/worker.ts), how limits are kept (limited-claim.ts).
+ * Not here: what a worker does with a setting (worker/live-settings.ts), how limits are kept (limited-claim.ts).
  */
 import { shown, UsageError } from "../errors.ts";
 import type { Jobs } from "../operate/jobs-client.ts";

@@ -8,7 +8,7 @@
  */
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { FailureGroupRow, FailureRow } from "./store.ts";
-import type { Transition } from "../jobs/transition.ts";
+import type { Transition } from "../jobs/outcome.ts";
 
 interface Cell extends FailureGroupRow {
   readonly queue: string;

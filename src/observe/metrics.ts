@@ -13,7 +13,7 @@ import { checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
 import type { LoadRow, MetricRow } from "./store.ts";
-import { type Cells, OUTCOMES, type CountedOutcome } from "./recorder.ts";
+import { type Cells, OUTCOMES, type CountedOutcome } from "./cells.ts";
 
 /** How long attempts took, or waited, in milliseconds. Null where there was none. */
 export interface Durations {

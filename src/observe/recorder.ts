@@ -14,64 +14,19 @@ import type { Clock, Timer } from "../clock.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import { Histogram } from "../values/histogram.ts";
 import type { Store } from "../storage/store.ts";
 import type { GaugeRow, MetricRow } from "./store.ts";
+import { type Cell, Cells, type CountedOutcome } from "./cells.ts";
 import { Failures } from "./failure-counts.ts";
-import type { Settlement } from "../lease/settler.ts";
+import type { Settlement } from "../jobs/outcome.ts";
 
-/** What can become of an attempt, as it is counted. */
-export const OUTCOMES = ["done", "failed", "dead", "cancelled", "throttled", "released", "lost"] as const;
-export type CountedOutcome = (typeof OUTCOMES)[number];
-
-/** Counts of one kind in one queue. */
-export class Cell {
-  readonly queue: string;
-  readonly name: string;
-  readonly counts: Record<CountedOutcome, number> = {
-    done: 0,
-    failed: 0,
-    dead: 0,
-    cancelled: 0,
-    throttled: 0,
-    released: 0,
-    lost: 0,
-  };
-  readonly ran: Histogram = new Histogram();
-  readonly waited: Histogram = new Histogram();
-  dirty = false;
-
-  constructor(queue: string, name: string) {
-    this.queue = queue;
-    this.name = name;
-  }
-
-  merge(other: Cell): void {
-    for (const outcome of OUTCOMES) this.counts[outcome] += other.counts[outcome];
-    this.ran.merge(other.ran);
-    this.waited.merge(other.waited);
-  }
-}
-
-/** Cells by queue and kind. */
-export class Cells {
-  readonly #cells = new Map<string, Map<string, Cell>>();
-
-  at(queue: string, name: string): Cell {
-    let names = this.#cells.get(queue);
-    if (names === undefined) this.#cells.set(queue, (names = new Map<string, Cell>()));
-    let cell = names.get(name);
-    if (cell === undefined) names.set(name, (cell = new Cell(queue, name)));
-    return cell;
-  }
-
-  *[Symbol.iterator](): Generator<Cell> {
-    for (const names of this.#cells.values()) yield* names.values();
-  }
-
-  merge(other: Cells): void {
-    for (const cell of other) this.at(cell.queue, cell.name).merge(cell);
-  }
+/** Null: nothing but the time that it took. A run that sleeps, waits or goes on to its next step has not failed. */
+function countedAs({ outcome, transition }: Settlement): CountedOutcome | null {
+  if (outcome.kind === "committed") return "done";
+  // A run that undoes its steps first ends later, and is counted then.
+  if (transition.move === "end" && transition.undo !== true) return transition.state;
+  if (outcome.kind === "throttled" || outcome.kind === "released") return outcome.kind;
+  return outcome.kind === "failed" || outcome.kind === "dead" ? "failed" : null;
 }
 
 export interface RecorderDeps {
@@ -137,33 +92,28 @@ export class Recorder {
   settled(settlements: readonly Settlement[]): void {
     const cells = this.#now();
     if (!this.#counted) this.#hurry();
-    for (const { job, outcome, transition, heldMs } of settlements) {
-      // Given back unstarted: no attempt was made.
-      if ((outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true)
-        continue;
-      const cell = cells.at(job.queue, job.name);
-      cell.dirty = true;
-      if (outcome.kind === "succeeded" || outcome.kind === "committed") cell.counts.done += 1;
-      // A run that undoes its steps first ends later, and is counted then.
-      else if (transition.move === "end" && transition.undo !== true) cell.counts[transition.state] += 1;
-      else if (outcome.kind === "throttled" || outcome.kind === "released") cell.counts[outcome.kind] += 1;
-      // What sleeps, waits or goes on to its next step has not failed.
-      else if (outcome.kind === "failed" || outcome.kind === "dead") cell.counts.failed += 1;
-      if (outcome.kind === "failed" || outcome.kind === "dead")
-        this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
-      cell.ran.add(heldMs);
-      cell.waited.add(job.startedAt - job.runAt);
+    for (const settlement of settlements) {
+      const { job, outcome, heldMs } = settlement;
+      const counted = outcome.kind === "succeeded" ? "done" : this.#countedAs(settlement);
+      if (counted !== undefined)
+        cells.at(job.queue, job.name).add(counted, heldMs, job.startedAt - job.runAt);
     }
+  }
+
+  /** Undefined: no attempt was made. One that failed is counted by its cause as well. */
+  #countedAs(settlement: Settlement): CountedOutcome | null | undefined {
+    const { job, outcome, transition, heldMs } = settlement;
+    if (outcome.kind === "failed" || outcome.kind === "dead")
+      this.#failures.add(this.#minute(), job, transition, outcome.failure.message, heldMs);
+    const unstarted =
+      (outcome.kind === "released" || outcome.kind === "cancelled") && outcome.unstarted === true;
+    return unstarted ? undefined : countedAs(settlement);
   }
 
   /** These attempts were lost to others. */
   lost(jobs: readonly ClaimedJob[]): void {
     const cells = this.#now();
-    for (const { queue, name } of jobs) {
-      const cell = cells.at(queue, name);
-      cell.dirty = true;
-      cell.counts.lost += 1;
-    }
+    for (const { queue, name } of jobs) cells.at(queue, name).addLost();
   }
 
   /** What is counted and not yet part of the totals. */
@@ -220,8 +170,12 @@ export class Recorder {
 
   #now(): Cells {
     const minute = this.#minute();
-    let cells = this.#minutes.get(minute);
-    if (cells === undefined) this.#minutes.set(minute, (cells = new Cells()));
+    return this.#minutes.get(minute) ?? this.#begin(minute);
+  }
+
+  #begin(minute: number): Cells {
+    const cells = new Cells();
+    this.#minutes.set(minute, cells);
     return cells;
   }
 

@@ -149,8 +149,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
     const attempt = new Attempt(claimed(flow, deps.clock.now()), definition, {
       middleware: { runs: [], run: () => Promise.reject(new Error("no middleware")) },
       maxOutputBytes: deps.maxPayloadBytes,
-      now: () => deps.clock.now(),
-      monotonic: () => deps.clock.monotonic(),
+      clock: deps.clock,
       context: {
         store: { progress: async () => true },
         log: silentLogger,

@@ -141,8 +141,8 @@ export class Scheduler {
   /** The latest tick failed for a reason that nobody knows, and that was told. */
   #failing = false;
   #stopped = false;
-  /** Jobs whose end lets a slot go. */
-  #awaited: ReadonlySet<string> = new Set();
+  /** Jobs whose end lets a slot go. A field, so that a busy worker is spared a question for each of its jobs. */
+  awaited: ReadonlySet<string> = new Set();
 
   constructor(deps: SchedulerDeps) {
     this.#deps = deps;
@@ -173,12 +173,7 @@ export class Scheduler {
 
   /** These jobs have ended here. */
   ended(id: string): void {
-    if (this.#awaited.has(id)) this.look();
-  }
-
-  /** Whether the end of a job may let a slot go: spares a busy worker the question for each of its jobs. */
-  get waits(): boolean {
-    return this.#awaited.size > 0;
+    if (this.awaited.has(id)) this.look();
   }
 
   async stop(): Promise<void> {
@@ -193,7 +188,7 @@ export class Scheduler {
     try {
       const tick = await tickOnce({ ...this.#deps, stopping: () => this.#stopped });
       const { left, error, next } = tick;
-      this.#awaited = new Set(next.awaited);
+      this.awaited = new Set(next.awaited);
       let pollMs = (store.listening ? longestSleepMs : deafSleepMs) * (0.95 + random() / 10);
       if (next.awaited.length > 0) pollMs = Math.min(pollMs, blockedMs * (0.95 + random() / 10));
       let dueMs = next.nextAt === null ? Infinity : next.nextAt - next.now;

@@ -151,7 +151,9 @@ const LIMIT_STATEMENTS = {
   addBreakers: "inTransaction",
   lockBreakers: "reads",
   writeBreakers: "inTransaction",
-  probeBreaker: { foundBy: "worker/breaker-guard.ts gives the probe back until the database answers." },
+  probeBreaker: {
+    foundBy: "worker/guards/breaker-guard.ts gives the probe back until the database answers.",
+  },
   unprobeBreaker: { again: "A session gives back only its own probe." },
   resetBreaker: {
     foundBy:
@@ -191,16 +193,20 @@ export const STATEMENTS = {
   refile: { again: "It files only jobs that no claim names." },
   // settle
   doneAlike: {
-    again: "The fence lets a repeat change nothing; lease/settler.ts then reads what the first one wrote.",
+    again:
+      "The fence lets a repeat change nothing; lease/settle-faults.ts then reads what the first one wrote.",
   },
   done: {
-    again: "The fence lets a repeat change nothing; lease/settler.ts then reads what the first one wrote.",
+    again:
+      "The fence lets a repeat change nothing; lease/settle-faults.ts then reads what the first one wrote.",
   },
   end: {
-    again: "The fence lets a repeat change nothing; lease/settler.ts then reads what the first one wrote.",
+    again:
+      "The fence lets a repeat change nothing; lease/settle-faults.ts then reads what the first one wrote.",
   },
   again: {
-    again: "The fence lets a repeat change nothing; lease/settler.ts then reads what the first one wrote.",
+    again:
+      "The fence lets a repeat change nothing; lease/settle-faults.ts then reads what the first one wrote.",
   },
   endOrphans: { again: "A repeat finds no orphan any more." },
   againOrphans: { again: "A repeat finds no orphan any more." },
@@ -443,7 +449,7 @@ export const TRANSACTIONS = {
   // settle
   settle: {
     again:
-      "The fence lets a repeat change nothing, and only what moved cools its queue down; lease/settler.ts then reads what the first one wrote.",
+      "The fence lets a repeat change nothing, and only what moved cools its queue down; lease/settle-faults.ts then reads what the first one wrote.",
   },
   grantWishes: { again: "A wish that is granted is gone." },
   resolve: { again: "An end that a dependent has heard of is not counted again." },

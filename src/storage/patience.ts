@@ -6,7 +6,7 @@
  *
  * Invariant: an error that nobody knows never ends an attempt. It is logged, waited for and tried again: the work is done, and
  * failing it for a refusal that passes would do it twice, or leave it half done.
- * Not here: outcomes (lease/settler.ts, which has more to lose), calls of a client (retry-calls.ts), a user's own transaction (never
+ * Not here: outcomes (lease/settle-faults.ts, which has more to lose), calls of a client (retry-calls.ts), a user's own transaction (never
  * repeated: it is theirs).
  */
 import { type Clock, sleep } from "../clock.ts";

@@ -8,7 +8,7 @@
  *
  * Invariants: each repetition after a conflict is logged; classified by code, never by the words of a message; waits by the clock that is passed in. An
  * enqueue may be repeated because its ids are made here: a commit whose answer was lost changes nothing twice.
- * Not here: a worker's patience with the database (worker/worker.ts), a user's transaction (never tried again: it is theirs).
+ * Not here: a worker's patience with the database (worker/claim-faults.ts, lease/settle-faults.ts), a user's transaction (never tried again: it is theirs).
  */
 import { type Clock, sleep } from "../clock.ts";
 import { type HoldfastError, isHoldfastError } from "../errors.ts";

@@ -40,7 +40,7 @@ import type {
   Place,
 } from "../jobs/job.ts";
 import type { InputPatch } from "../values/json-patch.ts";
-import type { Note, Transition } from "../jobs/transition.ts";
+import type { Note, Transition } from "../jobs/outcome.ts";
 
 /** What a worker serves. */
 export interface ClaimScope {

@@ -34,7 +34,7 @@ import { encodeJson } from "../values/json.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import type { Store } from "../storage/store.ts";
-import type { Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
 
 /**
  * The second argument of every handler.

@@ -22,6 +22,8 @@ export interface LiveSettingsDeps {
   readonly even: ReadonlySet<string>;
   /** The worker's session; null between two. */
   readonly session: () => number | null;
+  /** They were read. */
+  readonly onRead: () => void;
   /** The settings were read for the first time, or could not be. */
   readonly onFirst: () => void;
   /** The queue was paused or its slots were cut. */
@@ -48,7 +50,8 @@ export class LiveSettings {
   #again = false;
   #timer: Timer | undefined;
   #stopped = false;
-  #first = true;
+  /** False until the settings have been read once, or could not be: slots are not known before. */
+  known = false;
   #held = new Set<string>();
   /** The session that the others have been told of, because they share a total with it. */
   #announced: number | null = null;
@@ -72,11 +75,6 @@ export class LiveSettings {
     const { store, clock } = this.#deps;
     const ms = store.listening ? listeningApartMs : apartMs;
     if (clock.monotonic() - this.#readAt >= ms) void this.#read(false);
-  }
-
-  /** False until the settings have been read once: slots are not known before. */
-  get known(): boolean {
-    return !this.#first;
   }
 
   stop(): void {
@@ -131,6 +129,7 @@ export class LiveSettings {
         if (held) this.#held.add(pool.queue);
         else this.#held.delete(pool.queue);
       }
+      this.#deps.onRead();
       this.#shareTotals(
         [...settings.values()].some(({ total }) => total !== null),
         session,
@@ -146,8 +145,8 @@ export class LiveSettings {
         );
     }
     this.#reading = false;
-    if (this.#first) {
-      this.#first = false;
+    if (!this.known) {
+      this.known = true;
       if (!this.#stopped) this.#deps.onFirst();
     }
     if (!this.#again) return;

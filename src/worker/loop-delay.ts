@@ -42,6 +42,41 @@ export function loopDelayOf(given: { readonly loopDelay?: () => number; readonly
     : { read: () => 0, p99: () => 0, stop };
 }
 
+export interface OverloadListener {
+  /** It is overloaded from now on (true), or no longer. */
+  readonly changed: (overloaded: boolean, delayMs: number) => void;
+  /** It was found to be overloaded, again or for the first time. */
+  readonly overloaded: () => void;
+}
+
+/** Whether the event loop is too late for more work. */
+export class Overload {
+  readonly #delay: LoopDelay;
+  readonly #mostMs: number;
+  readonly #on: OverloadListener;
+  #overloaded = false;
+
+  constructor(delay: LoopDelay, mostMs: number, on: OverloadListener) {
+    this.#delay = delay;
+    this.#mostMs = mostMs;
+    this.#on = on;
+  }
+
+  isOver(): boolean {
+    const delayMs = this.#delay.read();
+    const overloaded = delayMs > this.#mostMs;
+    if (overloaded || this.#overloaded) this.#tell(overloaded, delayMs);
+    return overloaded;
+  }
+
+  #tell(overloaded: boolean, delayMs: number): void {
+    const changed = overloaded !== this.#overloaded;
+    this.#overloaded = overloaded;
+    if (changed) this.#on.changed(overloaded, delayMs);
+    if (overloaded) this.#on.overloaded();
+  }
+}
+
 // The mean and not the longest delay: one block of 300 ms that is over says nothing about the next quarter of a
 // second, a loop that is always late does.
 /** For `loopDelayOf` and its test. Two histograms: each is emptied by its own reader. */

@@ -9,7 +9,7 @@ import type { AttemptEvent, Emitter } from "../events.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { decodeFailures } from "../jobs/failure.ts";
-import type { Settlement } from "../lease/settler.ts";
+import type { Settlement } from "../jobs/outcome.ts";
 
 export interface ReportDeps {
   readonly log: Logger;
@@ -21,6 +21,8 @@ export interface ReportDeps {
 export class Report {
   readonly #deps: ReportDeps;
   #leasesLost = 0;
+  /** Jobs that were released and are written. */
+  released = 0;
   /** Kinds of which a job needed newer code than this worker has. */
   readonly #outdated = new Set<string>();
 
@@ -81,6 +83,7 @@ export class Report {
         log.debug({ ...details, waits: transition.move === "wait" ? transition.waits : null }, "run waits");
       return;
     }
+    if (outcome.kind === "released") this.released += 1;
     if (transition.move === "again") {
       const { delayMs } = transition;
       if (outcome.kind === "failed") {

@@ -7,7 +7,7 @@
  * Invariants: `running` never exceeds the slots that the queue had when a job was started; no more is claimed ahead
  * than the slots will start within about 200 ms, so long jobs are claimed one by one and no-op jobs in hundreds; a
  * job that has crashed before is never claimed ahead, so that a poison job takes as few others with it as can be.
- * Not here: claiming (claimer.ts), running (worker.ts).
+ * Not here: claiming (claimer.ts), running (runner.ts).
  */
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Backoff } from "../jobs/backoff.ts";
@@ -21,6 +21,8 @@ export interface Buffered {
 }
 
 const aheadMs = 200;
+/** A job that was claimed ahead and finds no slot for so long is released: others may have one. */
+const longestWaitMs = 1_000;
 /** At most this many jobs of all queues together are claimed ahead. */
 export const MOST_AHEAD = 1_500;
 
@@ -124,14 +126,15 @@ export class Pool {
     return next.job;
   }
 
-  /** Removes and gives what was claimed before this instant and found no slot since. */
-  takeStale(claimedBefore: number): ClaimedJob[] {
-    const stale: ClaimedJob[] = [];
-    this.#keep(({ job, claimedAt }) => {
-      if (claimedAt > claimedBefore) return true;
-      stale.push(job);
-      return false;
-    });
+  /** When the longest-waiting buffered job has waited too long; Infinity: none waits. */
+  get deadlineAt(): number {
+    const oldest = this.#buffer[this.#head];
+    return oldest === undefined ? Infinity : oldest.claimedAt + longestWaitMs;
+  }
+
+  /** Removes and gives the jobs that have waited too long. */
+  takeStale(now: number): ClaimedJob[] {
+    const stale = this.takeSome((_job, claimedAt) => claimedAt + longestWaitMs <= now);
     // They waited for a second where a fifth was expected: jobs take longer than they did.
     if (stale.length > 0) this.#heldMs = Math.max(this.#heldMs, 1_000);
     return stale;
@@ -153,17 +156,13 @@ export class Pool {
   /** Removes and gives those buffered jobs. */
   takeSome(wanted: (job: ClaimedJob, claimedAt: number) => boolean): ClaimedJob[] {
     const taken: ClaimedJob[] = [];
-    this.#keep(({ job, claimedAt }) => {
+    this.#buffer = this.#buffer.slice(this.#head).filter(({ job, claimedAt }) => {
       if (!wanted(job, claimedAt)) return true;
       taken.push(job);
       return false;
     });
+    this.#head = 0;
     return taken;
-  }
-
-  /** When the longest-waiting buffered job was claimed; undefined when there is none. */
-  get oldestClaimedAt(): number | undefined {
-    return this.#buffer[this.#head]?.claimedAt;
   }
 
   /** Learns from a job that has held its slot for this long. Slower ones count more: claiming too far ahead does harm, too short does not. */
@@ -175,11 +174,6 @@ export class Pool {
   /** Says whether the last claim brought a job that had crashed before. */
   sawSuspects(seen: boolean): void {
     this.#suspects = seen;
-  }
-
-  #keep(wanted: (entry: Buffered) => boolean): void {
-    this.#buffer = this.#buffer.slice(this.#head).filter(wanted);
-    this.#head = 0;
   }
 }
 

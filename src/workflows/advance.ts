@@ -2,7 +2,7 @@
  * Which version of the code has taken a run on.
  *
  *   enqueued by version 1 ─▶ steps by version 1 ─▶ a worker with version 2 is about to do something new:
- *   `advanced: 2` is kept with the job ─▶ a worker that still has version 1 gives the run back (worker/attempt.ts)
+ *   `advanced: 2` is kept with the job ─▶ a worker that still has version 1 releases the run (worker/ends/attempt-outcomes.ts)
  *
  * During a rolling deploy old and new workers claim side by side. Without this, an old one could be given a run whose
  * history it does not know, and would stop it as diverged.

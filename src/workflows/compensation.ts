@@ -10,7 +10,7 @@
  * Invariants: each undo that has finished is written before the next begins, and is not run again; what ends the attempt
  * (a timeout, a shutdown) ends no undoing: a timeout is a failed try of the undo under way, and after a shutdown
  * another worker goes on.
- * Not here: when a job is to be undone (jobs/transition.ts, worker/runner.ts).
+ * Not here: when a job is to be undone (jobs/transition.ts, worker/ends/end-asks.ts).
  */
 import type { Clock } from "../clock.ts";
 import { isHoldfastError, JobError } from "../errors.ts";
@@ -19,7 +19,7 @@ import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { appendFailure, describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { StepRecord } from "./store.ts";
-import type { Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
 import type { StepInfo } from "./request.ts";
 import { runInside } from "./inside-step.ts";
 import { isFinal } from "./step-error.ts";

@@ -10,7 +10,7 @@
 import type { NewJob, StepKind } from "../jobs/job.ts";
 import type { Backoff, BackoffFunction } from "../jobs/backoff.ts";
 import type { StepRecord } from "./store.ts";
-import type { Wait } from "../jobs/transition.ts";
+import type { Wait } from "../jobs/outcome.ts";
 
 /** What a step may be given. */
 export interface StepSettings {

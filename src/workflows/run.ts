@@ -25,7 +25,7 @@ import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { Store } from "../storage/store.ts";
 import type { StepRecord } from "./store.ts";
-import type { Outcome } from "../jobs/transition.ts";
+import type { Outcome } from "../jobs/outcome.ts";
 import {
   type Ask,
   type Doing,

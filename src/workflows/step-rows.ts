@@ -24,7 +24,7 @@ import type {
   WorkflowStore,
 } from "./store.ts";
 import type { UserTx } from "../storage/user-tx.ts";
-import type { Transition } from "../jobs/transition.ts";
+import type { Transition } from "../jobs/outcome.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
 import { type Ended, resolveScript, ringLanes } from "../enqueue/dependency-rows.ts";
 import { cursorFor, placeIn } from "../jobs/page-cursor.ts";

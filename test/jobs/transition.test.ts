@@ -4,7 +4,8 @@ import { LEGAL_MOVES, type ClaimedJob } from "../../src/jobs/job.ts";
 import { exponential, fixed } from "../../src/jobs/backoff.ts";
 import { MAX_DELAY_MS } from "../../src/values/duration.ts";
 import { decodeFailures } from "../../src/jobs/failure.ts";
-import { decide, mayRepeat, type Policy, policyFor } from "../../src/jobs/transition.ts";
+import type { Policy } from "../../src/jobs/outcome.ts";
+import { decide, mayRepeat, policyFor } from "../../src/jobs/transition.ts";
 
 const env = { now: () => 1_000, random: () => 0.5 };
 const policy: Policy = {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { presets } from "../../src/jobs/presets.ts";
 import type { Lease } from "../../src/lease/lease-client.ts";
 import type { Place } from "../../src/jobs/job.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { onEveryStore } from "../support/stores.ts";
 import {
   type Client,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defineJob, Throttled } from "../../src/index.ts";
 import { toStoreError as ofPostgres } from "../../src/storage/postgres/error-codes.ts";
 import { toStoreError as ofSqlite } from "../../src/storage/sqlite/error-codes.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { jobOf, lost, newWorld, quickJob } from "../support/world.ts";
 

@@ -4,7 +4,7 @@ import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { openStore } from "../../src/storage/open.ts";
 import type { ClaimScope, Store } from "../../src/storage/store.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";

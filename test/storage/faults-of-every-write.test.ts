@@ -13,7 +13,7 @@ import { type StatementName, STATEMENTS, TRANSACTIONS } from "../../src/storage/
 import { openDriver } from "../../src/storage/open.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { type Committed, type Fault, faultsOf, type Plan, Seam, type Unit } from "../support/faults.ts";
 import { newJob } from "../support/new-job.ts";
 import { type FreshStore, onEveryDialect } from "../support/stores.ts";

@@ -2,7 +2,8 @@
 // one is refused, a second later. Postgres alone: on SQLite one writes at a time.
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { decide, type Outcome, policyFor, UNHEARD } from "../../src/jobs/transition.ts";
+import type { Outcome } from "../../src/jobs/outcome.ts";
+import { decide, policyFor, UNHEARD } from "../../src/jobs/transition.ts";
 import { onPostgres } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { newWorld, quickJob, sessionInfo, type World } from "../support/world.ts";

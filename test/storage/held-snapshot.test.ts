@@ -15,7 +15,7 @@ import { LIMITED } from "../../src/limits/limited-claim.ts";
 import { openDriver, openStore } from "../../src/storage/open.ts";
 import { SqlStore } from "../../src/storage/sql-store.ts";
 import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { newJob } from "../support/new-job.ts";

@@ -6,7 +6,7 @@ import type { Handler } from "../../src/jobs/define-job.ts";
 import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { MiddlewareChain } from "../../src/worker/middleware.ts";
-import type { Outcome } from "../../src/jobs/transition.ts";
+import type { Outcome } from "../../src/jobs/outcome.ts";
 
 const claimed: ClaimedJob = {
   id: "job-1",
@@ -60,8 +60,7 @@ function start(
   const deps: AttemptDeps = {
     middleware: given.middleware ?? new MiddlewareChain(),
     maxOutputBytes: 1_000,
-    now: () => 10_000,
-    monotonic: given.monotonic ?? (() => 0),
+    clock: { now: () => 10_000, monotonic: given.monotonic ?? (() => 0) },
     context: {
       store: { progress: (_session, _id, _token, text) => Promise.resolve(given.progress?.(text) ?? true) },
       log: silentLogger,

@@ -5,7 +5,7 @@ import { defineJob } from "../../src/index.ts";
 import { Flows } from "../../src/workflows/step-rows.ts";
 import type { ClaimCursor } from "../../src/storage/store.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
-import type { Transition } from "../../src/jobs/transition.ts";
+import type { Transition } from "../../src/jobs/outcome.ts";
 import { newJob } from "../support/new-job.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, lost, newWorld, sessionInfo, type Verb } from "../support/world.ts";

@@ -7,7 +7,7 @@
  *
  * Invariant: while a breaker is not closed, only its probe's outcome counts; what else still ran when it opened
  * comes to its end and changes nothing.
- * Not here: keeping the state (limits/breaker-rows.ts), keeping jobs from running (worker/breaker-guard.ts).
+ * Not here: keeping the state (limits/breaker-rows.ts), keeping jobs from running (worker/guards/breaker-guard.ts).
  */
 
 /** When a breaker opens, and for how long. */

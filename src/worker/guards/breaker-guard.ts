@@ -13,17 +13,18 @@
  * cooldowns are at least that, so nobody takes a half-open breaker for a closed one; nothing here rejects.
  * Not here: the rule (limits/rules/breaker-rule.ts), the rows (limits/breaker-rows.ts).
  */
-import type { Clock } from "../clock.ts";
-import type { AnyJob } from "../jobs/define-job.ts";
-import type { ClaimedJob } from "../jobs/job.ts";
-import type { Logger } from "../logger.ts";
-import { breakerKey, type Rule } from "../limits/rules/breaker-rule.ts";
-import { describeFailure } from "../jobs/failure.ts";
-import type { Store } from "../storage/store.ts";
-import type { BreakerCount, BreakerState } from "../limits/store.ts";
-import type { Outcome } from "../jobs/transition.ts";
-import type { Settlement } from "../lease/settler.ts";
-import { troubleOf } from "../storage/trouble.ts";
+import type { Clock } from "../../clock.ts";
+import type { AnyJob } from "../../jobs/define-job.ts";
+import type { ClaimedJob } from "../../jobs/job.ts";
+import type { Logger } from "../../logger.ts";
+import { breakerKey, type Rule } from "../../limits/rules/breaker-rule.ts";
+import { describeFailure } from "../../jobs/failure.ts";
+import type { Store } from "../../storage/store.ts";
+import type { BreakerCount, BreakerState } from "../../limits/store.ts";
+import type { Outcome, Settlement } from "../../jobs/outcome.ts";
+import { troubleOf } from "../../storage/trouble.ts";
+import { decodeJson } from "../../values/json.ts";
+import type { Passage, StartGuard } from "./guard.ts";
 
 export interface WorkerBreakersDeps {
   readonly store: Pick<Store, "breakers" | "wake">;
@@ -41,11 +42,6 @@ export interface WorkerBreakersDeps {
   /** Something may be claimable that was not. */
   readonly onChange: () => void;
 }
-
-/** What a breaker means for one job that is about to start. */
-export type Passage =
-  | { readonly go: true }
-  | { readonly go: false; readonly waitMs: number; readonly reason: string };
 
 const freshMs = 1_000;
 const retryProbeMs = 1_000;
@@ -73,7 +69,7 @@ interface Probe {
 }
 
 /** The breakers of one worker. */
-export class WorkerBreakers {
+export class WorkerBreakers implements StartGuard {
   readonly #deps: WorkerBreakersDeps;
   readonly #open = new Map<string, Known>();
   /** How many batches were counted. */
@@ -242,7 +238,7 @@ export class WorkerBreakers {
   }
 
   /** Whether a claimed job may run: at once, or (a key's breaker, half-open) after a question to the database. */
-  passage(job: ClaimedJob, input: () => unknown): Passage | Promise<Passage> {
+  passage(job: ClaimedJob): Passage | Promise<Passage> {
     const definition = this.#deps.definitions.get(job.name);
     for (const key of [breakerKey.queue(job.queue), breakerKey.kind(job.name)]) {
       const known = this.#open.get(key);
@@ -255,7 +251,7 @@ export class WorkerBreakers {
       // At once: while the breaker is not closed, no claim takes it again.
       if (this.#probes.get(key)?.job !== job.id) return { ...this.#waits(known, key), waitMs: 0 };
     }
-    const key = this.#keyOf(job, definition, input);
+    const key = this.#keyOf(job, definition);
     const known = key === null ? undefined : this.#open.get(key);
     if (key === null || known === undefined) return passes;
     if (known.openUntil > this.#deps.clock.monotonic()) return this.#waits(known, key);
@@ -284,11 +280,11 @@ export class WorkerBreakers {
     };
   }
 
-  #keyOf(job: ClaimedJob, definition: AnyJob | undefined, input: () => unknown): string | null {
+  #keyOf(job: ClaimedJob, definition: AnyJob | undefined): string | null {
     const compute = definition?.breaker?.key ?? null;
     if (compute === null) return null;
     try {
-      const key: unknown = compute(input() as never);
+      const key: unknown = compute(decodeJson(job.input, "input") as never);
       return typeof key === "string" && key !== "" ? breakerKey.key(job.name, key.slice(0, 512)) : null;
     } catch {
       return null; // a job whose key cannot be had is not kept from running: its own failure will tell
@@ -299,11 +295,11 @@ export class WorkerBreakers {
    * An attempt has ended here: the rule is kept at once in this process, before the row has counted it. Hundreds of jobs
    * that were claimed ahead would otherwise fail while that is on its way.
    */
-  ended(job: ClaimedJob, outcome: Outcome, input: () => unknown): void {
+  ended(job: ClaimedJob, outcome: Outcome): void {
     const bad = outcome.kind === "failed" || outcome.kind === "dead";
     if (!bad && !succeeded(outcome)) return;
     const now = this.#deps.clock.monotonic();
-    for (const { key, rule } of this.#rulesOf(job, input)) {
+    for (const { key, rule } of this.#rulesOf(job)) {
       const known = this.#streaks.get(key);
       const before = known === undefined || (known.at !== null && now - known.at > freshMs) ? 0 : known.n;
       if (bad) this.#streaks.set(key, { n: before + 1, at: null });
@@ -314,7 +310,7 @@ export class WorkerBreakers {
   }
 
   /** Counts what was settled. Never rejects. */
-  async settled(settlements: readonly Settlement[], input: (job: ClaimedJob) => unknown): Promise<void> {
+  async settled(settlements: readonly Settlement[]): Promise<void> {
     if (!this.any) return;
     const counts = new Map<string, { -readonly [K in keyof BreakerCount]: BreakerCount[K] }>();
     const ended: { session: number; key: string }[] = [];
@@ -324,7 +320,7 @@ export class WorkerBreakers {
       session = job.session;
       const good = succeeded(outcome);
       const bad = outcome.kind === "failed" || outcome.kind === "dead";
-      for (const { key, rule } of this.#rulesOf(job, () => input(job))) {
+      for (const { key, rule } of this.#rulesOf(job)) {
         const probe = this.#probes.get(key);
         if (probe?.job === job.id) {
           if (good || bad) probes.set(key, probe);
@@ -399,13 +395,13 @@ export class WorkerBreakers {
     else this.#deps.onOpened(state);
   }
 
-  *#rulesOf(job: ClaimedJob, input: () => unknown): Generator<{ key: string; rule: Rule }> {
+  *#rulesOf(job: ClaimedJob): Generator<{ key: string; rule: Rule }> {
     const ofQueue = this.#deps.queueRule(job.queue);
     if (ofQueue !== null) yield { key: breakerKey.queue(job.queue), rule: ofQueue };
     const definition = this.#deps.definitions.get(job.name);
     const rule = definition?.breaker ?? null;
     if (rule === null) return;
-    const key = rule.key === null ? breakerKey.kind(job.name) : this.#keyOf(job, definition, input);
+    const key = rule.key === null ? breakerKey.kind(job.name) : this.#keyOf(job, definition);
     if (key !== null) yield { key, rule };
   }
 }

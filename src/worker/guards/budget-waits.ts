@@ -9,9 +9,9 @@
  * lock of the budget's row (limits/budget-claim.ts). A closed budget is asked again after five seconds at the latest: what
  * changed it may have been in another process, and its message lost.
  */
-import type { Clock } from "../clock.ts";
-import type { AnyJob } from "../jobs/define-job.ts";
-import type { BudgetedJobs, BudgetScope } from "../storage/store.ts";
+import type { Clock } from "../../clock.ts";
+import type { AnyJob } from "../../jobs/define-job.ts";
+import type { BudgetedJobs, BudgetScope } from "../../storage/store.ts";
 
 export interface WorkerBudgetsDeps {
   readonly clock: Clock;

@@ -1,0 +1,96 @@
+/**
+ * What a worker tells the database when it starts: the job types that it serves, its schedules, its release.
+ *
+ * Invariant: only a schedule that can never be put ends the worker; the rest is tried again, or left out.
+ */
+import { type Clock, sleep } from "../clock.ts";
+import type { AnyJob } from "../jobs/define-job.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import type { Logger } from "../logger.ts";
+import type { Schedule } from "../schedules/define-schedule.ts";
+import { pauseMs } from "../storage/patience.ts";
+import type { Store } from "../storage/store.ts";
+import { troubleOf } from "../storage/trouble.ts";
+
+export interface AnnounceDeps {
+  readonly store: Pick<Store, "kinds" | "series">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly workerId: string;
+  readonly scheduling?: { readonly put: (schedule: Schedule) => Promise<unknown> };
+  readonly stopping: () => boolean;
+  /** A fault that no waiting can mend. */
+  readonly fail: (error: unknown, during: string) => void;
+}
+
+const putAgainMs = 1_000;
+
+/**
+ * The needs of these job types, which an enqueue by name must know; told again and again until the database knows. Only the first
+ * try is waited for: jobs need not wait for those who enqueue by name.
+ */
+export async function registerNames(
+  deps: AnnounceDeps,
+  definitions: ReadonlyMap<string, AnyJob>,
+  tries = 0,
+): Promise<void> {
+  const { store, clock, log, workerId, stopping } = deps;
+  const needs = [...definitions.values()].map(({ name, unique, lane, machine, lanes, budget }) => {
+    const isMachine = (machine ?? null) !== null;
+    return [
+      name,
+      { unique: unique !== null, lane: lane !== null, machine: isMachine, lanes, budget },
+    ] as const;
+  });
+  try {
+    await store.kinds.register(new Map(needs));
+  } catch (error) {
+    const again = troubleOf(error) !== "permanent" && !stopping();
+    const details = { worker: workerId, tries: tries + 1, error: describeFailure(error).message };
+    const message = `the kinds of jobs could not be registered${again ? "; it is tried again" : ""}: an enqueue by name is not checked for them`;
+    // Not each time, or an hour without the database would fill the log.
+    if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
+    const next = (): void => {
+      if (!stopping()) void registerNames(deps, definitions, tries + 1);
+    };
+    if (again) clock.after(pauseMs(tries), next, { unref: true });
+  }
+}
+
+/** Resolves to false when the worker is to end: it was stopped, or one of them can never be put. */
+export async function putSchedules(deps: AnnounceDeps, schedules: readonly Schedule[]): Promise<boolean> {
+  for (const schedule of schedules) while (!deps.stopping() && !(await isPut(deps, schedule)));
+  return !deps.stopping();
+}
+
+async function isPut(deps: AnnounceDeps, schedule: Schedule): Promise<boolean> {
+  const { clock, log, workerId, scheduling, stopping, fail } = deps;
+  try {
+    await scheduling?.put(schedule);
+    return true;
+  } catch (error) {
+    const during = `putting the schedule ${schedule.name}`;
+    if (stopping()) return false;
+    if (troubleOf(error) === "permanent") {
+      fail(error, during);
+      return false;
+    }
+    log.warn(
+      { worker: workerId, error: describeFailure(error).message },
+      `${during} failed; it is tried again`,
+    );
+    await sleep(clock, putAgainMs);
+    return false;
+  }
+}
+
+/** One value for the minute in which a worker of this build starts: charts find the first. Nothing waits for it. */
+export function markRelease(
+  { store, clock, log }: Pick<AnnounceDeps, "store" | "clock" | "log">,
+  release: string,
+): void {
+  const minute = Math.floor(clock.now() / 60_000) * 60_000;
+  store.series.putGauges([{ minute, source: release, name: "release", value: 1 }]).catch((error: unknown) => {
+    log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+  });
+}
