@@ -160,6 +160,44 @@ test("[O4] postgres 18: a job whose end the new primary has lost runs again; not
   await worker.stop();
 });
 
+test("[O4] postgres 18: a run whose steps the new primary has lost does them again", async () => {
+  const { hf, lag, failOver } = await pair();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const failedOver = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const job = defineJob({
+    name: "run",
+    run: async (_: null, ctx) => {
+      const first = done.length === 0;
+      const a = await ctx.step("a", async () => {
+        done.push("a");
+        begun.resolve();
+        await goOn.promise;
+        return 1;
+      });
+      const b = await ctx.step("b", () => done.push("b") && 2);
+      if (first) await failedOver.promise;
+      return [a, b, await ctx.step("c", () => done.push("c") && 3)];
+    },
+  });
+  const worker = hf.work([job], settings);
+  await worker.ready;
+  const { id } = await hf.enqueue(job, null);
+  await begun.promise;
+  await lag();
+  goOn.resolve();
+  await soon("the second step", () => done.includes("b"));
+  await soon("it to be written", async () => (await hf.jobs.history(id)).steps.length === 2);
+  await failOver();
+  failedOver.resolve();
+  await soon("the run to end", async () => (await hf.jobs.get(id))?.state === "done");
+  expect(await hf.jobs.get(id)).toMatchObject({ output: [1, 2, 3], attempt: 1, crashes: 0 });
+  expect((await hf.jobs.history(id)).steps.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  expect(done).toEqual(["a", "b", "c", "a", "b", "c"]);
+  await worker.stop();
+});
+
 test("[O4] postgres 18: job types and lanes that the new primary does not have are made again", async () => {
   const { hf, lag, failOver } = await pair();
   const ran: string[] = [];
