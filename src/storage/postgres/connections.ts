@@ -267,8 +267,9 @@ export class Connections {
     const pin = this.#hostile.get(client) === true ? `; ${PIN}` : "";
     const { named } = this;
     return this.#within(client, `${begin(deadlineMs)}${pin}`, body, lane).catch((error: unknown) => {
-      // Nothing of it was committed, and no statement has a name any more.
-      if (named && isStatementLost(error)) return this.transaction(body, lane);
+      // Nothing of it was committed, and no statement has a name any more. A pooler says 08P01 of a server that is gone, too: who knows
+      // whether that was after the commit.
+      if (named && isStatementLost(error) && !isGone(error)) return this.transaction(body, lane);
       throw error;
     });
   }
