@@ -366,6 +366,10 @@ export class SqlStore implements Store {
     }
   }
 
+  async hasSession(session: number): Promise<boolean> {
+    return (await this.#driver.read({ name: "findSession", params: { session } }, "settle")).length > 0;
+  }
+
   async renew(session: number, aheadMs = 0): Promise<Renewal> {
     return readRenewal(await this.#driver.write(renewCall(session, this.#driver.now(), aheadMs), "settle"));
   }

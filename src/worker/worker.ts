@@ -783,6 +783,7 @@ export class Worker {
         this.#breakers.sessionLost();
         this.#runner.lose(session);
         this.#settler.dropSession(session);
+        void this.#tellAgain(session);
       },
       onWishes: (wishes) => {
         for (const { id, token, pause, reason } of wishes) {
@@ -960,6 +961,26 @@ export class Worker {
       }
     }
     return this.#stopping === undefined;
+  }
+
+  /**
+   * After a failover to a replica that lagged, the database may know neither this worker nor what it told at its start: an enqueue by name
+   * would not be checked, and its schedules would never fire again. Where the session merely expired, a schedule that somebody has
+   * removed since must not come back.
+   */
+  async #tellAgain(session: number): Promise<void> {
+    const { store, clock } = this.#deps;
+    for (let tries = 0; this.#stopping === undefined; tries += 1) {
+      try {
+        if (await store.hasSession(session)) return;
+        await this.#register();
+        if (await this.#putSchedules()) this.#scheduler?.look();
+        return;
+      } catch (error) {
+        if (troubleOf(error) === "permanent") return;
+        await sleep(clock, pauseMs(tries));
+      }
+    }
   }
 
   /**

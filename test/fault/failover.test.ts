@@ -1,6 +1,6 @@
 // A primary fails, and a standby that had not received everything is promoted. What it lacks, nobody may act upon.
 import { expect, onTestFinished, test } from "vitest";
-import { defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
+import { defineJob, defineSchedule, type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { waitFor } from "../support/process.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
@@ -225,5 +225,24 @@ test("[O4] postgres 18: job types and lanes that the new primary does not have a
   expect(ran.slice(3).toSorted()).toEqual(["known 2", "laned 2", "other 2", "plain 2"]);
   await soon("all to be settled", async () => (await hf.stats()).totals.running === 0);
   expect((await hf.stats()).totals).toMatchObject({ running: 0, ready: 0, dead: 0 });
+  await worker.stop();
+});
+
+test("[O4] postgres 18: a worker that the new primary does not know tells it anew of its kinds and schedules", async () => {
+  const { hf, other, lag, failOver } = await pair();
+  let ticks = 0;
+  const tick = defineJob({ name: "tick", run: () => void (ticks += 1) });
+  const keyed = defineJob({ name: "keyed", unique: ({ n }: { n: number }) => `${n}`, run: () => {} });
+  await hf.enqueue(tick, null);
+  await lag();
+  const schedule = defineSchedule({ name: "each", every: "1s", job: tick, input: null });
+  const worker = hf.work([tick, keyed], { ...settings, schedules: [schedule] });
+  await worker.ready;
+  await soon("it to fire", () => ticks > 1);
+  await failOver();
+  await soon("the schedule to be known again", async () => (await other().schedules.list()).length === 1);
+  const before = ticks;
+  await soon("it to fire again", () => ticks > before + 1);
+  await soon("its kinds to be known", async () => (await other().internals.store.kinds.list()).has("keyed"));
   await worker.stop();
 });

@@ -554,6 +554,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           left join lateral (select true as held from ${t.ready} k where k.id = o.id and k.token = c.token and k.session = c.session offset 0) r on true
           where c.session = :session::bigint group by c.token) each_claim) as claims
       from s`,
+    findSession: `select id from ${t.session} where id = :session::bigint`,
     closeSession: `
       with unclaimed as (
         delete from ${t.claim} c where c.session = :session::bigint

@@ -381,6 +381,7 @@ export function statements(t: Tables): Statements {
           select c.token, json_group_array(o.value) filter (where r.seq is not null) as held, json_group_array(o.value) filter (where r.seq is null) as gone
           from ${t.claim} c cross join json_each(c.ids) o left join ${t.ready} r on r.seq = o.value and r.token = c.token and r.session = c.session
           where c.session = :session group by c.token)) as claims`,
+    findSession: `select id from ${t.session} where id = :session`,
     closeSession: [
       `delete from ${t.claim} where session = :session
         and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
