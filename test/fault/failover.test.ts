@@ -198,6 +198,33 @@ test("[O4] postgres 18: a run whose steps the new primary has lost does them aga
   await worker.stop();
 });
 
+test("[O4] postgres 18: a run whose end the new primary has lost keeps the steps that it has", async () => {
+  const { hf, lag, failOver } = await pair();
+  const goOn = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const job = defineJob({
+    name: "run",
+    run: async (_: null, ctx) => {
+      const a = await ctx.step("a", () => done.push("a"));
+      await goOn.promise;
+      return [a, await ctx.step("b", () => done.push("b"))];
+    },
+  });
+  const worker = hf.work([job], settings);
+  await worker.ready;
+  const { id } = await hf.enqueue(job, null);
+  await soon("the first step", async () => (await hf.jobs.history(id))?.steps.length === 1);
+  await lag();
+  goOn.resolve();
+  await soon("the run to end", async () => (await hf.jobs.get(id))?.state === "done");
+  await failOver();
+  await soon("it to run again", () => done.length > 2);
+  await soon("it to end again", async () => (await hf.jobs.get(id))?.state === "done");
+  expect(done).toEqual(["a", "b", "b"]);
+  expect((await hf.jobs.get(id))?.output).toEqual([1, 3]);
+  await worker.stop();
+});
+
 test("[O4] postgres 18: job types and lanes that the new primary does not have are made again", async () => {
   const { hf, lag, failOver } = await pair();
   const ran: string[] = [];

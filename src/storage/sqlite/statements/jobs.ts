@@ -201,7 +201,7 @@ export function statements(t: Tables): Statements {
   const held = `
       select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-        coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
+        coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from ${t.step} e where e.job = j.id) as stepped
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o
