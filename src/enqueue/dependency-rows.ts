@@ -119,7 +119,9 @@ export function* enqueueWithAfter(
   const became = new Map(placed.map(({ job }, place) => [job.id, outcomes[place]?.id ?? job.id]));
   const inside = wanted.filter((id) => own.has(id)).map((id) => became.get(id) ?? id);
   const after = yield* findUpstream(inside, true);
-  const ended = new Map([...before.ended, ...after.ended]);
+  // The key of a job that is done and not kept (`keep: false`) may hold on: it stands for work that was done.
+  const gone = inside.filter((id) => !after.live.has(id)).map((id) => [id, "done"] as const);
+  const ended = new Map<string, EndState>([...gone, ...before.ended, ...after.ended]);
   const added = placed.flatMap(({ job, line }, place) => {
     if (job.after === undefined || outcomes[place]?.status !== "enqueued") return [];
     const ids = job.after.ids.map((id) => became.get(id) ?? id);

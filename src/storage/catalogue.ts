@@ -185,6 +185,7 @@ export const STATEMENTS = {
   // sessions
   openSession: { again: "A session whose opener does not know it holds nothing and expires." },
   renew: { again: "A later renewal only moves the lease further." },
+  findSession: "reads",
   closeSession: { again: "A closed session keeps the instant at which it was closed." },
   orphans: "reads",
   heldJobs: "reads",

@@ -366,6 +366,10 @@ export class SqlStore implements Store {
     }
   }
 
+  async hasSession(session: number): Promise<boolean> {
+    return (await this.#driver.read({ name: "findSession", params: { session } }, "settle")).length > 0;
+  }
+
   async renew(session: number, aheadMs = 0): Promise<Renewal> {
     return readRenewal(await this.#driver.write(renewCall(session, this.#driver.now(), aheadMs), "settle"));
   }
@@ -380,7 +384,7 @@ export class SqlStore implements Store {
   async orphans(limit: number): Promise<ClaimedJob[]> {
     const rows = await this.#driver.read({ name: "orphans", params: { now: this.#driver.now(), limit } });
     return rows.map((row) => ({
-      ...claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
+      ...heldJob(row),
       leaseUntil: maybeNumber(row, "lease_until"),
       ...(flag(row, "unheard") ? { unheard: true as const } : null),
     }));
@@ -388,16 +392,12 @@ export class SqlStore implements Store {
 
   async held(wanted: readonly string[]): Promise<ClaimedJob[]> {
     const rows = await this.#driver.read({ name: "heldJobs", params: { ids: wanted.filter(isId) } });
-    return rows.map((row) =>
-      claimedJob(row, number(row, "session"), { queue: text(row, "queue"), name: text(row, "name") }),
-    );
+    return rows.map(heldJob);
   }
 
   async heldUnder(session: number, tokens: readonly number[]): Promise<ClaimedJob[]> {
     const rows = await this.#driver.read({ name: "heldUnder", params: { session, tokens } }, "settle");
-    return rows.map((row) =>
-      claimedJob(row, session, { queue: text(row, "queue"), name: text(row, "name") }),
-    );
+    return rows.map(heldJob);
   }
 
   async burySessions(): Promise<number> {
@@ -554,4 +554,11 @@ export class SqlStore implements Store {
     this.#listeners.clear();
     await this.#driver.close();
   }
+}
+
+/** A job as its holder's claim has it. One that has steps has run, though its holder may not know it any more after a failover. */
+function heldJob(row: Row): ClaimedJob {
+  const line = { queue: text(row, "queue"), name: text(row, "name") };
+  const job = claimedJob(row, number(row, "session"), line);
+  return flag(row, "stepped") ? { ...job, begun: true } : job;
 }

@@ -301,6 +301,8 @@ export interface Store {
   peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;
 
   openSession(info: SessionInfo): Promise<number>;
+  /** Whether there is or was such a session. One that was opened and is not there was lost with a primary that failed. */
+  hasSession(session: number): Promise<boolean>;
   /**
    * Extends a living session by its lease, counted from `aheadMs` from now, and says what its holder must know. Never revives an
    * expired one.

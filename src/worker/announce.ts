@@ -13,7 +13,7 @@ import type { Store } from "../storage/store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface AnnounceDeps {
-  readonly store: Pick<Store, "kinds" | "series">;
+  readonly store: Pick<Store, "kinds" | "series" | "hasSession">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
@@ -61,6 +61,31 @@ export async function registerNames(
 export async function putSchedules(deps: AnnounceDeps, schedules: readonly Schedule[]): Promise<boolean> {
   for (const schedule of schedules) while (!deps.stopping() && !(await isPut(deps, schedule)));
   return !deps.stopping();
+}
+
+/**
+ * After a failover to a replica that lagged, the database may know neither the worker's lost session nor what the worker announced: an
+ * enqueue by name would not be checked, and its schedules would not fire. Where the session merely expired, nothing is announced: a
+ * schedule that an operator has removed must not come back. Resolves to true when it announced again.
+ */
+export async function announceAgain(
+  deps: AnnounceDeps,
+  definitions: ReadonlyMap<string, AnyJob>,
+  schedules: readonly Schedule[],
+  lostSession: number,
+): Promise<boolean> {
+  const { store, clock, stopping } = deps;
+  for (let tries = 0; !stopping(); tries += 1) {
+    try {
+      if (await store.hasSession(lostSession)) return false;
+      await registerNames(deps, definitions);
+      return await putSchedules(deps, schedules);
+    } catch (error) {
+      if (troubleOf(error) === "permanent") return false;
+      await sleep(clock, pauseMs(tries));
+    }
+  }
+  return false;
 }
 
 async function isPut(deps: AnnounceDeps, schedule: Schedule): Promise<boolean> {

@@ -96,6 +96,8 @@ export interface Life {
   readonly retire: (reason: string) => void;
   /** Nothing runs, or nothing waits to be written, any more. */
   readonly tellCalm: () => void;
+  /** The worker's session is gone; another one is opened. */
+  readonly sessionLost: (session: number) => void;
 }
 
 /** The parts of one worker. */
@@ -240,6 +242,7 @@ export class Parts {
     this.#breakers.sessionLost();
     this.stops.lose(session);
     this.settler.dropSession(session);
+    this.#life.sessionLost(session);
   }
 
   #lost(jobs: readonly ClaimedJob[]): void {

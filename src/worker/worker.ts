@@ -21,7 +21,7 @@ import type { Cell } from "../observe/cells.ts";
 import { workerDuties } from "../upkeep/tasks.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { checkOptions } from "../values/options.ts";
-import { markRelease, putSchedules, registerNames } from "./announce.ts";
+import { announceAgain, type AnnounceDeps, markRelease, putSchedules, registerNames } from "./announce.ts";
 import { onSignals } from "./process-signals.ts";
 import {
   handlersOf,
@@ -89,6 +89,7 @@ export class Worker {
       fail: (error, during) => this.#fail(error, during),
       retire: (reason) => this.#retire(reason),
       tellCalm: this.#tellCalm,
+      sessionLost: (session) => void this.#announceAgain(session),
     });
     void this.#start();
   }
@@ -217,13 +218,9 @@ export class Worker {
     );
     await session.open();
     if (this.#stopping !== undefined) return;
-    const announced = {
-      ...this.#deps,
-      stopping: () => this.stopping,
-      fail: (error: unknown, during: string) => this.#fail(error, during),
-    };
-    await registerNames(announced, this.#definitions);
-    if (!(await putSchedules(announced, this.#settings.schedules ?? []))) return;
+    const announcing = this.#announcing();
+    await registerNames(announcing, this.#definitions);
+    if (!(await putSchedules(announcing, this.#settings.schedules ?? []))) return;
     // Before the first claim: it is put off for as long as the process is overloaded or claims fail, and schedules and upkeep need neither.
     scheduler?.look();
     maintenance.start(workerDuties({ ...this.#deps, reap: () => this.#parts.reap() }));
@@ -234,6 +231,20 @@ export class Worker {
     if (this.#settings.release !== null) markRelease(this.#deps, this.#settings.release);
     events.emit("worker.started", { workerId: this.id, name: this.name });
     this.#readiness.resolve();
+  }
+
+  #announcing(): AnnounceDeps {
+    return {
+      ...this.#deps,
+      stopping: () => this.stopping,
+      fail: (error, during) => this.#fail(error, during),
+    };
+  }
+
+  async #announceAgain(lostSession: number): Promise<void> {
+    const { schedules } = this.#settings;
+    if (await announceAgain(this.#announcing(), this.#definitions, schedules ?? [], lostSession))
+      this.#parts.scheduler?.look();
   }
 
   /** To wake-ups, to signals of the process, and to the caller's abort signal. False: that has aborted already. */

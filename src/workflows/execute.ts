@@ -19,7 +19,7 @@ import { backoffMs, DEFAULT_BACKOFF } from "../jobs/backoff.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson, encodeJson } from "../values/json.ts";
 import type { Store } from "../storage/store.ts";
-import type { StepRecord } from "./store.ts";
+import type { After, StepRecord } from "./store.ts";
 import { Advance } from "./advance.ts";
 import type { Ask, StepInfo, StepSettings } from "./request.ts";
 import { runInside } from "./inside-step.ts";
@@ -69,6 +69,8 @@ export class Doer {
   readonly #advance: Advance;
   /** Whether a step that can be undone has been done here. */
   undoable = false;
+  /** The latest thing whose end is on disk; of those in a user's transaction nobody knows. */
+  #after: After = null;
 
   constructor(job: ClaimedJob, deps: DoerDeps, run: DoerRun) {
     this.#job = job;
@@ -261,10 +263,12 @@ export class Doer {
         given: ask.given,
         topic,
         timeoutMs,
+        after: this.#after,
       }),
     );
     if (taken === null) return this.#lost(ask);
     if (!taken.over) return this.#run.waits(ask, taken.wakeAt);
+    this.#after = ask.name;
     const value = decodeJson(taken.data ?? "null", `signal of step "${ask.name}"`);
     this.#run.hand(ask, () => ask.resolve(value));
   }
@@ -274,9 +278,20 @@ export class Doer {
     const child = await make();
     const { name, seq, fails, given } = ask;
     const started = await this.persist(() =>
-      this.#deps.store.workflows.startCall(session, { id, token, name, seq, attempt, fails, given, child }),
+      this.#deps.store.workflows.startCall(session, {
+        id,
+        token,
+        name,
+        seq,
+        attempt,
+        fails,
+        given,
+        child,
+        after: this.#after,
+      }),
     );
     if (started === null) return this.#lost(ask);
+    if (started.ended) this.#after = name;
     if (started.child === id)
       throw new UsageError(
         "WAITS_FOR_ITSELF",
@@ -334,8 +349,12 @@ export class Doer {
       // Thrown into the step's caller, whose transaction must not be committed.
       throw this.#lostError();
     }
-    const written = await this.#deps.writer.record(session, step, () => this.#run.over);
-    if (!written.lost) return written;
+    const behind = { ...step, after: this.#after };
+    const written = await this.#deps.writer.record(session, behind, () => this.#run.over);
+    if (!written.lost) {
+      if (change.state !== "open") this.#after = ask.name;
+      return written;
+    }
     this.#lost(ask);
     return null;
   }

@@ -119,8 +119,8 @@ export class Flows implements WorkflowStore {
   }
 
   async takeSignal(session: number, wait: SignalWait): Promise<SignalTaken | null> {
-    const { timeoutMs: wakeIn, ...rest } = wait;
-    const params = { now: this.#driver.now(), session, ...rest, wakeIn };
+    const { timeoutMs: wakeIn, after = null, ...rest } = wait;
+    const params = { now: this.#driver.now(), session, ...rest, wakeIn, after };
     const take = (): Promise<Row[]> => this.#driver.write({ name: "takeSignal", params }, "settle");
     const [first] = await take();
     // Nothing: the lease is lost, or this is a repeat and the step of the first was not to be seen yet. Now it is.
@@ -139,9 +139,9 @@ export class Flows implements WorkflowStore {
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
     const placed = await this.#place(call.child);
     const now = this.#driver.now();
-    const { id, token, name, seq, attempt, fails, given } = call;
+    const { id, token, name, seq, attempt, fails, given, after = null } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
-      const held = yield { name: "holdRow", params: { now, session, id, token } };
+      const held = yield { name: "holdRow", params: { now, session, id, token, after } };
       if (held.length === 0) return null;
       // A repeat after a lost answer: its unique key may be free again, and must not start another job.
       const [before] = yield { name: "findStep", params: { id, name } };
@@ -353,8 +353,8 @@ export function* suspendScript(
   if (topics.length > 0) yield { name: "lockTopics", params: { topics } };
   const parents = waits.filter((wait) => wait.open > 0).map((wait) => wait.id);
   if (parents.length > 0) yield { name: "lockQueued", params: { ids: parents.sort() } };
-  const rows = waits.map(({ id, token, at, waits: kind, attempt, open, every }) => {
-    return { id, token, at, waits: kind, attempt, open, every };
+  const rows = waits.map(({ id, token, at, waits: kind, attempt, open, every, topics: { length } }) => {
+    return { id, token, at, waits: kind, attempt, open, every, signals: length };
   });
   const moved = yield { name: "suspend", params: { now, session, rows, spent } };
   return moved;
@@ -390,6 +390,7 @@ function stepRow(step: StepWrite): RowList[number] {
     output,
     error,
     label,
+    after = null,
   } = step;
   return {
     job,
@@ -409,6 +410,7 @@ function stepRow(step: StepWrite): RowList[number] {
     output,
     error,
     label,
+    after,
   };
 }
 

@@ -33,7 +33,14 @@ export interface StepWrite {
   /** JSON text, see jobs/failure.ts. */
   readonly error: string | null;
   readonly label: string | null;
+  readonly after?: After;
 }
+
+/**
+ * The latest thing whose end this attempt has written. A database that lacks it is a replica that lagged and was promoted: it has lost
+ * some of the history, and what was written behind the gap could never be led through again. So the write is refused, as for a lost lease.
+ */
+export type After = string | null;
 
 /** A step as it is kept. */
 export interface StepRecord {
@@ -69,6 +76,7 @@ export interface SignalWait {
   readonly topic: string;
   /** Null: waits for ever. Counts from the first time that this wait was opened. */
   readonly timeoutMs: number | null;
+  readonly after?: After;
 }
 
 export interface SignalTaken {
@@ -87,6 +95,7 @@ export interface CallStart {
   readonly fails: number;
   readonly given: number;
   readonly child: NewJob;
+  readonly after?: After;
 }
 
 /** A run that newer code than the one that enqueued it takes on. */

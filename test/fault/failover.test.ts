@@ -1,6 +1,6 @@
 // A primary fails, and a standby that had not received everything is promoted. What it lacks, nobody may act upon.
 import { expect, onTestFinished, test } from "vitest";
-import { defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
+import { defineJob, defineSchedule, type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { waitFor } from "../support/process.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
@@ -160,6 +160,71 @@ test("[O4] postgres 18: a job whose end the new primary has lost runs again; not
   await worker.stop();
 });
 
+test("[O4] postgres 18: a run whose steps the new primary has lost does them again", async () => {
+  const { hf, lag, failOver } = await pair();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const failedOver = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const job = defineJob({
+    name: "run",
+    run: async (_: null, ctx) => {
+      const first = done.length === 0;
+      const a = await ctx.step("a", async () => {
+        done.push("a");
+        begun.resolve();
+        await goOn.promise;
+        return 1;
+      });
+      const b = await ctx.step("b", () => done.push("b") && 2);
+      if (first) await failedOver.promise;
+      return [a, b, await ctx.step("c", () => done.push("c") && 3)];
+    },
+  });
+  const worker = hf.work([job], settings);
+  await worker.ready;
+  const { id } = await hf.enqueue(job, null);
+  await begun.promise;
+  await lag();
+  goOn.resolve();
+  await soon("the second step", () => done.includes("b"));
+  await soon("it to be written", async () => (await hf.jobs.history(id))?.steps.length === 2);
+  await failOver();
+  failedOver.resolve();
+  await soon("the run to end", async () => (await hf.jobs.get(id))?.state === "done");
+  expect(await hf.jobs.get(id)).toMatchObject({ output: [1, 2, 3], attempt: 1, crashes: 0 });
+  expect((await hf.jobs.history(id))?.steps.map(({ name }) => name)).toEqual(["a", "b", "c"]);
+  expect(done).toEqual(["a", "b", "c", "a", "b", "c"]);
+  await worker.stop();
+});
+
+test("[O4] postgres 18: a run whose end the new primary has lost keeps the steps that it has", async () => {
+  const { hf, lag, failOver } = await pair();
+  const goOn = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const job = defineJob({
+    name: "run",
+    run: async (_: null, ctx) => {
+      const a = await ctx.step("a", () => done.push("a"));
+      await goOn.promise;
+      return [a, await ctx.step("b", () => done.push("b"))];
+    },
+  });
+  const worker = hf.work([job], settings);
+  await worker.ready;
+  const { id } = await hf.enqueue(job, null);
+  await soon("the first step", async () => (await hf.jobs.history(id))?.steps.length === 1);
+  await lag();
+  goOn.resolve();
+  await soon("the run to end", async () => (await hf.jobs.get(id))?.state === "done");
+  await failOver();
+  await soon("it to run again", () => done.length > 2);
+  await soon("it to end again", async () => (await hf.jobs.get(id))?.state === "done");
+  expect(done).toEqual(["a", "b", "b"]);
+  expect((await hf.jobs.get(id))?.output).toEqual([1, 3]);
+  await worker.stop();
+});
+
 test("[O4] postgres 18: job types and lanes that the new primary does not have are made again", async () => {
   const { hf, lag, failOver } = await pair();
   const ran: string[] = [];
@@ -187,5 +252,24 @@ test("[O4] postgres 18: job types and lanes that the new primary does not have a
   expect(ran.slice(3).toSorted()).toEqual(["known 2", "laned 2", "other 2", "plain 2"]);
   await soon("all to be settled", async () => (await hf.stats()).totals.running === 0);
   expect((await hf.stats()).totals).toMatchObject({ running: 0, ready: 0, dead: 0 });
+  await worker.stop();
+});
+
+test("[O4] postgres 18: a worker that the new primary does not know tells it anew of its kinds and schedules", async () => {
+  const { hf, other, lag, failOver } = await pair();
+  let ticks = 0;
+  const tick = defineJob({ name: "tick", run: () => void (ticks += 1) });
+  const keyed = defineJob({ name: "keyed", unique: ({ n }: { n: number }) => `${n}`, run: () => {} });
+  await hf.enqueue(tick, null);
+  await lag();
+  const schedule = defineSchedule({ name: "each", every: "1s", job: tick, input: null });
+  const worker = hf.work([tick, keyed], { ...settings, schedules: [schedule] });
+  await worker.ready;
+  await soon("it to fire", () => ticks > 1);
+  await failOver();
+  await soon("the schedule to be known again", async () => (await other().schedules.list()).length === 1);
+  const before = ticks;
+  await soon("it to fire again", () => ticks > before + 1);
+  await soon("its kinds to be known", async () => (await other().internals.store.kinds.list()).has("keyed"));
   await worker.stop();
 });

@@ -1,6 +1,8 @@
 // Wake-ups that come one after the other share a statement: the first goes at once, the others together.
-import { expect, test } from "vitest";
-import { Notifier } from "../../src/storage/postgres/listen.ts";
+import { EventEmitter } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { Listener, Notifier } from "../../src/storage/postgres/listen.ts";
+import type { PgClient } from "../../src/storage/postgres/pg.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Wake } from "../../src/storage/wake.ts";
 
@@ -43,3 +45,35 @@ test("[F8] a wake-up rides along where it was quiet for 20 ms; busier than that,
   }
   expect(rode).toEqual([true, false, false, true, false, true]);
 });
+
+/** A server behind a pooler that lends one of its connections for each transaction: a client hears only what it sends itself. */
+function listenerBehind(pooler: boolean): Listener {
+  const client = new EventEmitter();
+  const hear = (payload: string | undefined): void => void client.emit("notification", { payload });
+  const query = (_: string, [, payloads]: [string, string[]?] = [""]): Promise<unknown> => {
+    hear(payloads?.[0]);
+    return Promise.resolve({ rows: [{}] });
+  };
+  Object.assign(client, { query, end: () => Promise.resolve() });
+  const listener = new Listener({
+    channel: "holdfast",
+    connect: () => Promise.resolve(client as unknown as PgClient),
+    send: (message) => {
+      if (!pooler) hear(message);
+      return Promise.resolve([{}]);
+    },
+    onWake: () => {},
+    onWarning: () => {},
+  });
+  onTestFinished(() => listener.stop());
+  return listener;
+}
+
+test.each([true, false])(
+  "[F8] what a listener sends itself proves nothing, since it may come back through a pooler (%s)",
+  async (pooler) => {
+    const listener = listenerBehind(pooler);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(listener.proven).toBe(!pooler);
+  },
+);

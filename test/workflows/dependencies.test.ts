@@ -136,6 +136,27 @@ onEveryStore((target) => {
     expect((await jobOf(one, then.id)).state).toBe("ready");
   });
 
+  test("[N24] who follows a job that was not enqueued, because one that is done and not kept still holds its key, is let go", async () => {
+    const world = await newWorld(target);
+    const one = await world.client();
+    const once = defineJob({
+      name: "once",
+      keep: false,
+      unique: { key: () => "k", for: "1h" },
+      run: () => 1,
+    });
+    const next = defineJob({ name: "next", run: () => "next" });
+    const first = await one.hf.enqueue(once, null);
+    await (await one.hf.lease())[0]!.done(1);
+    expect(await one.hf.jobs.get(first.id)).toBeNull();
+    const { jobs, then } = await one.hf.batch([{ job: once, input: null }], {
+      then: { job: next, input: null },
+    });
+    expect(jobs).toEqual([{ status: "duplicate", id: first.id }]);
+    await one.tap.raw.workflows.sweep();
+    expect((await jobOf(one, then!.id)).state).toBe("ready");
+  });
+
   test("[N24] a DAG of 1,000 jobs runs in an order that keeps every edge", async () => {
     const world = await newWorld(target);
     const one = await world.client();

@@ -72,6 +72,71 @@ onEveryStore((target) => {
     expect(asked).toEqual(["cancel_requested"]);
   });
 
+  test("[O4] what a run writes behind a part of its history that was lost is refused; a lost wait lets nobody sleep", async () => {
+    const world = await newWorld(target);
+    const one = await world.client({ logger: silentLogger });
+    const store = one.tap.raw;
+    await store.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
+    const session = await store.openSession(sessionInfo());
+    const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
+    const [job] = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const { id, token } = job!;
+    const of = { id, token, attempt: 1, fails: 0, given: 1 } as const;
+    const about = {
+      job: id,
+      token,
+      attempt: 1,
+      fails: 0,
+      given: 0,
+      kind: "step",
+      tries: 1,
+      tookMs: 0,
+    } as const;
+    const open: StepWrite = {
+      ...about,
+      name: "a",
+      seq: 0,
+      place: null,
+      state: "open",
+      wakeInMs: 1,
+      undo: false,
+      output: null,
+      error: null,
+      label: null,
+    };
+    const next = { ...open, name: "b", seq: 1, place: 1, state: "done", wakeInMs: null, after: "a" } as const;
+    const wait = { ...of, name: "s", seq: 2, place: 2, topic: "go", timeoutMs: null, after: "b" };
+    const child = newJob("01a1e000-0000-7000-8000-000000000002");
+    const call = { ...of, name: "c", seq: 3, child, after: "b" };
+    const behind = async () => [
+      (await store.workflows.recordSteps(session, [next])).size,
+      await store.workflows.takeSignal(session, wait),
+      await store.workflows.startCall(session, call),
+    ];
+    await store.workflows.signal({ id: randomUUID(), topic: "go", data: "1", expiresMs: 60_000_000 });
+    expect(await behind()).toEqual([0, null, null]);
+    // Its end is lost, and what it wrote before is there.
+    await store.workflows.recordSteps(session, [open]);
+    expect(await behind()).toEqual([0, null, null]);
+    expect(await world.rows("signal")).toHaveLength(1);
+    await store.workflows.recordSteps(session, [{ ...open, state: "done", wakeInMs: null, place: 0 }]);
+    expect(await behind()).toMatchObject([1, { over: true, data: "1" }, { ended: false }]);
+    const sleep = {
+      id,
+      token,
+      errors: null,
+      attempt: 0,
+      crashes: 0,
+      at: null,
+      open: 0,
+      every: false,
+    } as const;
+    await store.settle(session, [{ ...sleep, move: "wait", waits: "signal", topics: ["lost"] }], []);
+    expect((await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }))[0]?.id).toBe(
+      id,
+    );
+  });
+
   test("[N11] a holder whose lease has passed, or whose job was taken over, can write nothing of a run", async () => {
     const world = await newWorld(target);
     const one = await world.client({ logger: silentLogger });

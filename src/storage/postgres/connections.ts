@@ -231,11 +231,13 @@ export class Connections {
     if (this.#hostile.get(client) === true)
       return this.#within(client, `begin; ${PIN}`, (send) => send({ ...statement, name: "" }), lane);
     const deadlineMs = deadlineOf(lane);
+    const { named } = this;
     let broken: unknown = null;
     try {
       return await this.send(client, statement, deadlineMs, true);
     } catch (error) {
-      const lost = isStatementLost(error) && this.named;
+      // Of several that were on their way, each learns it by itself.
+      const lost = named && isStatementLost(error);
       if (lost) this.named = false;
       // Prepared anew on another connection; this one ends with this statement.
       const stale = isPlanStale(error);
@@ -263,7 +265,13 @@ export class Connections {
     const client = await this.#connect(lane);
     const deadlineMs = deadlineOf(lane);
     const pin = this.#hostile.get(client) === true ? `; ${PIN}` : "";
-    return this.#within(client, `${begin(deadlineMs)}${pin}`, body, lane);
+    const { named } = this;
+    return this.#within(client, `${begin(deadlineMs)}${pin}`, body, lane).catch((error: unknown) => {
+      // Nothing of it was committed, and no statement has a name any more. A pooler says 08P01 of a server that is gone, too: who knows
+      // whether that was after the commit.
+      if (named && isStatementLost(error) && !isGone(error)) return this.transaction(body, lane);
+      throw error;
+    });
   }
 
   async #within<T>(

@@ -195,15 +195,13 @@ export class PostgresDriver implements Driver {
       typeof target === "string" ? { dialect: "postgres", url: target, schema: options.schema } : null;
     this.#notifier = new Notifier(async (payloads) => {
       count(this.counters, "notify");
-      await this.#connections.query(
-        {
-          text: NOTIFY_ALL,
-          name: "hf_notify",
-          values: [options.schema, payloads],
-        },
-        "general",
-      );
+      await this.#notifyAll(payloads);
     });
+  }
+
+  #notifyAll(payloads: readonly string[]): Promise<Row[]> {
+    const values = [this.#options.schema, payloads];
+    return this.#connections.query({ text: NOTIFY_ALL, name: "hf_notify", values }, "general");
   }
 
   static async open(target: string | PgPool, options: PostgresOptions): Promise<PostgresDriver> {
@@ -433,6 +431,7 @@ export class PostgresDriver implements Driver {
     this.#listener ??= new Listener({
       channel: this.#options.schema,
       connect: () => this.#connections.dedicated(),
+      send: (message) => this.#notifyAll([message]),
       onWake: (wake) => {
         for (const listener of this.#listeners) listener(wake);
       },

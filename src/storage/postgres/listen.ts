@@ -6,6 +6,9 @@
  *      └─ later ── destroy ◀───┤
  *                              └─ not heard, or the server's queue is too full to send: unproven
  *
+ * The first nonce comes from another connection. Behind a pooler that lends a server connection for each transaction, LISTEN and NOTIFY of
+ * one client mostly get the same one: it would hear itself and nobody else.
+ *
  * Never relied on: whoever sleeps also polls, fast while `proven` is false and slowly while it is true. A notification
  * says only where to look. Sending is gathered: the first goes at once, and one statement carries all that came up in the 5 ms
  * after it, because NOTIFY takes a lock over the whole database at commit, and its commit waits for the disk like any other
@@ -33,6 +36,8 @@ export const NOTIFY_ALL = `select pg_catalog.pg_notify($1, payload) from pg_cata
 export interface ListenerOptions {
   readonly channel: string;
   connect(): Promise<PgClient>;
+  /** Sends a message over another connection; gives no row where the server's queue has no room. */
+  send(message: string): Promise<readonly unknown[]>;
   onWake(wake: Wake): void;
   onWarning(message: string, details: Record<string, unknown>): void;
 }
@@ -90,8 +95,11 @@ export class Listener {
   #prove(client: PgClient, withinMs = HEARD_WITHIN_MS): void {
     if (this.#stopped || client !== this.#client) return;
     const nonce = this.#await(withinMs, () => this.#lost(client));
-    client.query(NOTIFY_ALL, [this.#options.channel, [nonce]]).then(
-      ({ rows }) => {
+    const sent = this.#proven
+      ? client.query(NOTIFY_ALL, [this.#options.channel, [nonce]]).then(({ rows }) => rows)
+      : this.#options.send(nonce);
+    sent.then(
+      (rows) => {
         if (client !== this.#client) return;
         if (rows.length === 0) this.#noRoom(client);
         else this.#sent = true;

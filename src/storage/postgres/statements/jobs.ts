@@ -313,7 +313,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const held = `
       select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-        coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
+        coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard, exists (select 1 from ${t.step} e where e.job = r.id) as stepped
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join lateral unnest(c.ids) as o (id)
@@ -554,6 +554,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           left join lateral (select true as held from ${t.ready} k where k.id = o.id and k.token = c.token and k.session = c.session offset 0) r on true
           where c.session = :session::bigint group by c.token) each_claim) as claims
       from s`,
+    findSession: `select id from ${t.session} where id = :session::bigint`,
     closeSession: `
       with unclaimed as (
         delete from ${t.claim} c where c.session = :session::bigint

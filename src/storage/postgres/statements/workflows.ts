@@ -28,6 +28,9 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       held as materialized (
         select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for share
       )`;
+  /** The run's history has no gap before what is written now (`After` in workflows/store.ts). */
+  const whole = (job: string, after: string) =>
+    `(${after} is null or exists (select 1 from ${t.step} w where w.job = ${job} and w.name = ${after} and w.state <> 'open'))`;
   const among = (column: string) => `${column} = any(:ids::uuid[])`;
   const [forget, again] = retrySteps(t.step, among);
   /** What was lost with a process: signals that nobody was woken for, ends that nobody was told; and signals that have expired. */
@@ -48,8 +51,8 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       with n as materialized (
         select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
           :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[], :rows.given::int[],
-          :rows.output::text[], :rows.error::text[], :rows.label::text[])
-          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label)
+          :rows.output::text[], :rows.error::text[], :rows.label::text[], :rows.after::text[])
+          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label, after)
       ),
       held as materialized (
         select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${own("r")}
@@ -58,7 +61,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       insert into ${t.step} as s (${columns})
       select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
         case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.given, n.output, n.error, n.label
-      from n join held h on h.id = n.job and h.token = n.token
+      from n join held h on h.id = n.job and h.token = n.token where ${whole("n.job", "n.after")}
       ${stepUpsert}
       returning s.job, s.name, s.wake_at`,
     findSteps: `select ${columns} from ${t.step} where job = :id::uuid order by seq, name`,
@@ -80,19 +83,20 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
     markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
     findStep: `select ${columns} from ${t.step} where job = :id::uuid and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
-    holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for update`,
+    holdRow: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} and ${whole("r.id", ":after::text")} for update`,
     nameChild: `update ${t.step} set child = :child::uuid where job = :id::uuid and name = :name`,
     suspend: `
       with t as materialized (
         select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.at::bigint[], :rows.waits::text[], :rows.attempt::int[],
-          :rows.open::int[], :rows.every::bool[]) as t (id, token, at, waits, attempt, open, every)
+          :rows.open::int[], :rows.every::bool[], :rows.signals::int[]) as t (id, token, at, waits, attempt, open, every, signals)
       ),
       u as materialized (
         select t.*,
           case when t.open > 0 then (select count(*)::int from ${t.dependency} d where d.job = t.id and d.step is not null and d.state is null) end as unmet,
-          t.waits = 'signal' and exists (
+          -- A wait that a replica that lagged never got: no signal would ever find it.
+          t.waits = 'signal' and ((select count(*) from ${t.step} w where w.job = t.id and w.state = 'open' and w.topic is not null) < t.signals or exists (
             select 1 from ${t.step} w join ${t.signal} g on g.topic = w.topic and g.expires_at > ${NOW}
-            where w.job = t.id and w.state = 'open' and w.topic is not null) as signalled
+            where w.job = t.id and w.state = 'open' and w.topic is not null)) as signalled
         from t
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${own("c")})
@@ -130,7 +134,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
           case when o.over then coalesce((select data from got), 'null') end, null,
           case when o.over and not exists (select 1 from got) then 'timeout' end
         from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= ${NOW}, false) as over) o
-        where not exists (select 1 from ended)
+        where not exists (select 1 from ended) and ${whole("h.id", ":after::text")}
         ${stepUpsert}
         where s.state = 'open'
         returning s.state, s.output, s.wake_at

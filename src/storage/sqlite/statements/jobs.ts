@@ -201,7 +201,7 @@ export function statements(t: Tables): Statements {
   const held = `
       select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-        coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
+        coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from ${t.step} e where e.job = j.id) as stepped
       from ${t.claim} c
       left join ${t.session} s on s.id = c.session
       cross join json_each(c.ids) o
@@ -381,6 +381,7 @@ export function statements(t: Tables): Statements {
           select c.token, json_group_array(o.value) filter (where r.seq is not null) as held, json_group_array(o.value) filter (where r.seq is null) as gone
           from ${t.claim} c cross join json_each(c.ids) o left join ${t.ready} r on r.seq = o.value and r.token = c.token and r.session = c.session
           where c.session = :session group by c.token)) as claims`,
+    findSession: `select id from ${t.session} where id = :session`,
     closeSession: [
       `delete from ${t.claim} where session = :session
         and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,

@@ -23,6 +23,9 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
   const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   const held = (id: string, token: string) =>
     `exists (select 1 from ${t.ready} r where r.seq = ${seq.of(id)} and r.token = ${token} and ${own("r")})`;
+  /** The run's history has no gap before what is written now (`After` in workflows/store.ts). */
+  const whole = (job: string, after: string) =>
+    `(${after} is null or exists (select 1 from ${t.step} w where w.job = ${job} and w.name = ${after} and w.state <> 'open'))`;
   const among = (column: string) => `${column} in (select value from json_each(:ids))`;
   const nextSignal = `(select id from ${t.signal} where topic = :topic and expires_at > :now order by id limit 1)`;
   const wakeAt = `coalesce((select w.wake_at from ${t.step} w where w.job = :id and w.name = :name), :now + :wakeIn)`;
@@ -46,7 +49,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
       insert into ${t.step} as s (${columns})
       select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
         case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.given, :rows.output, :rows.error, :rows.label
-      where ${held(":rows.job", ":rows.token")}
+      where ${held(":rows.job", ":rows.token")} and ${whole(":rows.job", ":rows.after")}
       ${stepUpsert}
       returning job, name, wake_at`,
     findSteps: `select ${columns} from ${t.step} where job = :id order by seq, name`,
@@ -65,16 +68,16 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
     markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
     findStep: `select ${columns} from ${t.step} where job = :id and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
-    holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${own("r")}`,
+    holdRow: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and ${own("r")} and ${whole(":id", ":after")}`,
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
       `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, wish = null, waits = :rows.waits,
           pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
           run_at = case
-            when :rows.waits = 'signal' and exists (
+            when :rows.waits = 'signal' and ((select count(*) from ${t.step} w where w.job = :rows.id and w.state = 'open' and w.topic is not null) < :rows.signals or exists (
               select 1 from ${t.step} w join ${t.signal} g on g.topic = w.topic and g.expires_at > :now
-              where w.job = :rows.id and w.state = 'open' and w.topic is not null) then :now
+              where w.job = :rows.id and w.state = 'open' and w.topic is not null)) then :now
             when :rows.open > 0 and case when :rows.every then ${unmet} = 0 else ${unmet} < :rows.open end then :now
             else max(coalesce(:rows.at, ${WAITING_AT}), :now) end
         where seq = ${seq.of(":rows.id")} and token = :rows.token and ${own(t.ready)} returning :rows.id as id`,
@@ -89,7 +92,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
         from (select ${nextSignal} is not null or coalesce(${wakeAt} <= :now, false) as over) o
-        where ${held(":id", ":token")} and not exists (select 1 from ${t.step} where ${over})
+        where ${held(":id", ":token")} and not exists (select 1 from ${t.step} where ${over}) and ${whole(":id", ":after")}
         ${stepUpsert}
         returning state, output, wake_at`,
       // Only with the step that has its data.
