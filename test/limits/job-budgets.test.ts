@@ -107,7 +107,12 @@ onEveryStore((target) => {
     const claim = async (name: string, tokens: number) => {
       const queues = new Map([["default", 1]]);
       const scope = { queues, names: [name], limit: 1, order: "highest-first" as const };
-      const { jobs } = await tap.raw.claimBudgeted(session, scope, { name: "api", tokens, names: [name] }, cursor);
+      const { jobs } = await tap.raw.claimBudgeted(
+        session,
+        scope,
+        { name: "api", tokens, names: [name] },
+        cursor,
+      );
       return jobs.map(({ priority }) => priority);
     };
     expect(await claim("large", 2)).toEqual([0]);
