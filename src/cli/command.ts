@@ -1,7 +1,7 @@
 /**
- * What a command is: a name, its options, examples, and a function. One file for each, in commands/.
+ * The type of a command: its name, options, examples and function. Each command has a file in the folder of its group.
  *
- * Not here: which there are (registry.ts), how a line becomes a call (run.ts).
+ * Not here: the list of commands (registry.ts), the parsing of a line (command-line.ts).
  */
 import type { Context } from "./command-context.ts";
 
@@ -41,12 +41,12 @@ export interface Command {
   readonly run?: (ctx: Context) => Promise<number | void>;
 }
 
-/** Options that every command takes. */
-/** For commands that ask before they do what cannot be undone (`ctx.confirm`). */
+/** For commands that ask before an action that cannot be reverted (`ctx.confirm`). */
 export const FORCE: Readonly<Record<"force", Option>> = {
   force: { type: "boolean", short: "f", help: "Do not ask" },
 };
 
+/** Options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, Option>> = {
   url: {
     type: "string",

@@ -1,7 +1,7 @@
 // Every command there is, once with --json and once for people: what it prints is what it promises, nothing of it can harm a
 // terminal, and what changes something says so on the audit trail.
 import { expect, test } from "vitest";
-import { ACTOR } from "../../src/cli/parts/audit.ts";
+import { ACTOR } from "../../src/cli/audit-record.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { connect } from "../support/test-clients.ts";
@@ -31,7 +31,7 @@ const silent = new Set([
 
 /** By name, those that only look. */
 const looks =
-  /^(?:.* )?(list|show|errors|history|logs|preview|runs|duties|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
+  /^(?:.* )?(list|show|history|logs|preview|runs|duties|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
 
 const pathOf = (argv: readonly string[]): string =>
   allCommands.some(({ name, subcommands }) => name === argv[0] && subcommands !== undefined)

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type Command, COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
-import { checkCount, understand } from "../../src/cli/run.ts";
+import { checkCount, understand } from "../../src/cli/command-line.ts";
 import { cli } from "./support.ts";
 
 const paths = allCommands.flatMap((command) => [

@@ -1,7 +1,7 @@
 // Half an id on the command line: the one job that has it, or a choice, or what is said of an unknown one.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { meant } from "../../src/cli/parts/job-id.ts";
+import { meant } from "../../src/cli/jobs/job-id.ts";
 import { idPart } from "../../src/values/id-part.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";

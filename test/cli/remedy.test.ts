@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { expect, test } from "vitest";
 import { COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
-import { remedyOf } from "../../src/cli/parts/remedy.ts";
+import { remedyOf } from "../../src/cli/jobs/remedy.ts";
 import { defineJob, type Why, type WhyReason } from "../../src/index.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";

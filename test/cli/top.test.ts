@@ -1,6 +1,6 @@
 // The live view: its picture as text, and what it does to a terminal. Progress bars.
 import { expect, test } from "vitest";
-import { frame, sparkline, type TopState } from "../../src/cli/commands/top.ts";
+import { frame, sparkline, type TopState } from "../../src/cli/monitor/top-command.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../support/test-clients.ts";
 import { on } from "./support.ts";

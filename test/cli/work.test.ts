@@ -9,7 +9,7 @@ import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect } from "../support/test-clients.ts";
 import { cli, folder, on } from "./support.ts";
-import { isCode } from "../../src/cli/parts/watch.ts";
+import { isCode } from "../../src/cli/start/watch.ts";
 
 const index = JSON.stringify(join(root, "src/index.ts"));
 

@@ -3,9 +3,9 @@
 import { execFileSync } from "node:child_process";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Context } from "../../src/cli/command-context.ts";
-import { filterOf, lookOf } from "../../src/cli/parts/filter-options.ts";
+import { filterOf, lookOf } from "../../src/cli/jobs/filter-options.ts";
 import type { Io } from "../../src/cli/io.ts";
-import { find, parse } from "../../src/cli/run.ts";
+import { find, parse } from "../../src/cli/command-line.ts";
 import type { FilterJson } from "../../src/dashboard/api/contract.ts";
 import { ageless, FILTER_PARAMS, insightFilter } from "../../src/dashboard/api/query.ts";
 import { commandOf, filterJson, filterOf as filterInAddress } from "../../ui/src/jobs/job-filter.ts";

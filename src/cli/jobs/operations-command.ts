@@ -4,9 +4,9 @@ import type { InsightFilter } from "../../operate/browse.ts";
 import { type Operation, Operations } from "../../operate/operations.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { ACTOR } from "../parts/audit.ts";
-import { follow } from "../parts/bulk.ts";
-import { rateText } from "../parts/rate.ts";
+import { ACTOR } from "../audit-record.ts";
+import { follow } from "./bulk-action.ts";
+import { rateText } from "../rate.ts";
 import { grouped, json, oneLine, relative, table } from "../text.ts";
 
 const fields =

@@ -1,6 +1,6 @@
 /** How a rate is written on a command line: 50/s, 50/1m. */
-import { UsageError } from "../../errors.ts";
-import { duration } from "../text.ts";
+import { UsageError } from "../errors.ts";
+import { duration } from "./text.ts";
 
 /** @throws UsageError BAD_OPTION */
 export function rateOf(text: string): { limit: number; per: string } {

@@ -6,7 +6,7 @@ import { UsageError } from "../../errors.ts";
 import { checkFiles } from "../../operate/check.ts";
 import { readRunFile, type RunFile } from "../../workflows/run-file.ts";
 import type { Command } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { oneLine, table } from "../text.ts";
 

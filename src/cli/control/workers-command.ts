@@ -2,7 +2,7 @@
 import { durationMs } from "../../values/duration.ts";
 import { sleep, systemClock } from "../../clock.ts";
 import type { Command } from "../command.ts";
-import { type Act, acting } from "../parts/audit.ts";
+import { type Act, acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import type { Holdfast, WorkerState } from "../../index.ts";
 import { oneLine, relative, table } from "../text.ts";

@@ -1,6 +1,6 @@
 /** `--for` and `--until`: how long a change holds. */
 import type { OverrideOptions } from "../../index.ts";
-import type { Act } from "./audit.ts";
+import type { Act } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 
 export const WHILE = {

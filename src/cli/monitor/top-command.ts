@@ -13,8 +13,8 @@ import type { Context } from "../command-context.ts";
 import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
 import type { Paint } from "../io.ts";
 import { clipped, duration, grouped, oneLine } from "../text.ts";
-import { queueTable } from "./queues.ts";
-import { workerTable } from "./workers.ts";
+import { queueTable } from "../control/queue-commands.ts";
+import { workerTable } from "../control/workers-command.ts";
 
 export interface TopState {
   readonly at: Date;

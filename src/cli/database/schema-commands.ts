@@ -2,7 +2,7 @@
 import { type Holdfast, open, silentLogger } from "../../index.ts";
 import { MOVED_TO } from "../../storage/admin.ts";
 import { createDatabase, migrationSql } from "../../storage/open.ts";
-import { record } from "../parts/audit.ts";
+import { record } from "../audit-record.ts";
 import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { grouped, oneLine } from "../text.ts";

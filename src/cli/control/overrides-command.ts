@@ -1,7 +1,7 @@
 /** `holdfast overrides`: limits that were set for a while, and ending one before its time. */
 import { UsageError } from "../../errors.ts";
 import type { Override } from "../../index.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Command } from "../command.ts";
 import { oneLine, relative, table } from "../text.ts";
 

@@ -2,10 +2,10 @@
 import { UsageError } from "../../errors.ts";
 import type { EnqueueOptions, Job, JobContract } from "../../index.ts";
 import { parseExact } from "../../values/exact-numbers.ts";
-import { record } from "../parts/audit.ts";
+import { record } from "../audit-record.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { unservedText } from "../parts/served.ts";
+import { unservedText } from "../served.ts";
 import { harmless, json, oneLine, relative } from "../text.ts";
 
 export const enqueue: Command = {

@@ -1,12 +1,12 @@
 /** `holdfast stats`, `metrics`, `events` and `prune`: numbers, series, lines, and forgetting. */
 import type { LoggedEvent, MetricPoint } from "../../index.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import { type Command, FORCE } from "../command.ts";
-import { withDead } from "../parts/dead-counts.ts";
-import { instant } from "../parts/filter-options.ts";
+import { withDead } from "./dead-counts.ts";
+import { instant } from "../jobs/filter-options.ts";
 import { duration, grouped, oneLine, shownValue, table } from "../text.ts";
-import { newLines } from "../parts/follow.ts";
-import { queueTable } from "./queues.ts";
+import { newLines } from "./follow.ts";
+import { queueTable } from "../control/queue-commands.ts";
 
 export const stats: Command = {
   name: "stats",

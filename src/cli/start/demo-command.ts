@@ -11,7 +11,7 @@ import { sleep, systemClock } from "../../clock.ts";
 import { defineJob, Dead, fixed, type Holdfast, open, silentLogger } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { openShop } from "../parts/demo-shop.ts";
+import { openShop } from "./demo-shop.ts";
 import { bar, grouped } from "../text.ts";
 
 const resize = defineJob({

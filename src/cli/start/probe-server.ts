@@ -9,12 +9,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { HoldfastConfig } from "../config.ts";
-import { UsageError } from "../errors.ts";
-import { health, type Holdfast, latency, readiness } from "../index.ts";
-import { prometheus } from "../prometheus/index.ts";
-import type { Context } from "./command-context.ts";
-import { json } from "./text.ts";
+import type { HoldfastConfig } from "../../config.ts";
+import { UsageError } from "../../errors.ts";
+import { health, type Holdfast, latency, readiness } from "../../index.ts";
+import { prometheus } from "../../prometheus/index.ts";
+import type { Context } from "../command-context.ts";
+import { json } from "../text.ts";
 
 export interface Served {
   readonly address: string;

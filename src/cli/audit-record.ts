@@ -7,13 +7,13 @@
  * Not here: bulk actions by filter, whose operation writes its own lines (operate/operations.ts).
  */
 import { hostname, userInfo } from "node:os";
-import { standing } from "../../dashboard/audit/standings.ts";
-import { subjectOf } from "../../dashboard/audit/undo.ts";
-import type { Holdfast } from "../../index.ts";
-import { storable } from "../../operate/operations.ts";
-import { describeFailure } from "../../jobs/failure.ts";
-import type { Context } from "../command-context.ts";
-import { oneLine } from "../text.ts";
+import { standing } from "../dashboard/audit/standings.ts";
+import { subjectOf } from "../dashboard/audit/undo.ts";
+import type { Holdfast } from "../index.ts";
+import { storable } from "../operate/operations.ts";
+import { describeFailure } from "../jobs/failure.ts";
+import type { Context } from "./command-context.ts";
+import { oneLine } from "./text.ts";
 
 /** Who it was, for the trail and for whatever else keeps a name. */
 export const ACTOR = `cli:${userName()}@${hostname()}`;

@@ -10,10 +10,10 @@ import { UsageError } from "../../errors.ts";
 import type { Holdfast, QueueState } from "../../index.ts";
 import { durationMs } from "../../values/duration.ts";
 import type { Command } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
-import { noteUnknown } from "../parts/served.ts";
+import { noteUnknown } from "../served.ts";
 import { clipped, oneLine } from "../text.ts";
 
 const lookMs = 250;

@@ -7,7 +7,7 @@ import { MOVED_TO } from "../../storage/admin.ts";
 import { durationMs } from "../../values/duration.ts";
 import type { Admin } from "../../storage/admin.ts";
 import { withoutSecrets } from "../../storage/open.ts";
-import { record } from "../parts/audit.ts";
+import { record } from "../audit-record.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { grouped, table } from "../text.ts";

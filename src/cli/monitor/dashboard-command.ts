@@ -11,7 +11,7 @@ import {
   serve,
   type ServeOptions,
 } from "../../dashboard/index.ts";
-import { openBrowser } from "../parts/browser.ts";
+import { openBrowser } from "./browser.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 

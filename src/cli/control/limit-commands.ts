@@ -2,13 +2,13 @@
 import { UsageError } from "../../errors.ts";
 import type { LaneOptions, LaneState } from "../../index.ts";
 import { type Command, FORCE } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { checkName } from "../../values/name.ts";
-import { noteUnknownLane } from "../parts/served.ts";
-import { rateOf, rateText } from "../parts/rate.ts";
+import { noteUnknownLane } from "../served.ts";
+import { rateOf, rateText } from "../rate.ts";
 import { oneLine, relative, table } from "../text.ts";
-import { setting, WHILE, whileOf } from "../parts/temporary.ts";
+import { setting, WHILE, whileOf } from "./temporary.ts";
 
 // --- budgets ------------------------------------------------------------------------------------------------
 

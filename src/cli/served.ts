@@ -1,9 +1,9 @@
 /** Who runs what, for commands that name a queue: nothing of it is an error, since a worker may come later. */
-import type { Holdfast } from "../../index.ts";
-import { isName } from "../../values/name.ts";
-import { isQuiet, takesJobs } from "../../limits/serving.ts";
-import type { Context } from "../command-context.ts";
-import { oneLine } from "../text.ts";
+import type { Holdfast } from "../index.ts";
+import { isName } from "../values/name.ts";
+import { isQuiet, takesJobs } from "../limits/serving.ts";
+import type { Context } from "./command-context.ts";
+import { oneLine } from "./text.ts";
 
 /** A queue needs no creation, so a slip of the fingers is one too. */
 export async function noteUnknown(ctx: Context, hf: Holdfast): Promise<void> {

@@ -1,21 +1,20 @@
-/** `holdfast jobs`: list, errors, show, history, logs, retry, cancel, delete, run, edit. */
+/** `holdfast jobs` and `holdfast why`. Not here: their `history` and `logs`, and the bulk actions (bulk-action.ts). */
 import { UsageError } from "../../errors.ts";
 import type { Job, JobHistory } from "../../index.ts";
 import { type Command, FORCE, type Option } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { checkEdit } from "../../operate/jobs-client.ts";
-import { jobsErrors } from "./errors.ts";
 import { jobEdit, type KeptEdit } from "../../operate/operations.ts";
 import { instantMs } from "../../values/duration.ts";
 import { checkPatch, type InputPatch } from "../../values/json-patch.ts";
-import { bulk, RATE } from "../parts/bulk.ts";
-import { remedyOf } from "../parts/remedy.ts";
-import { FILTER, filterOf, jobTable, Search } from "../parts/filter-options.ts";
+import { bulk, RATE } from "./bulk-action.ts";
+import { remedyOf } from "./remedy.ts";
+import { FILTER, filterOf, jobTable, Search } from "./filter-options.ts";
 import { duration, grouped, harmless, json, oneLine, relative, table } from "../text.ts";
-import { jobIdOf, wholeFilter } from "../parts/job-id.ts";
-import { jobHistory } from "./job-history.ts";
-import { jobLogs } from "./job-logs.ts";
+import { jobIdOf, wholeFilter } from "./job-id.ts";
+import { jobHistory } from "./job-history-command.ts";
+import { jobLogs } from "./job-logs-command.ts";
 
 const ACTING: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -432,10 +431,9 @@ const fork: Command = {
 
 export const jobs: Command = {
   name: "jobs",
-  summary: "list, errors, show, retry, pause, resume, cancel, terminate, delete, run, edit, fork",
+  summary: "list, show, history, logs, retry, pause, resume, cancel, terminate, delete, run, edit, fork",
   subcommands: [
     list,
-    jobsErrors,
     show,
     jobHistory,
     jobLogs,

@@ -3,7 +3,7 @@
  *
  * Invariants: a first signal lets running jobs finish, a second ends at once; the banner and the manifest never hold the
  * start up; with --watch the worker is a child process that is stopped gracefully and started again when a file changes.
- * Not here: the worker itself (hf.work), watching (cli/parts/watch.ts), the small server (cli/probe-server.ts).
+ * Not here: the worker itself (hf.work), watching (watch.ts), the small server (probe-server.ts).
  */
 import { hostname } from "node:os";
 import type { HoldfastConfig, Manifest } from "../../config.ts";
@@ -14,10 +14,10 @@ import { VERSION } from "../../version.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { loggerTo } from "../log.ts";
-import { serve } from "../probe-server.ts";
+import { serve } from "./probe-server.ts";
 import type { Target } from "../target.ts";
 import { oneLine } from "../text.ts";
-import { watchAndRestart } from "../parts/watch.ts";
+import { watchAndRestart } from "./watch.ts";
 
 export const work: Command = {
   name: "work",

@@ -2,15 +2,15 @@
 import { UsageError } from "../../errors.ts";
 import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
-import { rateOf } from "../parts/rate.ts";
-import { type ShownQueue, withDead } from "../parts/dead-counts.ts";
-import { noteUnknown } from "../parts/served.ts";
-import { setting, WHILE, whileOf } from "../parts/temporary.ts";
+import { rateOf } from "../rate.ts";
+import { type ShownQueue, withDead } from "../monitor/dead-counts.ts";
+import { noteUnknown } from "../served.ts";
+import { setting, WHILE, whileOf } from "./temporary.ts";
 import { type Column, duration, oneLine, relative, shownCount, table } from "../text.ts";
-import { drain } from "./drain.ts";
+import { drain } from "./drain-command.ts";
 
 /** Queues as a table for people. */
 export function queueTable(

@@ -9,9 +9,9 @@ import {
   type FailureCountQuery,
 } from "../../observe/failure-groups.ts";
 import { type Command, type Option } from "../command.ts";
-import { ACTOR, acting } from "../parts/audit.ts";
+import { ACTOR, acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
-import { instant } from "../parts/filter-options.ts";
+import { instant } from "./filter-options.ts";
 import { grouped, oneLine, relative, table } from "../text.ts";
 
 const noting: Readonly<Record<string, Option>> = {
@@ -282,14 +282,4 @@ export const errors: Command = {
   summary: "list, show, resolve, ignore, reopen, note",
   subcommands: [list, show, resolve, ignore, reopen, note],
   fallback: "list",
-};
-
-/** The same list under the jobs. */
-export const jobsErrors: Command = {
-  ...list,
-  name: "errors",
-  examples: [
-    { line: "jobs errors --queue mail", says: "What the dead of a queue died of, the most frequent first" },
-    { line: "jobs retry --error 3f0c…", says: "Retry all that failed of one cause" },
-  ],
 };

@@ -2,7 +2,7 @@
 import { checkLevel, type JobLogLine } from "../../observe/job-log.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { jobIdOf } from "../parts/job-id.ts";
+import { jobIdOf } from "./job-id.ts";
 import { harmless, json, oneLine } from "../text.ts";
 
 export const jobLogs: Command = {

@@ -2,7 +2,7 @@
 import { runFileOf } from "../../workflows/run-file.ts";
 import { isId } from "../../values/id.ts";
 import type { Command } from "../command.ts";
-import { jobIdOf } from "../parts/job-id.ts";
+import { jobIdOf } from "./job-id.ts";
 import { json } from "../text.ts";
 
 export const jobHistory: Command = {

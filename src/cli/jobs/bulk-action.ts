@@ -18,12 +18,12 @@ import {
   type Task,
 } from "../../operate/operations.ts";
 import { type InputPatch, patched } from "../../values/json-patch.ts";
-import { ACTOR, record } from "./audit.ts";
+import { ACTOR, record } from "../audit-record.ts";
 import type { Option } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { filterOf, jobTable, lookOf, Search } from "./filter-options.ts";
 import { wholeFilter, wholeIds } from "./job-id.ts";
-import { rateOf, rateText } from "./rate.ts";
+import { rateOf, rateText } from "../rate.ts";
 import { grouped, json, oneLine, shownCount } from "../text.ts";
 
 const batch = 500;

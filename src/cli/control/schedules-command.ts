@@ -4,7 +4,7 @@ import type { Holdfast, ScheduleEdit, ScheduleRun, ScheduleState } from "../../i
 import { timingInWords } from "../../schedules/cron-words.ts";
 import { checkName } from "../../values/name.ts";
 import { type Command, FORCE } from "../command.ts";
-import { acting } from "../parts/audit.ts";
+import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 import { duration, oneLine, relative, table } from "../text.ts";
 
