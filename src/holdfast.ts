@@ -111,7 +111,7 @@ export async function open(target?: string | object, options?: OpenOptions): Pro
   const store = await new Retry(clock, waitMs, client.logger).repeatable(() =>
     openOnce().catch((error: unknown) => {
       if (first && isLost(error))
-        told.onWarning(`The database is not there yet; trying again for ${waitMs} ms: ${error.message}`, {
+        told.onWarning(`The database does not answer yet; retrying for ${waitMs} ms: ${error.message}`, {
           code: error.code,
         });
       first = false;
@@ -387,7 +387,10 @@ export class Holdfast implements AsyncDisposable {
     const { timeout } = checkOptions(options, ["timeout"], "result") as { timeout?: Duration };
     const id: unknown = typeof job === "object" && job !== null ? job.id : job;
     if (typeof id !== "string")
-      throw new UsageError("BAD_OPTION", `result takes a job's id, or what enqueue gave; got ${shown(job)}.`);
+      throw new UsageError(
+        "BAD_OPTION",
+        `result takes a job id, or the result of enqueue; got ${shown(job)}.`,
+      );
     return (await this.#results.of(
       id.toLowerCase(),
       timeout === undefined ? null : durationMs(timeout, "timeout"),

@@ -1,10 +1,10 @@
 /**
- * What a command does to a database, on its audit trail: the same lines that the dashboard writes, by `cli:<user>@<host>`.
+ * Records the changes of commands in the audit trail, like the dashboard, by `cli:<user>@<host>`.
  *
- * Invariants: a line is written after what it tells of; what did nothing leaves none; what can be taken back is written with
- * how it stood before and after, so that the dashboard can undo it; what a job gets or a signal carries is never on it. A line that
- * cannot be written is said on standard error, and changes nothing about what has happened.
- * Not here: bulk actions by filter, whose operation writes its own lines (operate/operations.ts).
+ * Invariants: an entry is written after its change; a call without effect writes none; a revertible change is recorded with the
+ * values before and after, so that the dashboard can revert it; inputs of jobs and data of signals are never recorded. If an entry
+ * cannot be written, standard error says so, and the change stays.
+ * Not here: bulk actions by filter, whose operation writes its own entries (operate/operations.ts).
  */
 import { hostname, userInfo } from "node:os";
 import { standing } from "../dashboard/audit/standings.ts";
@@ -15,23 +15,23 @@ import { describeFailure } from "../jobs/failure.ts";
 import type { Context } from "./command-context.ts";
 import { oneLine } from "./text.ts";
 
-/** Who it was, for the trail and for whatever else keeps a name. */
+/** The actor of this process, for the audit trail and for decisions about failures. */
 export const ACTOR = `cli:${userName()}@${hostname()}`;
 
-/** One action, in the dashboard's words. */
+/** One action, named as in the dashboard. */
 export interface Act<T> {
   /** Such as "queues.pause". */
   readonly action: string;
-  /** What it is done to; a line for each where there are several. */
+  /** The object of the action; several objects have an entry each. */
   readonly target: string | readonly string[];
   readonly outcome: string | ((result: T) => string);
   readonly details?: Readonly<Record<string, unknown>> | ((result: T) => Readonly<Record<string, unknown>>);
-  /** Which values a change of limits is about. */
+  /** The changed settings, for a change of limits. */
   readonly keys?: readonly string[];
 }
 
 /**
- * Does it, and writes so on the trail. Where `run` gives false or 0, nothing was done and nothing is written.
+ * Runs the action and records it. If `run` returns false or 0, the action had no effect and nothing is recorded.
  *
  * @example
  * await acting(ctx, hf, { action: "queues.pause", target: "mail", outcome: "paused" }, () => hf.queues.pause("mail"));
@@ -60,7 +60,7 @@ export async function acting<T>(ctx: Context, hf: Holdfast, act: Act<T>, run: ()
   return result;
 }
 
-/** One line. */
+/** Records one entry. */
 export async function record(
   ctx: Context,
   hf: Holdfast,
@@ -78,7 +78,7 @@ export async function record(
     ctx.note(
       ctx.paintError(
         "warn",
-        `This is done, and missing on the audit trail: ${oneLine(describeFailure(error).message, 200)}`,
+        `The change was made, but not recorded in the audit trail: ${oneLine(describeFailure(error).message, 200)}`,
       ),
     );
   }
@@ -95,6 +95,6 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    return "somebody"; // a container's user may have no name
+    return "unknown"; // a container's user may have no name
   }
 }

@@ -1,10 +1,10 @@
 /**
- * From a command line to an exit code.
+ * Parses a command line, runs its command, and returns the exit code.
  *
  *   argv ─▶ command and subcommand ─▶ options (node:util parseArgs) ─▶ run ─▶ 0 · 1 (failed) · 2 (wrong use)
  *
  * Invariants: an unknown command or option is an error that names the nearest one; every error is one or two lines on
- * standard error (JSON with --json) without a stack; nothing that fails exits with 0.
+ * standard error (JSON with --json) without a stack; a failure never exits with 0.
  */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { HoldfastError, isHoldfastError, shown, UsageError } from "../errors.ts";
@@ -53,9 +53,9 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /**
- * What a line calls, with its options and arguments.
+ * The command that a line names, with its options and arguments.
  *
- * @throws UsageError for a command or an option that there is not, or a value that is missing.
+ * @throws UsageError for an unknown command or option, or a missing value.
  */
 export function understand(argv: readonly string[]): {
   command: Command;
@@ -78,7 +78,7 @@ function showHelp(words: readonly string[], io: Io, paint: ReturnType<typeof pai
   return 0;
 }
 
-/** The command that is named, with its subcommand, and what is left of the line. */
+/** The named command or subcommand, and the rest of the line. */
 export function find(argv: readonly string[]): { command: Command; path: string; left: readonly string[] } {
   const {
     before,
@@ -107,7 +107,7 @@ export function find(argv: readonly string[]): { command: Command; path: string;
   return { command: sub, path: `${command.name} `, left: [...before, ...between, ...left] };
 }
 
-/** Splits a line before its first word that is no option of every command (nor the value of one). */
+/** Splits a line after its leading common options and their values. */
 function leading(words: readonly string[]): { before: readonly string[]; after: readonly string[] } {
   let at = 0;
   for (let word = words[at]; word !== undefined; word = words[at]) {
@@ -126,7 +126,7 @@ function unknown(name: string, among: readonly Command[], path: string): UsageEr
   if (name.startsWith("-"))
     return new UsageError(
       "UNKNOWN_COMMAND",
-      `The option ${oneLine(name, 60)} goes behind the command, as in: holdfast stats --json`,
+      `Write the option ${oneLine(name, 60)} after the command, as in: holdfast stats --json`,
       { details: { command: name } },
     );
   const names = among.filter(({ hidden }) => hidden !== true).map((one) => one.name);
@@ -134,7 +134,7 @@ function unknown(name: string, among: readonly Command[], path: string): UsageEr
   return new UsageError(
     "UNKNOWN_COMMAND",
     `There is no command ${shown(`${path}${name}`)}. ` +
-      (near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean: holdfast ${path}${near}?`),
+      (near === undefined ? `Commands: ${names.join(", ")}.` : `Did you mean: holdfast ${path}${near}?`),
     { details: { command: name, ...(near === undefined ? {} : { suggestion: near }) } },
   );
 }
@@ -166,7 +166,7 @@ export function parse(
   }
 }
 
-/** Node says what is wrong; these are our words for it, with what to do. */
+/** Node's parse error as ours, with a remedy. */
 function badOption(
   error: unknown,
   command: string,
@@ -174,7 +174,7 @@ function badOption(
   line: readonly string[],
 ): UsageError {
   const message = error instanceof Error ? error.message : String(error);
-  // Node names the option by what was written: --limit, -l, or "-l, --limit <value>".
+  // Node names the option as it was written: --limit, -l, or "-l, --limit <value>".
   const [, short, long] = /^Option '(?:-(\w))?(?:, )?(?:--([\w-]+))?/.exec(message) ?? [];
   const of =
     long ?? Object.keys(options).find((name) => short !== undefined && options[name]?.short === short);
@@ -186,7 +186,7 @@ function badOption(
     });
   const near = nearest(given.replace(/^no-/, ""), Object.keys(options));
   const meant = /^\d/.test(given)
-    ? `An argument that begins with a dash goes behind --, as in: holdfast ${command} -- -${given}`
+    ? `Write an argument that begins with a dash after --, as in: holdfast ${command} -- -${given}`
     : near === undefined
       ? `See: holdfast help ${command}`
       : `Did you mean --${near}?`;
@@ -196,7 +196,7 @@ function badOption(
   });
 }
 
-/** An option without its value, with one that may be another option, or with one that it does not take. */
+/** The error for a missing value, a value that looks like an option, or a value given to a flag. */
 function badValue(
   cause: unknown,
   command: string,
@@ -222,7 +222,7 @@ function badValue(
   );
 }
 
-/** Said before anything fails of it: a config in TypeScript, or node:sqlite, would fail with words that tell nobody why. */
+/** Checked first: on an old Node, a config in TypeScript and node:sqlite fail with messages that do not name the cause. */
 function checkNode(version: string): void {
   const error = nodeTooOld(version);
   if (error !== null) throw error;
@@ -233,7 +233,7 @@ export function checkCount(command: Command, path: string, positionals: readonly
   if (positionals.length <= most) return;
   throw new UsageError(
     "BAD_OPTION",
-    `holdfast ${path}${command.name} takes ${most === 0 ? "no arguments" : `${most} ${most === 1 ? "argument" : "arguments"} at the most`}; got ${shown(positionals[most])}.`,
+    `holdfast ${path}${command.name} takes ${most === 0 ? "no arguments" : `at most ${most} ${most === 1 ? "argument" : "arguments"}`}; got ${shown(positionals[most])}.`,
   );
 }
 

@@ -226,7 +226,7 @@ export class Settler {
             tries: tries + 1,
             error: describeFailure(error).message,
           },
-          "settling is tried again",
+          "retrying to settle",
         );
         await this.#pause(Math.min(longestRetryMs, firstRetryMs * 2 ** tries));
       }
@@ -255,7 +255,7 @@ export class Settler {
     const { id, token } = only.job;
     this.#deps.log.warn(
       { job: id, error: describeFailure(error).message },
-      "the database refuses the outcome of a job; it is tried again",
+      "the database refused the outcome of a job; retrying",
     );
     this.#outstanding.set(token, (this.#outstanding.get(token) ?? 0) + 1);
     this.#owed.push(...spent.filter((other) => other !== token));
@@ -277,7 +277,7 @@ export class Settler {
     const failure = describeFailure(error);
     this.#deps.log.error(
       { job: only.job.id, error: failure.message },
-      "the outcome of a job could not be written; it is dead",
+      "the outcome of a job could not be written; the job is dead",
     );
     const record = {
       at: this.#deps.clock.now(),

@@ -114,13 +114,10 @@ export async function override(
 export function untilOf(
   options: OverrideOptions | undefined,
 ): { at: number | null; delayMs: number | null } | null {
-  const given = checkOptions(options ?? {}, ["for", "until"], "how long it holds") as OverrideOptions;
+  const given = checkOptions(options ?? {}, ["for", "until"], "the time of the change") as OverrideOptions;
   if (given.for === undefined && given.until === undefined) return null;
   if (given.for !== undefined && given.until !== undefined)
-    throw new UsageError(
-      "BAD_OPTION",
-      "for and until cannot both be given: one says how long from now, the other until when.",
-    );
+    throw new UsageError("BAD_OPTION", "Give either for (a duration) or until (an instant), not both.");
   if (given.for !== undefined) return { at: null, delayMs: durationMs(given.for, "for") };
   return { at: instantMs(given.until as Date, "until"), delayMs: null };
 }

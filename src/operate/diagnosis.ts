@@ -63,7 +63,7 @@ export function diagnose(facts: Facts, limits: Limits = LIMITS): Check[] {
     nodeVersion(facts.node),
     ...(facts.refused === null
       ? []
-      : [wrong("version", facts.refused, "Upgrade the server, or the Node that brings SQLite.")]),
+      : [wrong("version", facts.refused, "Upgrade the server, or Node (which includes SQLite).")]),
     ...schema(facts),
     ...(facts.inspection === null ? [] : database(facts.inspection, limits)),
     clocks(facts.clock, limits),
@@ -98,7 +98,7 @@ function schema({ applied, pending, drift, movedTo, refused }: Facts): Check[] {
     checks.push(
       wrong(
         "moved",
-        `the jobs are at ${movedTo}; this database takes no writes`,
+        `the jobs were moved to ${movedTo}; this database refuses writes`,
         "Start your processes with the new address.",
       ),
     );
@@ -108,17 +108,17 @@ function schema({ applied, pending, drift, movedTo, refused }: Facts): Check[] {
       verdict: "unknown",
       text:
         drift === null
-          ? "the role may not create a schema to compare with"
-          : "not compared here, because that makes the schema once more: holdfast doctor does",
+          ? "the role may not create a schema for the comparison"
+          : "not compared here, because the comparison creates a schema; run: holdfast doctor",
       remedy: null,
     });
-  else if (drift.length === 0) checks.push(ok("drift", "tables and indexes are as the migrations make them"));
+  else if (drift.length === 0) checks.push(ok("drift", "tables and indexes match the migrations"));
   else
     checks.push(
       wrong(
         "drift",
         drift.slice(0, 5).join("; ") + (drift.length > 5 ? `; and ${drift.length - 5} more` : ""),
-        "Undo by hand what was changed by hand; holdfast migrate --print-sql shows how it should be.",
+        "Revert the manual changes. To print the expected schema: holdfast migrate --print-sql",
       ),
     );
   return checks;
@@ -132,7 +132,7 @@ function database(found: Inspection, limits: Limits): Check[] {
       : wrong(
           "version",
           `${version}: ${found.versionFault}`,
-          "Take Node 22.23, 24.21 or newer, or a newer better-sqlite3, and open without unsafeSqlite.",
+          "Use Node 22.23, 24.21 or newer, or a newer better-sqlite3, and open without unsafeSqlite.",
         ),
   ];
   checks.push(
@@ -140,7 +140,7 @@ function database(found: Inspection, limits: Limits): Check[] {
       ? ok("durability", found.durability)
       : wrong(
           "durability",
-          `${found.durability}: a power cut can lose jobs that were accepted`,
+          `${found.durability}: a power failure can lose accepted jobs`,
           found.dialect === "sqlite"
             ? 'Open with durability: "full", the default.'
             : found.durability.startsWith("fsync")
@@ -162,7 +162,7 @@ function database(found: Inspection, limits: Limits): Check[] {
     checks.push(
       wrong(
         "file system",
-        `the file is on ${found.networkFileSystem}, where SQLite's locks do not hold`,
+        `the file is on ${found.networkFileSystem}, where SQLite's locks do not work`,
         "Put it on a local disk, or use Postgres: holdfast move",
       ),
     );
@@ -177,22 +177,22 @@ function partitions(found: NonNullable<Inspection["partitions"]>, limits: Limits
       "partitions",
       aheadMs > 0
         ? `the last one ends in ${duration(aheadMs)}`
-        : "there is none for today: new jobs go to the default partition, which is never dropped",
+        : "there is no partition for today; new jobs go to the default partition, which is never dropped",
       "Run holdfast migrate as the role that owns the schema, and again each day (docs/guides/postgres.md).",
     );
   if (count > limits.partitions)
     return wrong(
       "partitions",
-      `${grouped(count)}: each statement over all of them locks every one and its indexes`,
-      "Raise max_locks_per_transaction on the server. New partitions are longer where jobs are kept for long.",
+      `${grouped(count)} partitions; each statement over all of them locks all tables and indexes`,
+      "Raise max_locks_per_transaction on the server. A longer retention makes new partitions longer.",
     );
   const text = `${grouped(count)}, the last one ends in ${duration(aheadMs)}`;
   if (rest === 0) return ok("partitions", text);
-  const jobs = `${rest > MOST_COUNTED ? `${grouped(MOST_COUNTED)}+` : grouped(rest)} jobs of today or later are in the default one`;
+  const jobs = `${rest > MOST_COUNTED ? `${grouped(MOST_COUNTED)}+` : grouped(rest)} jobs of today or later are in the default partition`;
   return {
     name: "partitions",
     verdict: "note",
-    text: `${text}; ${jobs}: they came while there was none for them`,
+    text: `${text}; ${jobs}: they were enqueued without a partition of their own`,
     remedy: null,
   };
 }
@@ -203,7 +203,7 @@ function sizes(found: Inspection, limits: Limits): Check[] {
     checks.push({
       name: "bloat",
       verdict: "note",
-      text: `${bytes(found.freeBytes)} of the file are free: new jobs use them again. To give them back, stop the workers and run: vacuum`,
+      text: `${bytes(found.freeBytes)} of the file are free and will be reused. To shrink the file, stop the workers and run: vacuum`,
       remedy: null,
     });
   if (found.diskFreeBytes !== null)
@@ -212,7 +212,7 @@ function sizes(found: Inspection, limits: Limits): Check[] {
         ? wrong(
             "disk",
             `${bytes(found.diskFreeBytes)} are free`,
-            "Free some space: without any, nothing can be enqueued or settled.",
+            "Free some space. Without free space no job can be enqueued or settled.",
           )
         : ok("disk", `${bytes(found.diskFreeBytes)} are free`),
     );
@@ -227,10 +227,10 @@ function wal(found: Inspection, limits: Limits): Check[] {
     return [
       wrong(
         "WAL",
-        `${size}the replication slot ${slot.name}${slot.active ? "" : ", which nobody reads,"} keeps ${bytes(slot.bytes)} of it: the disk fills`,
+        `${size}the replication slot ${slot.name}${slot.active ? "" : ", which has no reader,"} keeps ${bytes(slot.bytes)} of WAL: the disk may fill up`,
         slot.active
-          ? "Its reader is behind: look why, before the disk is full."
-          : `Bring its reader back; if it is gone for good: select pg_drop_replication_slot('${slot.name}')`,
+          ? "Its reader is behind. Find the cause before the disk is full."
+          : `Restart its reader. If the reader is gone for good: select pg_drop_replication_slot('${slot.name}')`,
       ),
     ];
   if (walBytes === null) return [];
@@ -240,7 +240,7 @@ function wal(found: Inspection, limits: Limits): Check[] {
         ? wrong(
             "WAL",
             `${bytes(walBytes)}: a reader keeps it from shrinking`,
-            "Look for a long read transaction on the file, and end it.",
+            "Find a long read transaction on the file, and end it.",
           )
         : ok("WAL", bytes(walBytes)),
     ];
@@ -249,7 +249,7 @@ function wal(found: Inspection, limits: Limits): Check[] {
       ? wrong(
           "WAL",
           `${bytes(walBytes)}, where the settings allow about ${bytes(maxWalBytes)}`,
-          "Something keeps it: look at pg_stat_archiver (does archiving fail?) and at pg_replication_slots.",
+          "Check pg_stat_archiver (does archiving fail?) and pg_replication_slots.",
         )
       : ok("WAL", bytes(walBytes)),
   ];
@@ -270,7 +270,7 @@ function busyness(found: Inspection, limits: Limits): Check[] {
         ? wrong(
             "bloat",
             bloated.map(rows).join("; "),
-            "Something keeps vacuum from removing them: an old transaction, an abandoned replication slot, or autovacuum that is off.",
+            "Vacuum cannot remove them. Check for an old transaction, an abandoned replication slot, or autovacuum that is off.",
           )
         : ok("bloat", rows(first)),
     );
@@ -283,7 +283,7 @@ function busyness(found: Inspection, limits: Limits): Check[] {
         ? wrong(
             "transactions",
             text,
-            `Dead rows pile up behind it. End it: ${whose === null ? "it is in pg_stat_activity (xact_start)" : `select pg_terminate_backend(${whose.pid})`}`,
+            `Dead rows accumulate behind it. End it: ${whose === null ? "see pg_stat_activity (xact_start)" : `select pg_terminate_backend(${whose.pid})`}`,
           )
         : ok("transactions", text),
     );
@@ -316,7 +316,7 @@ function clocks(clock: Facts["clock"], limits: Limits): Check {
   return wrong(
     "clocks",
     `this machine is ${duration(Math.abs(clock.skewMs))} ${clock.skewMs > 0 ? "ahead of" : "behind"} the database`,
-    "Run a time service on both. Leases go by the database's clock and stay right; ids and dates made here do not.",
+    "Run a time service on both. Leases use the database's clock; ids and dates made by this machine are wrong.",
   );
 }
 
@@ -332,13 +332,13 @@ function work({ queues, workers, stuck, now }: Facts): Check[] {
           verdict: live.length > 0 ? "ok" : "note",
           text:
             live.length > 0
-              ? `${live.length} alive${quiet.length > 0 ? `, ${quiet.length} of them quiet` : ""}`
-              : "none is alive, and nothing is ready",
+              ? `${live.length} live${quiet.length > 0 ? `, ${quiet.length} of them quiet` : ""}`
+              : "no live workers, and no ready jobs",
           remedy: null,
         }
       : wrong(
           "workers",
-          `none is alive, and ${counted(queues, "ready")} ${ready === 1 ? "job is" : "jobs are"} ready`,
+          `no live workers, and ${counted(queues, "ready")} ${ready === 1 ? "job is" : "jobs are"} ready`,
           "Start one: holdfast work",
         ),
   );
@@ -358,17 +358,17 @@ function work({ queues, workers, stuck, now }: Facts): Check[] {
     checks.push(
       wrong(
         "quiet",
-        `${hushed.map(({ name, unserved: names }) => `${name}: ${names.join(", ")}`).join("; ")} wait, and their workers are quiet`,
-        `Let them go on: holdfast workers resume ${new Set(quiet.map(({ name }) => name)).size === 1 ? quiet[0]?.name : "<name>"}`,
+        `${hushed.map(({ name, unserved: names }) => `${name}: ${names.join(", ")}`).join("; ")} wait, because their workers are quiet`,
+        `To resume them: holdfast workers resume ${new Set(quiet.map(({ name }) => name)).size === 1 ? quiet[0]?.name : "<name>"}`,
       ),
     );
   checks.push(
     unserved.length === 0
-      ? ok("unserved", "every ready job has a worker that serves it")
+      ? ok("unserved", "every ready job has a worker")
       : wrong(
           "unserved",
           unserved.map(({ name, unserved: names }) => `${name}: ${names.join(", ")}`).join("; "),
-          "Deploy a worker with these handlers and queues, or cancel the jobs: is a name misspelt?",
+          "Deploy a worker with these handlers and queues, check the spelling of the names, or cancel the jobs.",
         ),
   );
   checks.push(
@@ -376,8 +376,8 @@ function work({ queues, workers, stuck, now }: Facts): Check[] {
       ? ok("leases", "no job is held by a dead worker")
       : wrong(
           "leases",
-          `${grouped(stuck)} ${stuck === 1 ? "job is" : "jobs are"} held by workers that are gone`,
-          "Any running worker takes them over within seconds. If one runs and they stay, look at its log.",
+          `${grouped(stuck)} ${stuck === 1 ? "job is" : "jobs are"} held by dead workers`,
+          "Any running worker takes them over within seconds. If they stay, check its log.",
         ),
   );
   const paused = queues.filter((queue) => queue.paused && queue.counts.ready > 0);

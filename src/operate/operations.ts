@@ -134,7 +134,7 @@ export function actionFilter(action: BulkVerb, filter: InsightFilter): InsightFi
   if (states.length > 0) return { ...filter, states };
   throw new UsageError(
     "BAD_OPTION",
-    `${action} does nothing to jobs that are ${(filter.states ?? []).join(" or ")}.`,
+    `${action} has no effect on jobs that are ${(filter.states ?? []).join(" or ")}.`,
     { details: { option: "filter.state" } },
   );
 }
@@ -151,7 +151,7 @@ export function checkRate(given: unknown): OperationRate {
   if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > 1_000_000)
     throw new UsageError(
       "BAD_OPTION",
-      `rate.limit must be a whole number from 1 to 1,000,000: how many jobs in rate.per; got ${shown(limit)}.`,
+      `rate.limit must be a whole number from 1 to 1,000,000: the number of jobs in rate.per; got ${shown(limit)}.`,
       { details: { option: "rate.limit" } },
     );
   const perMs = durationMs(per as Duration, "rate.per");
@@ -296,7 +296,7 @@ export class Operations {
       const failed = {
         state: "failed",
         endedAt: this.#hf.internals.env.clock.now(),
-        error: "It failed on the way; what it did stands. The log says why.",
+        error: "The operation failed. Completed changes stay; the log has the cause.",
       } as const;
       const kept = await this.#change(
         begun.id,

@@ -151,7 +151,7 @@ export class Runner {
    */
   #admits(job: ClaimedJob, pool: Pool, now: number): boolean {
     if (pool.free <= pool.buffered) {
-      this.#release(job, "it has crashed before and no slot is free");
+      this.#release(job, "it has crashed before, and no slot is free");
       return false;
     }
     if (job.crashes < 2) return true;
@@ -307,13 +307,13 @@ export class Runner {
     if (job.deadlineAt !== null && job.startedAt > job.deadlineAt && !job.begun) {
       this.#settle(
         job,
-        { kind: "cancelled", reason: "deadline passed before it was started", unstarted: true },
+        { kind: "cancelled", reason: "its deadline passed before it started", unstarted: true },
         0,
       );
       return;
     }
     if (this.#isLate(job)) {
-      this.#release(job, "it came too late for its rate");
+      this.#release(job, "its claim arrived too late for its rate");
       return;
     }
     const { breakers } = this.#deps;
@@ -327,7 +327,7 @@ export class Runner {
       pool.running -= 1;
       this.#asking.delete(job);
       if (this.#draining) this.#release(job, "shutdown");
-      else if (answer.go && this.#isLate(job)) this.#release(job, "it came too late for its rate");
+      else if (answer.go && this.#isLate(job)) this.#release(job, "its claim arrived too late for its rate");
       else this.#pass(job, definition, pool, answer);
       this.#dispatch(pool);
       this.#tellIfCalm();
@@ -441,7 +441,7 @@ export class Runner {
       cause: attempt.stopCause?.kind,
       runaways: this.#runaways,
     };
-    const message = "a handler ignored its signal: its job was settled and its slot freed, but it still runs";
+    const message = "a handler ignored its signal and still runs; its job was settled and its slot freed";
     this.#deps.log.warn(details, message);
     this.#deps.events.emit("warning", { message, details });
   }
@@ -451,7 +451,7 @@ export class Runner {
     this.#forgetful.add(job.name);
     const details = { job: job.id, name: job.name, queue: job.queue, steps };
     const message =
-      "a handler returned while a step of it was still running: its result is not recorded; await every ctx.step";
+      "a handler returned while one of its steps was running, so the step is not recorded; await every ctx.step";
     this.#deps.log.warn(details, message);
     this.#deps.events.emit("warning", { message, details });
   }
@@ -555,7 +555,7 @@ export class Runner {
   }
 }
 
-const notYetUndone: Outcome = { kind: "released", delayMs: 0, reason: "its steps are not undone yet" };
+const notYetUndone: Outcome = { kind: "released", delayMs: 0, reason: "its steps are not compensated yet" };
 
 function isHeld(job: ClaimedJob, id: string, token: number | undefined): boolean {
   return job.id === id && (token === undefined || job.token === token);

@@ -347,7 +347,10 @@ export class Worker {
     store.series
       .putGauges([{ minute, source: release, name: "release", value: 1 }])
       .catch((error: unknown) => {
-        log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+        log.debug(
+          { error: describeFailure(error).message },
+          "the start of the release could not be recorded",
+        );
       });
   }
 
@@ -423,7 +426,7 @@ export class Worker {
     if (this.#isCalm()) return;
     log.error(
       { worker: this.id, jobs: this.#settler.pending },
-      "outcomes could not be written for a whole lease and are given up: their jobs run again",
+      "outcomes could not be written for a whole lease and are dropped; their jobs run again",
     );
     // The session is closed next, which orphans what it holds: somebody else takes it over at once.
     if (this.#tenancy.session !== null) this.#settler.dropSession(this.#tenancy.session);
@@ -435,7 +438,7 @@ export class Worker {
     this.#cause = { error };
     this.#deps.log.error(
       { worker: this.id, during, error: describeFailure(error).message },
-      `worker ${this.name} stops: ${during} failed for good`,
+      `worker ${this.name} stops: ${during} failed permanently`,
     );
     this.#deps.events.emit("error", { error, during });
     // A worker that owns its process (`signals`) must not let it end as if all were well.
@@ -541,7 +544,9 @@ export class Worker {
       this.#tellPaused(overloaded, "event-loop delay");
       this.#deps.log.warn(
         { worker: this.id, delayMs: Math.round(delayMs) },
-        overloaded ? "overloaded: nothing is claimed until the event loop keeps up" : "no longer overloaded",
+        overloaded
+          ? "overloaded: no job is claimed until the event-loop delay falls"
+          : "no longer overloaded",
       );
     }
     if (overloaded) this.#runner.releaseBuffered("overloaded");
@@ -554,8 +559,8 @@ export class Worker {
     this.#deps.log.info(
       { worker: this.id, name: this.name },
       quiet
-        ? `worker ${this.name} is quiet: nothing is claimed until it is resumed`
-        : `worker ${this.name} goes on`,
+        ? `worker ${this.name} is quiet: it claims no job until it is resumed`
+        : `worker ${this.name} was resumed`,
     );
     this.#tellPaused(quiet, "quiet");
     if (quiet) {
@@ -619,7 +624,7 @@ export class Worker {
     let latest = before;
     for (const { token } of jobs) {
       if (token <= before) {
-        this.#tenancy.abandon(session, "the database gave a fencing token twice (a failover?)");
+        this.#tenancy.abandon(session, "the database issued a fencing token twice (a failover?)");
         return;
       }
       latest = Math.max(latest, token);
@@ -736,7 +741,7 @@ export class Worker {
       releasedBefore: async (id, given) =>
         (await writer.patiently(() => store.place(id), given))?.note?.thrown === true,
       breakers: this.#breakers,
-      onFatal: (error) => this.#fail(error, "asking what is to be undone"),
+      onFatal: (error) => this.#fail(error, "reading pending compensations"),
       onHungry: () => this.#claimer.claim(),
       onCalm: () => this.#tellCalm(),
       onLost: (jobs) => this.#lost(jobs),
@@ -778,7 +783,7 @@ export class Worker {
       onLost: (session, why) => {
         log.error(
           { worker: this.id, session, running: this.#runner.running },
-          `the session was lost: ${why}; what it held is aborted, and a new one is opened`,
+          `the session was lost: ${why}; its jobs are aborted, and a new session is opened`,
         );
         this.#breakers.sessionLost();
         this.#runner.lose(session);
@@ -830,7 +835,7 @@ export class Worker {
         if (this.#tenancy.quietAt !== null) this.#runner.releaseBuffered("quiet");
       },
       onLook: () => {
-        log.trace?.({ worker: this.id }, "tick: looking for work");
+        log.trace?.({ worker: this.id }, "tick: polling for jobs");
         this.#live.looked();
       },
       reap: () => this.#reap(),
@@ -868,7 +873,7 @@ export class Worker {
       queueRule: (queue) => this.#pools.get(queue)?.breaker ?? null,
       onOpened: ({ key, failures, openUntil, error }) =>
         tell(
-          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was kept"}`,
+          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was recorded"}`,
           {
             key,
             failures,
@@ -952,7 +957,7 @@ export class Worker {
             const { clock, log } = this.#deps;
             log.warn(
               { worker: this.id, error: describeFailure(error).message },
-              `${during} failed; it is tried again`,
+              `${during} failed; retrying`,
             );
             await sleep(clock, putAgainMs);
           }
@@ -979,7 +984,7 @@ export class Worker {
     } catch (error) {
       const again = troubleOf(error) !== "permanent" && this.#stopping === undefined;
       const details = { worker: this.id, tries: tries + 1, error: describeFailure(error).message };
-      const message = `the kinds of jobs could not be registered${again ? "; it is tried again" : ""}: an enqueue by name is not checked for them`;
+      const message = `the job names could not be registered${again ? "; retrying" : ""}; an enqueue by name is not checked until then`;
       // Not each time, or an hour without the database would fill the log.
       if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
       const next = (): void => {

@@ -117,7 +117,7 @@ onEveryStore((target) => {
     url.searchParams.set("options", "-c synchronous_commit=off");
     expect(await said({ ...store, url: url.href }, "durability")).toMatchObject({
       verdict: "wrong",
-      text: "fsync = off, synchronous_commit = off: a power cut can lose jobs that were accepted",
+      text: "fsync = off, synchronous_commit = off: a power failure can lose accepted jobs",
     });
   });
 

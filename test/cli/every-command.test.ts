@@ -31,7 +31,7 @@ const silent = new Set([
 
 /** By name, those that only look. */
 const looks =
-  /^(?:.* )?(list|show|history|logs|preview|runs|duties|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
+  /^(?:.* )?(list|show|history|logs|preview|runs|upkeep|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
 
 const pathOf = (argv: readonly string[]): string =>
   allCommands.some(({ name, subcommands }) => name === argv[0] && subcommands !== undefined)

@@ -110,7 +110,7 @@ test("a Node that is too old is said to be, and not what fails of it", async () 
   expect(await cli(["status"], { node: "v20.20.2" })).toMatchObject({
     code: 1,
     out: "",
-    err: "error NODE_TOO_OLD  Node v20.20.2 is too old for holdfast. Take Node 22.18 or newer.\n",
+    err: "error NODE_TOO_OLD  Node v20.20.2 is too old for holdfast. Use Node 22.18 or newer.\n",
   });
   expect((await cli(["status", "--help"], { node: "v20.20.2" })).code).toBe(0);
 });

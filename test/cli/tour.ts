@@ -218,7 +218,7 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
       leaves: ["schedules.remove", "nightly", "removed"],
     },
     { argv: ["workers", "list"] },
-    { argv: ["workers", "duties"] },
+    { argv: ["workers", "upkeep"] },
     { argv: ["workers", "quiet", "night"], leaves: ["workers.quiet", worker, "quiet"] },
     { argv: ["workers", "resume", "all"], leaves: ["workers.resume", worker, "resumed"] },
     { argv: ["workers", "drained"], code: 1 },

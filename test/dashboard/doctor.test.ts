@@ -27,7 +27,8 @@ onEveryStore((target) => {
         name: "unserved",
         verdict: "wrong",
         text: "mail: letter; typo: lost",
-        remedy: "Deploy a worker with these handlers and queues, or cancel the jobs: is a name misspelt?",
+        remedy:
+          "Deploy a worker with these handlers and queues, check the spelling of the names, or cancel the jobs.",
       });
       const told = (await on(store)(["doctor", "--json"])).json<{ checks: Check[] }>().checks;
       const both = (checks: readonly Check[]) => checks.filter(({ name }) => steady.includes(name));
@@ -36,7 +37,7 @@ onEveryStore((target) => {
       // It writes nothing, and so compares nothing; it says who does.
       expect(named(body.checks, "drift")).toMatchObject({
         verdict: "unknown",
-        text: "not compared here, because that makes the schema once more: holdfast doctor does",
+        text: "not compared here, because the comparison creates a schema; run: holdfast doctor",
       });
     });
 

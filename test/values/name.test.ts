@@ -33,7 +33,7 @@ describe("checkName", () => {
 
   test("a refusal says which characters may be used", () => {
     expect(() => checkName("a b", "queue")).toThrow(
-      'queue must be 1 to 128 characters out of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got "a b".',
+      'queue must have 1 to 128 characters of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got "a b".',
     );
   });
 });

@@ -1,9 +1,9 @@
 /**
- * `holdfast queues drain`: lets queues finish what is there; with --wait it ends when they have.
+ * `holdfast queues drain`: queues finish their due jobs and then pause. With --wait, the command waits for that.
  *
- * Invariants: waiting changes nothing, so breaking it off leaves the queues draining, and calling it again goes on waiting; it
- * ends with 0 only when every queue is paused and nothing of it runs, so that `drain --wait && deploy` is safe.
- * Not here: when a queue has drained (the store's endDrains).
+ * Invariants: waiting changes nothing, so an interrupted command leaves the queues draining, and a repeated one waits again; the
+ * exit code is 0 only if every queue is paused and idle, so that `drain --wait && deploy` is safe.
+ * Not here: the end of a drain (the store's endDrains).
  */
 import { sleep, systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
@@ -20,29 +20,29 @@ const lookMs = 250;
 
 export const drain: Command = {
   name: "drain",
-  summary: "let these queues finish what is there, then pause them",
+  summary: "finish the due jobs of queues, then pause them",
   args: "<name>…",
   maxArgs: 1_000,
   options: {
     wait: {
       type: "boolean",
       short: "w",
-      help: "Until they are paused and nothing of them runs; else exit code 1",
+      help: "Wait until the queues are paused and idle; else exit code 1",
     },
-    timeout: { type: "string", value: "duration", help: "With --wait: no longer than so; default for ever" },
+    timeout: { type: "string", value: "duration", help: "With --wait: the longest time; default unlimited" },
   },
   details:
-    "A queue goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) does not hinder it, and what comes in meanwhile still runs. resume ends it, pause makes it a pause at once. Ctrl-C ends the waiting, not the draining.",
+    "A draining queue runs its due jobs, including new ones, and pauses when no job is due or running. Jobs that are due later (scheduled jobs, retries, runs that sleep or wait) do not delay it. `queues resume` ends the drain; `queues pause` pauses at once. Ctrl-C ends the waiting, not the drain.",
   json: "{ draining: [names], paused: [names] }; with --wait also { resumed: [names] }",
   examples: [
     { line: "queues drain mail", says: "Before a migration or a deploy" },
-    { line: "queues drain mail --wait --timeout 10m && ./deploy.sh", says: "Only when it stands still" },
+    { line: "queues drain mail --wait --timeout 10m && ./deploy.sh", says: "Deploy only after the drain" },
   ],
   run: async (ctx) => {
     ctx.argument(0, "the name of a queue");
     const timeout = ctx.string("timeout");
     if (timeout !== undefined && !ctx.flag("wait"))
-      throw new UsageError("BAD_OPTION", "--timeout says how long to --wait; give both.");
+      throw new UsageError("BAD_OPTION", "--timeout needs --wait.");
     const timeoutMs = timeout === undefined ? Infinity : durationMs(timeout, "--timeout");
     const hf = await ctx.client();
     await noteUnknown(ctx, hf);
@@ -56,7 +56,7 @@ export const drain: Command = {
       [
         ...(now.draining.length === 0
           ? []
-          : [`Draining ${now.draining.join(", ")}: paused when nothing is due and nothing runs.`]),
+          : [`Draining ${now.draining.join(", ")}. A queue pauses when no job is due or running.`]),
         ...(now.paused.length === 0 ? [] : [`Nothing to finish: ${now.paused.join(", ")} is paused.`]),
       ].join("\n"),
     );
@@ -64,7 +64,7 @@ export const drain: Command = {
   },
 };
 
-/** How far the queues are: those that go on, those that stand still, those that somebody has resumed. */
+/** The queues by progress: still draining, paused and idle, or resumed meanwhile. */
 interface Draining {
   readonly draining: readonly QueueState[];
   readonly paused: readonly QueueState[];
@@ -92,7 +92,7 @@ async function waited(ctx: Context, hf: Holdfast, timeoutMs: number): Promise<nu
   return seen.paused.length === new Set(ctx.args).size ? 0 : 1;
 }
 
-/** A queue that was paused by hand meanwhile has not drained while something of it runs. */
+/** A queue that was paused by hand counts as draining while its jobs run. */
 async function look(hf: Holdfast, asked: readonly string[]): Promise<Draining> {
   for (const name of asked) await hf.queues.drained(name); // no worker may be there to notice
   const queues = (await hf.queues.list({ upTo: MOST_COUNTED })).filter(({ name }) => asked.includes(name));
@@ -114,7 +114,7 @@ function noteUnserved(ctx: Context, queues: readonly QueueState[]): void {
       ctx.note(
         ctx.paintError(
           "warn",
-          `No live worker runs ${oneLine(unserved.join(", "), 80)} of ${oneLine(name)}: it cannot drain until one does.`,
+          `No live worker runs ${oneLine(unserved.join(", "), 80)} in queue ${oneLine(name)}. The queue cannot drain until one does.`,
         ),
       );
 }
@@ -127,18 +127,18 @@ function waitedText(ctx: Context, { draining, paused, resumed }: Draining): stri
     lines.push(`Drained and paused: ${drained.map(({ name }) => oneLine(name)).join(", ")}.`);
   for (const queue of left)
     lines.push(
-      `${oneLine(queue.name)} is paused, with ${counted([queue], "ready")} due jobs in it: somebody paused it before it had drained, or they came since.`,
+      `${oneLine(queue.name)} is paused with ${counted([queue], "ready")} due jobs. It was paused before the drain ended, or the jobs arrived later.`,
     );
-  for (const { name } of resumed) lines.push(`${oneLine(name)} was resumed by somebody: it goes on.`);
+  for (const { name } of resumed) lines.push(`${oneLine(name)} was resumed.`);
   if (draining.length > 0)
     lines.push(
-      `${ctx.io.signal.aborted ? "Broken off" : "The time is up"}; still draining: ${draining.map(leftText).join("; ")}. ` +
-        `The drain stays: wait again with the same command, or end it with: holdfast queues resume ${draining.map(({ name }) => oneLine(name)).join(" ")}`,
+      `${ctx.io.signal.aborted ? "Interrupted" : "Timeout"}; still draining: ${draining.map(leftText).join("; ")}. ` +
+        `The drain continues. Wait again with the same command, or end the drain with: holdfast queues resume ${draining.map(({ name }) => oneLine(name)).join(" ")}`,
     );
   return lines.join("\n");
 }
 
-/** One line on standard error that is written over, on a terminal only; null takes it away. */
+/** A progress line on standard error, only on a terminal; null clears it. */
 function liveLine(ctx: Context): (text: string | null) => void {
   const { stderr } = ctx.io;
   if (!stderr.isTTY || ctx.json) return () => {};

@@ -14,9 +14,9 @@ import { setting, WHILE, whileOf } from "./temporary.ts";
 
 const budgetList: Command = {
   name: "list",
-  summary: "budgets and what is left of them",
+  summary: "list budgets with their tokens",
   json: "An array of budgets",
-  examples: [{ line: "budgets list", says: "What is left of each" }],
+  examples: [{ line: "budgets list", says: "Tokens of each budget" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).budgets.list();
     ctx.result(found, () =>
@@ -25,7 +25,7 @@ const budgetList: Command = {
         : table(
             [
               { title: "budget", cell: ({ name }) => name, most: 60 },
-              { title: "left", align: "right", cell: ({ tokens }) => Math.floor(tokens) },
+              { title: "tokens", align: "right", cell: ({ tokens }) => Math.floor(tokens) },
               { title: "rate", align: "right", cell: ({ limit, per }) => rateText(limit, per) },
               { title: "burst", align: "right", cell: ({ burst }) => burst },
               { title: "note", cell: ({ tuned }) => (tuned ? "set by hand" : "") },
@@ -38,17 +38,17 @@ const budgetList: Command = {
 
 const budgetSet: Command = {
   name: "set",
-  summary: "make or change a budget",
+  summary: "create or change a budget",
   args: "<name>",
   maxArgs: 1,
   options: {
-    rate: { type: "string", value: "n/time", help: "50/1m" },
-    burst: { type: "string", value: "n", help: "Default the rate's number" },
+    rate: { type: "string", value: "n/time", help: "Tokens per window: 50/1m" },
+    burst: { type: "string", value: "n", help: "Maximum number of tokens; default the rate's number" },
     ...WHILE,
   },
-  details: "It outlives restarts, and the code's numbers, until: holdfast budgets reset <name>.",
+  details: "The values survive restarts and override the code until: holdfast budgets reset <name>.",
   json: "{ set: name }",
-  examples: [{ line: "budgets set slack --rate 50/1m", says: "Fifty a minute over the cluster" }],
+  examples: [{ line: "budgets set slack --rate 50/1m", says: "50 a minute over the cluster" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a budget");
     const burst = ctx.integer("burst");
@@ -81,7 +81,7 @@ function onBudget(
       const hf = await ctx.client();
       const none = (): string => `${which}: ${words.none}.`;
       if (words.ask !== undefined) {
-        // Nobody need be sure about what is not there.
+        // No question about a budget that does not exist.
         if ((await hf.budgets.list()).every((budget) => budget.name !== which)) {
           ctx.result({ name: which, changed: false }, none);
           return 1;
@@ -104,19 +104,19 @@ export const budgets: Command = {
   subcommands: [
     budgetList,
     budgetSet,
-    onBudget("drain", "take what is left", {
+    onBudget("drain", "take all tokens of a budget", {
       ask: "Drain",
       done: "drained",
-      none: "there is none of this name",
+      none: "there is no such budget",
     }),
-    onBudget("reset", "back to the code's numbers", {
-      done: "as the code says",
-      none: "the code has no numbers for it",
+    onBudget("reset", "restore the code's values", {
+      done: "has the code's values",
+      none: "the code defines no values",
     }),
-    onBudget("remove", "forget a budget: what takes from it is throttled", {
+    onBudget("remove", "remove a budget; its jobs are then throttled", {
       ask: "Remove the budget",
       done: "removed",
-      none: "there is none of this name",
+      none: "there is no such budget",
     }),
   ],
   fallback: "list",
@@ -157,14 +157,14 @@ function laneTable(lanes: readonly LaneState[]): string {
 
 const laneList: Command = {
   name: "list",
-  summary: "lanes with their limits and counts",
+  summary: "list lanes with limits and counts",
   options: {
-    queue: { type: "string", short: "q", value: "name", help: "Of one queue; default all" },
-    limit: { type: "string", short: "l", value: "n", help: "How many on a page, 1 to 1,000; default 100" },
-    cursor: { type: "string", value: "cursor", help: "The page behind this one (its cursor)" },
+    queue: { type: "string", short: "q", value: "name", help: "Only this queue" },
+    limit: { type: "string", short: "l", value: "n", help: "Page size, 1 to 1,000; default 100" },
+    cursor: { type: "string", value: "cursor", help: "Show the page after this cursor" },
   },
   json: "{ lanes, cursor }",
-  examples: [{ line: "lanes list --queue mail", says: "What waits and runs in each lane of a queue" }],
+  examples: [{ line: "lanes list --queue mail", says: "Lanes of one queue" }],
   run: async (ctx) => {
     const page = await (
       await ctx.client()
@@ -183,26 +183,26 @@ const laneList: Command = {
 
 const laneSet: Command = {
   name: "set",
-  summary: "change a lane's limits, live, for every process",
+  summary: "change a lane's limits in every process",
   args: "<queue> <lane>",
   maxArgs: 2,
   options: {
-    concurrency: { type: "string", value: "n", help: "How many may run at once over the cluster; none" },
-    rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
-    weight: { type: "string", value: "n", help: "Its share beside other lanes, 1 to 1,000; none" },
+    concurrency: { type: "string", value: "n", help: "Maximum number of running jobs over the cluster" },
+    rate: { type: "string", value: "n/time", help: "Maximum number of starts in any window: 50/1m" },
+    weight: { type: "string", value: "n", help: "Share among the lanes, 1 to 1,000" },
     ...WHILE,
   },
-  details: 'What is not given stays; the word "none" takes a limit away.',
+  details: 'Omitted limits stay. The value "none" removes a limit.',
   json: "The lane",
   examples: [
     { line: "lanes set mail tenant-7 --concurrency 5 --weight 3", says: "More for this tenant" },
-    { line: "lanes set mail tenant-7 --concurrency 1 --for 30m", says: "Then back to what it was" },
+    { line: "lanes set mail tenant-7 --concurrency 1 --for 30m", says: "A limit for 30 minutes" },
   ],
   run: async (ctx) => {
     const [queue, key] = laneOf(ctx);
     const change = limitsOf(ctx);
     if (Object.keys(change).length === 0)
-      throw new UsageError("BAD_OPTION", "lanes set needs something to set: holdfast help lanes set");
+      throw new UsageError("BAD_OPTION", "lanes set needs at least one limit. See: holdfast help lanes set");
     const hf = await ctx.client();
     const during = whileOf(ctx);
     await acting(ctx, hf, setting("lanes.set", `${queue}/${key}`, change, during), () =>
@@ -279,18 +279,18 @@ export const lanes: Command = {
   subcommands: [
     laneList,
     laneSet,
-    onLane("pause", "claim nothing more from a lane", "paused"),
-    onLane("resume", "let a lane go on", "resumed"),
+    onLane("pause", "pause a lane", "paused"),
+    onLane("resume", "resume a lane", "resumed"),
     giveUp("reset", "reset", {
-      summary: "give up what was set by hand, for the code's limits",
+      summary: "restore the code's limits of a lane",
       details:
-        "Limits and weight are those of the definition again, and a rate begins anew, as if nothing had started lately. What runs stays counted; a pause stays.",
-      says: "As the code says",
+        "Removes limits and weight that were set by hand. A rate starts with an empty window. Running jobs stay counted, and a pause stays.",
+      says: "Use the definition's limits",
     }),
     giveUp("drop", "dropped", {
-      summary: "remove everything that was set of a lane",
+      summary: "remove all settings of a lane",
       details:
-        "As reset, and it is not paused either. It is forgotten after a day in which no job comes; one that comes has the limits of its definition.",
+        "Like reset, and also ends a pause. The lane is removed after a day without a job. A new job has the limits of its definition.",
       says: "The tenant has left",
     }),
   ],
@@ -301,9 +301,9 @@ export const lanes: Command = {
 
 const breakerList: Command = {
   name: "list",
-  summary: "breakers that have counted failures",
+  summary: "list breakers that have counted failures",
   json: "An array of breakers",
-  examples: [{ line: "breakers list", says: "Which are open, and of what" }],
+  examples: [{ line: "breakers list", says: "Open breakers and their errors" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).breakers.list();
     const now = Date.now();
@@ -333,7 +333,7 @@ const breakerReset: Command = {
   summary: "close a breaker",
   args: "<key>",
   maxArgs: 1,
-  details: "Its failures are forgotten, and its jobs go on at once.",
+  details: "Clears its failures. Its jobs are claimed again at once.",
   json: "{ key, reset: boolean }",
   examples: [{ line: "breakers reset queue:mail", says: "The mail server is back" }],
   run: async (ctx) => {
@@ -342,7 +342,7 @@ const breakerReset: Command = {
     const reset = await acting(ctx, hf, { action: "breakers.reset", target: key, outcome: "closed" }, () =>
       hf.breakers.reset(key),
     );
-    ctx.result({ key, reset }, () => (reset ? "Closed." : `Nothing is known of ${oneLine(key)}.`));
+    ctx.result({ key, reset }, () => (reset ? "Closed." : `There is no breaker ${oneLine(key)}.`));
     return reset ? 0 : 1;
   },
 };

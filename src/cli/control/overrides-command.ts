@@ -1,4 +1,4 @@
-/** `holdfast overrides`: limits that were set for a while, and ending one before its time. */
+/** `holdfast overrides`: temporary limits. */
 import { UsageError } from "../../errors.ts";
 import type { Override } from "../../index.ts";
 import { acting } from "../audit-record.ts";
@@ -7,18 +7,18 @@ import { oneLine, relative, table } from "../text.ts";
 
 const list: Command = {
   name: "list",
-  summary: "limits that hold for a while",
+  summary: "list temporary limits",
   json: "An array of { kind, name, key, setAt, untilAt, back }",
-  examples: [{ line: "overrides", says: "What goes back when, and to what" }],
+  examples: [{ line: "overrides", says: "Ends and previous values" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).overrides.list();
     const now = Date.now();
     ctx.result(found, () =>
       found.length === 0
-        ? "Nothing holds for a while only."
+        ? "There are no temporary limits."
         : table(
             [
-              { title: "of", cell: ({ kind }) => kind },
+              { title: "type", cell: ({ kind }) => kind },
               {
                 title: "name",
                 cell: ({ name, key }) => oneLine(key === null ? name : `${name} ${key}`),
@@ -26,8 +26,9 @@ const list: Command = {
               },
               { title: "ends", cell: ({ untilAt }) => relative(untilAt, now) },
               {
-                title: "then",
-                cell: ({ back }) => (back === null ? "removed" : oneLine(JSON.stringify(back))),
+                title: "restores",
+                cell: ({ back }) =>
+                  back === null ? "nothing: it is removed" : oneLine(JSON.stringify(back)),
                 most: 80,
               },
             ],
@@ -39,13 +40,13 @@ const list: Command = {
 
 const end: Command = {
   name: "end",
-  summary: "go back at once",
+  summary: "end a temporary limit now",
   args: "<queue|lane|budget> <name> [<lane>]",
   maxArgs: 3,
   json: "{ ended: boolean }",
   examples: [
-    { line: "overrides end queue mail", says: "What was there before is back" },
-    { line: "overrides end lane mail tenant-7", says: "Of a lane: its queue and its key" },
+    { line: "overrides end queue mail", says: "Restore the previous values" },
+    { line: "overrides end lane mail tenant-7", says: "A lane, by queue and key" },
   ],
   run: async (ctx) => {
     const kind = ctx.argument(0, "queue, lane or budget");
@@ -62,7 +63,7 @@ const end: Command = {
       hf.overrides.end(of),
     );
     ctx.result({ ended }, () =>
-      ended ? "Back to what was there before." : "Nothing holds for a while there.",
+      ended ? "Restored the previous values." : "There is no such temporary limit.",
     );
     return ended ? 0 : 1;
   },
@@ -70,7 +71,7 @@ const end: Command = {
 
 export const overrides: Command = {
   name: "overrides",
-  summary: "list, end limits that hold for a while",
+  summary: "list, end temporary limits",
   subcommands: [list, end],
   fallback: "list",
 };

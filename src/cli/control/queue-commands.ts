@@ -1,4 +1,4 @@
-/** `holdfast queues` and `holdfast holds`: what runs, and what is told not to. */
+/** `holdfast queues` and `holdfast holds`. */
 import { UsageError } from "../../errors.ts";
 import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
@@ -57,21 +57,21 @@ function cellOf(state: keyof QueueState["counts"]): (queue: QueueState) => numbe
 function noteOf(queue: QueueState, now: number): string {
   const notes: string[] = [];
   if (queue.paused) notes.push(`paused ${relative(queue.pausedAt, now)}`);
-  if (queue.draining) notes.push(`draining, since ${relative(queue.drainingAt, now)}`);
+  if (queue.draining) notes.push(`draining, started ${relative(queue.drainingAt, now)}`);
   if (queue.coolUntil !== null && queue.coolUntil.getTime() > now)
-    notes.push(`cools down, ${relative(queue.coolUntil, now)}`);
+    notes.push(`cooling down, ends ${relative(queue.coolUntil, now)}`);
   if (queue.unserved.length > 0) notes.push(`no worker for ${queue.unserved.join(", ")}`);
   return notes.join("; ");
 }
 
 const list: Command = {
   name: "list",
-  summary: "queues with counts, lag and settings",
+  summary: "list queues with counts, lag and settings",
   details:
-    "next: when the next scheduled job becomes due. Dead jobs are counted up to 10,000; a plus says that there may be more.",
+    "`next` is the due time of the next scheduled job. Dead jobs are counted up to 10,000; a plus sign means that there may be more.",
   json: "An array of queues; dead: { count, more }; nextDueAt: null without a scheduled job",
   examples: [
-    { line: "queues list --json | jq '.[] | select(.unserved != [])'", says: "Queues nobody serves" },
+    { line: "queues list --json | jq '.[] | select(.unserved != [])'", says: "Queues without a worker" },
   ],
   run: async (ctx) => {
     const hf = await ctx.client();
@@ -84,10 +84,10 @@ const list: Command = {
 
 const pause: Command = {
   name: "pause",
-  summary: "claim nothing more from these queues",
+  summary: "pause queues",
   args: "<name>…",
   maxArgs: 1_000,
-  details: "What runs finishes. Any process can resume it.",
+  details: "No job is claimed until the queue is resumed. Running jobs finish.",
   json: "{ paused: [names] }",
   examples: [{ line: "queues pause mail", says: "Until: holdfast queues resume mail" }],
   run: async (ctx) => {
@@ -104,11 +104,11 @@ const pause: Command = {
 
 const resume: Command = {
   name: "resume",
-  summary: "let these queues go on",
+  summary: "resume queues",
   args: "<name>…",
   maxArgs: 1_000,
   json: "{ resumed: [names] }",
-  examples: [{ line: "queues resume mail", says: "Claims begin within a moment" }],
+  examples: [{ line: "queues resume mail", says: "Workers claim its jobs again" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     ctx.argument(0, "the name of a queue");
@@ -123,57 +123,60 @@ const resume: Command = {
 
 const set: Command = {
   name: "set",
-  summary: "change a queue's settings, live, for every process",
+  summary: "change a queue's settings in every process",
   args: "<name>",
   maxArgs: 1,
   options: {
     concurrency: {
       type: "string",
       value: "n",
-      help: "How many may run at once over the cluster; none takes the limit away",
+      help: "Maximum number of running jobs over the cluster",
     },
-    rate: { type: "string", value: "n/time", help: "At most n starts in every window: 50/1m; none" },
-    weight: { type: "string", value: "n", help: "A worker's share between its queues; none" },
-    slots: { type: "string", value: "n", help: "Slots of each worker process, 0 to 1024; none" },
-    total: { type: "string", value: "n", help: "Slots of all worker processes together; none" },
+    rate: { type: "string", value: "n/time", help: "Maximum number of starts in any window: 50/1m" },
+    weight: { type: "string", value: "n", help: "Share of a worker's slots among its queues" },
+    slots: { type: "string", value: "n", help: "Slots of each worker process, 0 to 1024" },
+    total: { type: "string", value: "n", help: "Slots of all worker processes together" },
     breaker: {
       type: "string",
       value: "n[,duration]",
-      help: "Stop after n failures in a row, and try again after so long: 10,30s; none",
+      help: "Open after n failures in a row, probe after the duration: 10,30s",
     },
-    "keep-done": { type: "string", value: "duration", help: "How long done jobs are kept; 0 for ever; none" },
+    "keep-done": { type: "string", value: "duration", help: "Retention of done jobs; 0 keeps them for ever" },
     "keep-dead": {
       type: "string",
       value: "duration",
-      help: "How long dead and cancelled jobs are kept; 0 for ever; none",
+      help: "Retention of dead and cancelled jobs; 0 keeps them for ever",
     },
     backoff: {
       type: "string",
       value: "base[,max]",
-      help: "Where neither job nor definition has one: 10s,1h; none",
+      help: "For jobs without a backoff of their own: 10s,1h",
     },
     cooldown: {
       type: "string",
       value: "base[,max]",
-      help: "Throttled cools the whole queue down: 5s,5m; none",
+      help: "Stop the queue after a Throttled: 5s,5m",
     },
     ...WHILE,
   },
-  details: 'The word "none" brings a setting back to its default.',
+  details: 'The value "none" restores the default of a setting.',
   json: "The queue",
   examples: [
     {
       line: "queues set mail --concurrency 10 --rate 50/1m",
-      says: "Ten at once, fifty a minute, over the cluster",
+      says: "At most 10 at once and 50 a minute over the cluster",
     },
-    { line: "queues set mail --concurrency none", says: "No limit again" },
-    { line: "queues set mail --concurrency 2 --for 1h", says: "Then back to what it was" },
+    { line: "queues set mail --concurrency none", says: "Remove the limit" },
+    { line: "queues set mail --concurrency 2 --for 1h", says: "A limit for one hour" },
   ],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a queue");
     const change = changeOf(ctx);
     if (Object.keys(change).length === 0)
-      throw new UsageError("BAD_OPTION", "queues set needs something to set: holdfast help queues set");
+      throw new UsageError(
+        "BAD_OPTION",
+        "queues set needs at least one setting. See: holdfast help queues set",
+      );
     const hf = await ctx.client();
     const during = whileOf(ctx);
     await acting(ctx, hf, setting("queues.set", name, change, during), () =>
@@ -188,19 +191,19 @@ const set: Command = {
 
 const purge: Command = {
   name: "purge",
-  summary: "delete every job of a queue that has not started",
+  summary: "delete all jobs of a queue that have not started",
   args: "<name>",
   maxArgs: 1,
   options: {
-    "dry-run": { type: "boolean", help: "Say how many, and do nothing" },
-    force: { type: "boolean", help: "Do not ask" },
+    "dry-run": { type: "boolean", help: "Count the jobs, and change nothing" },
+    force: { type: "boolean", help: "Do not ask for confirmation" },
   },
   details:
-    "Ready, scheduled and waiting jobs. What runs goes on, what has ended stays. Pause the queue first if nothing more of it is to start.",
+    "Deletes ready, scheduled and waiting jobs. Running and ended jobs stay. Pause the queue first to keep further jobs from starting.",
   json: "{ matched, deleted, running }; with --dry-run { dryRun, matched }",
   examples: [
-    { line: "queues purge mail --dry-run", says: "How many jobs that would be" },
-    { line: "queues purge mail --force", says: "Without asking" },
+    { line: "queues purge mail --dry-run", says: "Count the jobs" },
+    { line: "queues purge mail --force", says: "Without confirmation" },
   ],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a queue");
@@ -224,7 +227,7 @@ const purge: Command = {
     );
     ctx.result(
       result,
-      () => `Deleted ${result.deleted}${result.running > 0 ? `; ${result.running} had begun to run` : ""}.`,
+      () => `Deleted ${result.deleted}${result.running > 0 ? `; ${result.running} had started` : ""}.`,
     );
     return 0;
   },
@@ -277,9 +280,9 @@ export const queues: Command = {
 
 const holdList: Command = {
   name: "list",
-  summary: "named stops in force",
+  summary: "list active holds",
   json: "An array of holds",
-  examples: [{ line: "holds list", says: "What is held, and why" }],
+  examples: [{ line: "holds list", says: "Active holds with their reasons" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).holds.list();
     ctx.result(found, () =>
@@ -300,7 +303,7 @@ const holdList: Command = {
 
 const holdSet: Command = {
   name: "set",
-  summary: "stop claims under a name",
+  summary: "set a hold: nothing is claimed until it is cleared",
   args: "<name>",
   maxArgs: 1,
   options: {
@@ -309,9 +312,9 @@ const holdSet: Command = {
       short: "q",
       multiple: true,
       value: "name",
-      help: "Over these queues; default all",
+      help: "Queues to hold; default all",
     },
-    reason: { type: "string", short: "r", value: "text", help: "Why" },
+    reason: { type: "string", short: "r", value: "text", help: "Reason, shown in lists" },
   },
   json: "{ set: name }",
   examples: [
@@ -332,18 +335,18 @@ const holdSet: Command = {
     ctx.result(
       { set: name },
       () =>
-        `Nothing is claimed ${over === undefined ? "at all" : `from ${over.join(", ")}`} until: holdfast holds clear ${name}`,
+        `No job is claimed${over === undefined ? "" : ` from ${over.join(", ")}`} until: holdfast holds clear ${name}`,
     );
   },
 };
 
 const holdClear: Command = {
   name: "clear",
-  summary: "end a hold",
+  summary: "clear a hold",
   args: "<name>",
   maxArgs: 1,
   json: "{ cleared: boolean }",
-  examples: [{ line: "holds clear session-expired", says: "Let the jobs go on" }],
+  examples: [{ line: "holds clear session-expired", says: "Jobs are claimed again" }],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a hold");
     const hf = await ctx.client();
@@ -357,7 +360,7 @@ const holdClear: Command = {
 
 export const holds: Command = {
   name: "holds",
-  summary: "list, set, clear named stops",
+  summary: "list, set, clear holds (named pauses)",
   subcommands: [holdList, holdSet, holdClear],
   fallback: "list",
 };

@@ -15,7 +15,7 @@ function noteOf(schedule: ScheduleState): string {
   const notes: string[] = [];
   if (schedule.fault !== null) notes.push(schedule.fault);
   if (schedule.paused) notes.push("paused");
-  else if (schedule.nextAt === null && schedule.fault === null) notes.push("no slot is left");
+  else if (schedule.nextAt === null && schedule.fault === null) notes.push("no further occurrence");
   if (schedule.edited.length > 0) notes.push(`edited: ${schedule.edited.join(", ")}`);
   if (schedule.unserved) notes.push("no worker serves it");
   return notes.join("; ");
@@ -48,7 +48,7 @@ function scheduleTable(ctx: Context, schedules: readonly ScheduleState[]): strin
 
 const list: Command = {
   name: "list",
-  summary: "schedules with their next instants",
+  summary: "list schedules with their next occurrences",
   json: "An array of schedules",
   examples: [{ line: "schedules list", says: "Every schedule, with its next run" }],
   run: async (ctx) => {
@@ -57,7 +57,7 @@ const list: Command = {
   },
 };
 
-/** A verb that takes a name and gives the schedule as it is then. */
+/** A command that takes a name and prints the changed schedule. */
 function changing(
   name: "pause" | "resume" | "reset",
   summary: string,
@@ -86,35 +86,35 @@ function changing(
 
 const edit: Command = {
   name: "edit",
-  summary: "change a schedule; the change outlives restarts",
+  summary: "change a schedule; the change survives restarts",
   args: "<name>",
   maxArgs: 1,
   options: {
-    cron: { type: "string", value: "pattern", help: 'Such as "0 4 * * *"' },
+    cron: { type: "string", value: "pattern", help: 'Pattern, such as "0 4 * * *"' },
     every: { type: "string", value: "duration", help: "An interval instead of a pattern: 90s, 1h" },
-    timezone: { type: "string", value: "zone", help: "IANA name: Europe/Berlin" },
-    missed: { type: "string", value: "rule", help: "skip, one or all" },
-    overlap: { type: "string", value: "rule", help: "allow, skip or queue" },
-    jitter: { type: "string", value: "duration", help: "Up to so much later than its slot" },
-    queue: { type: "string", short: "q", value: "name", help: "The queue of its jobs" },
-    priority: { type: "string", short: "p", value: "n", help: "Of its jobs" },
-    attempts: { type: "string", value: "n", help: "Of its jobs" },
-    timeout: { type: "string", value: "duration", help: "Of each attempt of its jobs" },
-    input: { type: "string", value: "json", help: "What its jobs get" },
+    timezone: { type: "string", value: "zone", help: "IANA time zone: Europe/Berlin" },
+    missed: { type: "string", value: "rule", help: "Missed occurrences: skip, one or all" },
+    overlap: { type: "string", value: "rule", help: "While an earlier job is active: allow, skip or queue" },
+    jitter: { type: "string", value: "duration", help: "Maximum delay after the occurrence" },
+    queue: { type: "string", short: "q", value: "name", help: "Queue of its jobs" },
+    priority: { type: "string", short: "p", value: "n", help: "Priority of its jobs" },
+    attempts: { type: "string", value: "n", help: "Maximum number of attempts" },
+    timeout: { type: "string", value: "duration", help: "Timeout of one attempt" },
+    input: { type: "string", value: "json", help: "Input of its jobs" },
   },
-  details: "What is not given stays. The code's words count again after: holdfast schedules reset <name>.",
+  details: "Omitted settings stay. To restore the code's definition: holdfast schedules reset <name>.",
   json: "The schedule",
-  examples: [{ line: 'schedules edit nightly --cron "0 4 * * *"', says: "At four instead" }],
+  examples: [{ line: 'schedules edit nightly --cron "0 4 * * *"', says: "Fire at four o'clock" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const change = editOf(ctx);
     if (Object.keys(change).length === 0)
       throw new UsageError(
         "BAD_OPTION",
-        "schedules edit needs something to change: holdfast help schedules edit",
+        "schedules edit needs at least one change. See: holdfast help schedules edit",
       );
     const hf = await ctx.client();
-    const { input: _, ...words } = change; // what a job gets may be secret
+    const { input: _, ...words } = change; // an input may be secret
     const act = { action: "schedules.set", target: which, outcome: "set", details: words };
     const state = await acting(ctx, hf, act, () => hf.schedules.edit(which, change));
     ctx.result(state, () => scheduleTable(ctx, [state]));
@@ -142,12 +142,13 @@ function editOf(ctx: Context): ScheduleEdit {
 
 const trigger: Command = {
   name: "trigger",
-  summary: "enqueue its job now",
+  summary: "enqueue the job of a schedule now",
   args: "<name>",
   maxArgs: 1,
-  details: "Beside its slots, in the same queue and with the same input; also while it is paused.",
+  details:
+    "The job has the schedule's queue and input. The next occurrence does not change. Works while the schedule is paused.",
   json: "{ status, id }",
-  examples: [{ line: "schedules trigger nightly", says: "A job now, beside its slots" }],
+  examples: [{ line: "schedules trigger nightly", says: "One job now" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const hf = await ctx.client();
@@ -168,27 +169,30 @@ const trigger: Command = {
 
 const backfill: Command = {
   name: "backfill",
-  summary: "jobs for slots that passed without one",
+  summary: "make jobs for past occurrences without one",
   args: "<name>",
   maxArgs: 1,
   options: {
-    from: { type: "string", value: "date", help: "The first instant that counts" },
-    to: { type: "string", value: "date", help: "Slots before it; default now" },
-    limit: { type: "string", value: "n", help: "At most so many at a time, up to 1,000; default 100" },
-    "dry-run": { type: "boolean", help: "List the slots, and make nothing" },
+    from: { type: "string", value: "date", help: "First instant" },
+    to: { type: "string", value: "date", help: "End, exclusive; default now" },
+    limit: { type: "string", value: "n", help: "Maximum number of jobs, up to 1,000; default 100" },
+    "dry-run": { type: "boolean", help: "List the occurrences, and change nothing" },
     ...FORCE,
   },
   details:
-    "Each slot gets one job, however often this is run: those that fired are passed over. The jobs are due now; ctx.schedule.at says which slot each is for.",
+    "Each occurrence gets one job, even if the command is repeated. The jobs are due now; ctx.schedule.at is the occurrence.",
   json: "{ slots: [{ at, jobId, status }], had, more }",
   examples: [
-    { line: "schedules backfill nightly --from 2026-11-01 --dry-run", says: "Which slots have no job" },
-    { line: "schedules backfill nightly --from 2026-11-01 --to 2026-11-08 --force", says: "Without asking" },
+    { line: "schedules backfill nightly --from 2026-11-01 --dry-run", says: "Occurrences without a job" },
+    {
+      line: "schedules backfill nightly --from 2026-11-01 --to 2026-11-08 --force",
+      says: "Without confirmation",
+    },
   ],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const [from, to, limit] = [ctx.date("from"), ctx.date("to"), ctx.integer("limit")];
-    if (from === undefined) throw new UsageError("BAD_OPTION", "schedules backfill needs --from, a date.");
+    if (from === undefined) throw new UsageError("BAD_OPTION", "schedules backfill needs a date in --from.");
     const range = {
       from,
       ...(to === undefined ? {} : { to }),
@@ -197,13 +201,13 @@ const backfill: Command = {
     const hf = await ctx.client();
     const dry = await hf.schedules.backfill(which, { ...range, dryRun: true });
     const n = dry.slots.length;
-    const jobs = `${n}${dry.more ? " (and more)" : ""} ${n === 1 ? "slot" : "slots"} of ${oneLine(which)}`;
+    const jobs = `${n}${dry.more ? " (and more)" : ""} ${n === 1 ? "occurrence" : "occurrences"} of ${oneLine(which)}`;
     if (ctx.flag("dry-run")) {
       const listed = dry.slots.map(({ at }) => at.toISOString());
-      ctx.result(dry, () => [`${jobs} without a job; ${dry.had} have one.`, ...listed].join("\n"));
+      ctx.result(dry, () => [`${jobs} without a job; ${dry.had} with one.`, ...listed].join("\n"));
       return 0;
     }
-    if (n > 0 && !(await ctx.confirm(`Make the jobs of ${jobs}?`))) return 1;
+    if (n > 0 && !(await ctx.confirm(`Make jobs for ${jobs}?`))) return 1;
     const done = await acting(
       ctx,
       hf,
@@ -215,35 +219,40 @@ const backfill: Command = {
       },
       () => hf.schedules.backfill(which, range),
     );
-    ctx.result(done, () => `Made ${done.slots.length}${done.more ? "; there are more, run it again" : ""}.`);
+    ctx.result(
+      done,
+      () => `Made ${done.slots.length}${done.more ? "; run the command again for the rest" : ""}.`,
+    );
     return 0;
   },
 };
 
 const preview: Command = {
   name: "preview",
-  summary: "its next instants",
+  summary: "show the next occurrences of a schedule",
   args: "<name>",
   maxArgs: 1,
-  options: { count: { type: "string", short: "n", value: "n", help: "How many; default 5" } },
+  options: { count: { type: "string", short: "n", value: "n", help: "Number of occurrences; default 5" } },
   json: "An array of instants",
-  examples: [{ line: "schedules preview nightly", says: "When it fires next" }],
+  examples: [{ line: "schedules preview nightly", says: "The next five occurrences" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const instants = await (await ctx.client()).schedules.preview(which, ctx.integer("count") ?? 5);
     ctx.result(instants, () =>
-      instants.length === 0 ? "No slot is left." : instants.map((at) => at.toISOString()).join("\n"),
+      instants.length === 0
+        ? "There is no further occurrence."
+        : instants.map((at) => at.toISOString()).join("\n"),
     );
   },
 };
 
-const MADE_BY = { slot: "its slot", backfill: "backfill", hand: "hand" } as const;
+const MADE_BY = { slot: "schedule", backfill: "backfill", hand: "hand" } as const;
 
 function runTable(ctx: Context, found: readonly ScheduleRun[]): string {
   const length = (ms: number | null): string => (ms === null ? "–" : duration(ms));
   return table(
     [
-      { title: "slot", cell: ({ at }) => at.toISOString() },
+      { title: "occurrence", cell: ({ at }) => at.toISOString() },
       { title: "by", cell: ({ by }) => MADE_BY[by] },
       { title: "state", cell: ({ state }) => state ?? "not kept" },
       { title: "late", align: "right", cell: ({ lateMs }) => length(lateMs) },
@@ -259,16 +268,16 @@ function runTable(ctx: Context, found: readonly ScheduleRun[]): string {
 
 const runs: Command = {
   name: "runs",
-  summary: "its newest runs: how late, how long, how they ended",
+  summary: "list the newest runs with lateness, duration and state",
   args: "<name>",
   maxArgs: 1,
   options: {
-    limit: { type: "string", short: "n", value: "n", help: "At most so many, up to 500; default 20" },
+    limit: { type: "string", short: "n", value: "n", help: "Number of runs, up to 500; default 20" },
   },
   details:
-    "Late: from the slot to the start of the first attempt. Ran: the latest attempt. A run by hand and a backfill are never late. Slots are remembered for 30 days.",
+    "`late` is the time from the occurrence to the start of the first attempt; `ran` is the duration of the latest attempt. Manual runs and backfills have no lateness. Runs are kept for 30 days.",
   json: "An array of runs: { at, by, jobId, state, attempt, startedAt, endedAt, lateMs, ranMs }",
-  examples: [{ line: "schedules runs nightly --limit 7", says: "How its last seven nights went" }],
+  examples: [{ line: "schedules runs nightly --limit 7", says: "The last seven nights" }],
   run: async (ctx) => {
     const which = ctx.argument(0, "the name of a schedule");
     const found = await (await ctx.client()).schedules.runs(which, { limit: ctx.integer("limit") ?? 20 });
@@ -280,18 +289,18 @@ const runs: Command = {
 
 const remove: Command = {
   name: "remove",
-  summary: "forget a schedule",
+  summary: "remove a schedule",
   args: "<name>",
   maxArgs: 1,
   options: FORCE,
-  details: "Jobs that it made stay. A worker that defines it brings it back when it starts.",
+  details: "Its jobs stay. A worker whose code defines the schedule adds it again when it starts.",
   json: "{ removed: boolean }",
-  examples: [{ line: "schedules remove nightly --force", says: "Without asking" }],
+  examples: [{ line: "schedules remove nightly --force", says: "Without confirmation" }],
   run: async (ctx) => {
     const which = checkName(ctx.argument(0, "the name of a schedule"), "The name of a schedule");
     const hf: Holdfast = await ctx.client();
     const none = (): string => `There is no schedule ${which}.`;
-    // Nobody need be sure about what is not there.
+    // No question about a schedule that does not exist.
     if ((await hf.schedules.list()).every(({ name }) => name !== which)) {
       ctx.result({ removed: false }, none);
       return 1;
@@ -315,10 +324,10 @@ export const schedules: Command = {
     list,
     preview,
     runs,
-    changing("pause", "fire no more", "For every process, until it is resumed.", "paused"),
-    changing("resume", "fire again", "With the next slot from now.", "resumed"),
+    changing("pause", "pause a schedule", "Applies in every process until it is resumed.", "paused"),
+    changing("resume", "resume a schedule", "It fires at its next occurrence.", "resumed"),
     edit,
-    changing("reset", "give up what was edited", "And a fault: it is as the code says.", "as the code says"),
+    changing("reset", "restore the code's definition", "Removes edits and clears a fault.", "reset"),
     trigger,
     backfill,
     remove,

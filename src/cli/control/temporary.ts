@@ -1,18 +1,18 @@
-/** `--for` and `--until`: how long a change holds. */
+/** `--for` and `--until`: the end of a temporary limit. */
 import type { OverrideOptions } from "../../index.ts";
 import type { Act } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 
 export const WHILE = {
-  for: { type: "string", value: "duration", help: "For so long; then back to what was there before" },
-  until: { type: "string", value: "date", help: "Until an instant; then back to what was there before" },
+  for: { type: "string", value: "duration", help: "Restore the previous values after this time" },
+  until: { type: "string", value: "date", help: "Restore the previous values at this instant" },
 } as const;
 
 export function whileOf(ctx: Context): OverrideOptions {
   return { for: ctx.string("for"), until: ctx.date("until") };
 }
 
-/** A change of limits, as the audit trail tells it. */
+/** A change of limits, for the audit trail. */
 export function setting(
   action: string,
   target: string,

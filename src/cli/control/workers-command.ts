@@ -1,4 +1,4 @@
-/** `holdfast workers`: who works; quieting, resuming and stopping them from afar, and asking whether they are gone. */
+/** `holdfast workers`: lists, quiets, resumes and stops the workers of all processes. */
 import { durationMs } from "../../values/duration.ts";
 import { sleep, systemClock } from "../../clock.ts";
 import type { Command } from "../command.ts";
@@ -30,7 +30,7 @@ export function workerTable(
             .join(" "),
         most: 44,
       },
-      { title: "kinds", align: "right", spare: 3, cell: ({ names }) => names.length },
+      { title: "handlers", align: "right", spare: 3, cell: ({ names }) => names.length },
       { title: "jobs", align: "right", cell: ({ jobs }) => jobs.length },
       {
         title: "up",
@@ -55,34 +55,34 @@ export function workerTable(
 
 const list: Command = {
   name: "list",
-  summary: "live workers of all processes",
+  summary: "list live workers of all processes",
   json: "An array of workers",
-  examples: [{ line: "workers list", says: "Who is alive, and what they run" }],
+  examples: [{ line: "workers list", says: "Live workers and their jobs" }],
   run: async (ctx) => {
     const workers = await (await ctx.client()).workers.list();
     ctx.result(workers, () =>
-      workers.length === 0 ? "No worker is alive." : workerTable(ctx, workers, Date.now()),
+      workers.length === 0 ? "There are no live workers." : workerTable(ctx, workers, Date.now()),
     );
   },
 };
 
-const duties: Command = {
-  name: "duties",
-  summary: "who did each duty last",
-  details: "One worker does them for all, whoever asks first: there is no leader.",
+const upkeep: Command = {
+  name: "upkeep",
+  summary: "list upkeep tasks with their last and next run",
+  details: "Any worker runs a due task for all. There is no leader.",
   json: "An array of { name, by, doneAt, nextAt }",
-  examples: [{ line: "workers duties", says: "Who prunes, who looks after the dead" }],
+  examples: [{ line: "workers upkeep", says: "Tasks such as retention and takeover, with their workers" }],
   run: async (ctx) => {
     const found = await (await ctx.client()).workers.duties();
     const now = Date.now();
     ctx.result(found, () =>
       found.length === 0
-        ? "No duty was done yet."
+        ? "No upkeep task has run yet."
         : table(
             [
-              { title: "duty", cell: ({ name }) => name },
-              { title: "done", cell: ({ doneAt }) => relative(doneAt, now) },
-              { title: "next from", cell: ({ nextAt }) => relative(nextAt, now) },
+              { title: "task", cell: ({ name }) => name },
+              { title: "last run", cell: ({ doneAt }) => relative(doneAt, now) },
+              { title: "next run", cell: ({ nextAt }) => relative(nextAt, now) },
               { title: "by", cell: ({ by }) => by ?? "–" },
             ],
             found,
@@ -93,23 +93,22 @@ const duties: Command = {
 
 const quiet: Command = {
   name: "quiet",
-  summary: "let workers claim nothing until they are resumed",
+  summary: "make workers quiet: they claim nothing until resumed",
   args: "<id | name | all>",
   maxArgs: 1,
-  details:
-    "They give back what they have not started, finish what they run, and stay alive: workers resume lets them go on.",
+  details: "Quiet workers release jobs that they have not started, finish running jobs, and stay alive.",
   json: "{ asked }",
-  examples: [{ line: "workers quiet crawler-1", says: "No new jobs for this one" }],
+  examples: [{ line: "workers quiet crawler-1", says: "No new jobs for this worker" }],
   run: (ctx) => steer(ctx, "quiet"),
 };
 
 const resume: Command = {
   name: "resume",
-  summary: "let quiet workers claim again",
+  summary: "resume quiet workers",
   args: "<id | name | all>",
   maxArgs: 1,
   json: "{ asked }",
-  examples: [{ line: "workers resume all", says: "Everybody goes on" }],
+  examples: [{ line: "workers resume all", says: "All quiet workers" }],
   run: (ctx) => steer(ctx, "resume"),
 };
 
@@ -117,11 +116,16 @@ async function steer(ctx: Context, verb: "quiet" | "resume"): Promise<number> {
   const which = ctx.argument(0, 'a worker\'s id or name, or "all"');
   const hf = await ctx.client();
   const asked = await acting(ctx, hf, await onWorkers(hf, verb, which), () => hf.workers[verb](which));
-  ctx.result({ asked }, () => (asked === 0 ? `No worker ${oneLine(which)} is alive.` : `Asked ${asked}.`));
+  ctx.result({ asked }, () => askedText(asked, which));
   return asked === 0 && which !== "all" ? 1 : 0;
 }
 
-/** A line for each worker that it is about, as the dashboard writes it. */
+function askedText(asked: number, which: string): string {
+  if (asked > 0) return `Asked ${asked}.`;
+  return which === "all" ? "There are no live workers." : `There is no live worker ${oneLine(which)}.`;
+}
+
+/** One entry of the audit trail for each worker, as the dashboard writes it. */
 async function onWorkers(
   hf: Holdfast,
   verb: "quiet" | "resume" | "stop",
@@ -142,10 +146,10 @@ const stop: Command = {
     wait: {
       type: "string",
       value: "duration",
-      help: "Wait so long until they are gone; exit code 1 if they are not",
+      help: "Wait up to this long; exit code 1 if workers remain",
     },
   },
-  details: "They finish what they run, as at any shutdown, and end their process with 0.",
+  details: "Workers finish their running jobs, as at any shutdown. `holdfast work` then exits with 0.",
   json: "{ asked, drained }",
   examples: [{ line: "workers stop all --wait 1m", says: "Before a migration" }],
   run: async (ctx) => {
@@ -154,9 +158,7 @@ const stop: Command = {
     const asked = await acting(ctx, hf, await onWorkers(hf, "stop", which), () => hf.workers.stop(which));
     const wait = ctx.string("wait");
     if (wait === undefined) {
-      ctx.result({ asked }, () =>
-        asked === 0 ? `No worker ${oneLine(which)} is alive.` : `Asked ${asked}.`,
-      );
+      ctx.result({ asked }, () => askedText(asked, which));
       return asked === 0 && which !== "all" ? 1 : 0;
     }
     const until = Date.now() + durationMs(wait, "--wait");
@@ -166,7 +168,7 @@ const stop: Command = {
       drained = await hf.workers.drained(which);
     }
     ctx.result({ asked, drained }, () =>
-      drained ? `Asked ${asked}; all are gone.` : `Asked ${asked}; some still work.`,
+      drained ? `Asked ${asked}; all have stopped.` : `Asked ${asked}; some still run.`,
     );
     return drained ? 0 : 1;
   },
@@ -174,22 +176,22 @@ const stop: Command = {
 
 const drained: Command = {
   name: "drained",
-  summary: "whether no such worker is left",
+  summary: "check that no worker is left",
   args: "[<id | name | all>]",
   maxArgs: 1,
-  details: "Exit code 0 when none is left, 1 while there are.",
+  details: "Exit code 1 while a worker is left.",
   json: "{ drained: boolean }",
-  examples: [{ line: "workers drained && deploy", says: "Only when nobody works" }],
+  examples: [{ line: "workers drained && deploy", says: "Deploy only without workers" }],
   run: async (ctx) => {
     const gone = await (await ctx.client()).workers.drained(ctx.args[0] ?? "all");
-    ctx.result({ drained: gone }, () => (gone ? "Nobody works." : "Some still work."));
+    ctx.result({ drained: gone }, () => (gone ? "No worker is left." : "Workers still run."));
     return gone ? 0 : 1;
   },
 };
 
 export const workers: Command = {
   name: "workers",
-  summary: "list, duties, quiet, resume, stop, drained",
-  subcommands: [list, duties, quiet, resume, stop, drained],
+  summary: "list, upkeep, quiet, resume, stop, drained",
+  subcommands: [list, upkeep, quiet, resume, stop, drained],
   fallback: "list",
 };

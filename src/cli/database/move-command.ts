@@ -1,4 +1,4 @@
-/** `holdfast move`: everything from this database to another, ids kept; see ../../move.ts for how. */
+/** `holdfast move`: moves everything to another database. Not here: the copy and its order (operate/move.ts). */
 import { sleep, systemClock } from "../../clock.ts";
 import { StateError, UsageError } from "../../errors.ts";
 import { type Holdfast, type JobState, open, silentLogger } from "../../index.ts";
@@ -16,7 +16,7 @@ const states: readonly JobState[] = ["scheduled", "ready", "running", "waiting",
 
 export const move: Command = {
   name: "move",
-  summary: "lift everything to another database: SQLite to Postgres, or back",
+  summary: "move everything to another database: SQLite to Postgres, or back",
   args: "<target url>",
   maxArgs: 1,
   options: {
@@ -33,20 +33,20 @@ export const move: Command = {
     force: {
       type: "boolean",
       short: "f",
-      help: "Do not ask, and do not wait for workers that do not stop: their jobs are taken over at the target when their lease has passed",
+      help: "Do not ask, and do not wait for workers that do not stop; their jobs are taken over at the target when their leases expire",
     },
-    batch: { type: "string", value: "n", help: "Rows in one transaction; default 500" },
-    abort: { type: "boolean", help: "Give an unfinished move up: the source takes writes again" },
+    batch: { type: "string", value: "n", help: "Rows per transaction; default 500" },
+    abort: { type: "boolean", help: "Abort an unfinished move; the source takes writes again" },
   },
   details:
-    "Asks the source's workers to stop and waits until they have. Then nothing can be written to the source any more, by anybody; every table is copied, and every row compared. Jobs of all states come along, with their ids, keys, steps and history, and workers on the target start only when all is compared. Interrupted, run it again: it goes on where it was. The source stays as it is, read-only, and says where its jobs are.",
+    "Asks the source's workers to stop and waits for them. The source then refuses writes, every table is copied, and every row is compared. Jobs of all states keep their ids, keys, steps and history. Workers at the target start after the comparison. To continue an interrupted move, run the command again. The source stays read-only and names the new database.",
   json: "{ from, to, tables, states, resumed }",
   examples: [
     { line: "move postgres://localhost/app --url sqlite:jobs.db", says: "From one file to Postgres" },
     { line: "move sqlite:copy.db --url postgres://localhost/app --force", says: "And back, in a script" },
     {
       line: "move postgres://localhost/app --url sqlite:jobs.db --abort",
-      says: "Give it up while it is not finished",
+      says: "Abort an unfinished move",
     },
   ],
   run: async (ctx) => {
@@ -64,13 +64,12 @@ export const move: Command = {
       ctx.result(
         { aborted: true, from: source.place },
         () =>
-          `${source.place} takes writes again. What is at ${place} is a part: holdfast drop --force --url …`,
+          `${source.place} takes writes again. ${place} has a partial copy; delete it with: holdfast drop --force --url …`,
       );
       return 0;
     }
     await mustBeMigrated(from, source.place);
-    if (!(await ctx.confirm(`Move all jobs of ${old} to ${place}? ${old} will take no writes any more.`)))
-      return 1;
+    if (!(await ctx.confirm(`Move all jobs of ${old} to ${place}? ${old} will refuse writes.`))) return 1;
     // Opening makes the target's tables, and nothing else.
     const target = await open(url, { schema, migrate: true, logger: silentLogger });
     await target.close();
@@ -88,7 +87,7 @@ export const move: Command = {
       onProgress: ({ phase, rows, total }) => (phase === "copy" ? copying : comparing)(rows, total),
     });
     const arrived = await countStates(url, schema, (hf) =>
-      // The source takes no writes any more.
+      // Recorded at the target, because the source refuses writes.
       record(ctx, hf, { action: "database.move", target: source.place, outcome: "moved here" }),
     );
     ctx.result(
@@ -104,8 +103,8 @@ export const move: Command = {
             states,
           ),
           "",
-          `${grouped(report.tables.reduce((sum, { rows }) => sum + rows, 0))} rows of ${report.tables.length} tables are at ${place}${report.resumed ? " (an earlier run had begun)" : ""}. Every row was compared.`,
-          `${old} takes no writes any more. Start your processes with the new address${schema === source.schema ? "" : ` and the schema ${schema}`}.`,
+          `${grouped(report.tables.reduce((sum, { rows }) => sum + rows, 0))} rows of ${report.tables.length} tables are at ${place}${report.resumed ? " (continued an earlier run)" : ""}. All rows were compared.`,
+          `${old} now refuses writes. Start your processes with the new address${schema === source.schema ? "" : ` and the schema ${schema}`}.`,
         ].join("\n"),
     );
     return 0;
@@ -126,18 +125,14 @@ async function stopWorkers(
   try {
     const asked = await hf.workers.stop("all");
     if (asked === 0) return;
-    ctx.note(
-      asked === 1
-        ? "1 worker was asked to stop; waiting until it has"
-        : `${asked} workers were asked to stop; waiting until they have`,
-    );
+    ctx.note(asked === 1 ? "asked 1 worker to stop; waiting" : `asked ${asked} workers to stop; waiting`);
     const until = Date.now() + durationMs(ctx.string("wait") ?? "1m", "--wait");
     while (!(await hf.workers.drained())) {
       if (Date.now() > until || ctx.io.signal.aborted) {
         if (ctx.flag("force")) return;
         throw new StateError(
           "MOVE_REFUSED",
-          `Workers of ${source.place} still run. Stop them and move again, or --force: their jobs then start anew at the target.`,
+          `Workers of ${source.place} still run. Stop them and repeat the command, or use --force: their jobs then run again at the target.`,
         );
       }
       await sleep(systemClock, 200);

@@ -1,4 +1,4 @@
-/** `holdfast create`, `migrate`, `status`, `drop`, `reset`: the database itself. */
+/** `holdfast create`, `migrate`, `status`, `drop` and `reset`. */
 import { type Holdfast, open, silentLogger } from "../../index.ts";
 import { MOVED_TO } from "../../storage/admin.ts";
 import { createDatabase, migrationSql } from "../../storage/open.ts";
@@ -29,9 +29,8 @@ async function applyMigrations(
 
 export const create: Command = {
   name: "create",
-  summary: "make the database, and its tables",
-  details:
-    "Postgres: makes the database of the URL where there is none. Harmless where everything is there already.",
+  summary: "create the database and its tables",
+  details: "On Postgres, also creates the database of the URL. Existing tables and jobs stay.",
   json: "{ created, place, schema }",
   examples: [{ line: "create --url sqlite:jobs.db", says: "A new file with its tables" }],
   run: async (ctx) => {
@@ -47,22 +46,22 @@ export const create: Command = {
 
 export const migrate: Command = {
   name: "migrate",
-  summary: "bring the tables up to date",
+  summary: "migrate the schema to this version",
   options: {
-    check: { type: "boolean", help: "Change nothing; exit code 1 when something is missing" },
+    check: { type: "boolean", help: "Change nothing; exit code 1 if a migration is missing" },
     "print-sql": {
       type: "boolean",
-      help: "Print every statement that makes the schema, for those who deploy schemas themselves; connects to nothing",
+      help: "Print the SQL of the schema, without connecting to a database",
     },
   },
   details:
-    "Safe beside running workers and for many processes at once. `open` does the same unless its option migrate is off.",
+    "Safe while workers run, and in several processes at once. `open` does the same unless its option migrate is off.",
   json: "{ place, schema, applied, pending }",
   examples: [
     { line: "migrate --url postgres://localhost/app --check", says: "In CI: is the schema up to date?" },
     {
       line: "migrate --url postgres://localhost/app --print-sql > holdfast.sql",
-      says: "For a deploy of your own",
+      says: "Deploy the schema yourself",
     },
   ],
   run: async (ctx) => {
@@ -102,9 +101,9 @@ export const migrate: Command = {
 
 export const status: Command = {
   name: "status",
-  summary: "where the database is, its version, and what is in it",
+  summary: "show the database, its version and its counts",
   json: "{ place, from, config, schema, applied, pending, movedTo, totals, workers }",
-  examples: [{ line: "status --json", says: "Which database, where its address came from, how many jobs" }],
+  examples: [{ line: "status --json", says: "The address and its source, version and counts" }],
   run: async (ctx) => {
     const target = await ctx.target();
     const { path } = await ctx.config();
@@ -149,12 +148,11 @@ export const status: Command = {
 
 export const drop: Command = {
   name: "drop",
-  summary: "remove every table, with every job",
+  summary: "delete all tables and jobs",
   options: FORCE,
-  details:
-    "The schema on Postgres, the tables with the prefix on SQLite; nothing else of the database is touched.",
+  details: "Drops the schema on Postgres, and the tables with the prefix on SQLite. Other tables stay.",
   json: "{ dropped: place }",
-  examples: [{ line: "drop --url sqlite:jobs.db --force", says: "Without asking" }],
+  examples: [{ line: "drop --url sqlite:jobs.db --force", says: "Without confirmation" }],
   run: async (ctx) => {
     const target = await ctx.target();
     await ctx.mustExist();
@@ -170,21 +168,21 @@ export const drop: Command = {
 
 export const reset: Command = {
   name: "reset",
-  summary: "drop everything and make the tables anew",
+  summary: "delete all tables and jobs, and create empty tables",
   options: FORCE,
   json: "{ reset: place }",
-  examples: [{ line: "reset --force", says: "Every job is deleted, without asking" }],
+  examples: [{ line: "reset --force", says: "Delete every job, without confirmation" }],
   run: async (ctx) => {
     const target = await ctx.target();
     await ctx.mustExist();
     if (
       !(await ctx.confirm(
-        `Drop all jobs, queues and settings in ${target.place}, schema ${target.schema}, and begin anew?`,
+        `Drop all jobs, queues and settings in ${target.place}, schema ${target.schema}, and create empty tables?`,
       ))
     )
       return 1;
     await (await ctx.admin()).drop();
-    // The trail of before went with the rest: the new one begins with who did that.
+    // The old audit trail is gone with the rest. The new one begins with this reset.
     await applyMigrations(ctx, (hf) =>
       record(ctx, hf, { action: "database.reset", target: target.schema, outcome: "emptied" }),
     );

@@ -1,4 +1,4 @@
-/** `holdfast batches`: what was enqueued together, and how far it is. */
+/** `holdfast batches`: the batches of `hf.batch` and their progress. */
 import { UsageError } from "../../errors.ts";
 import type { BatchFilter, BatchSummary } from "../../operate/browse.ts";
 import { checkInteger } from "../../values/options.ts";
@@ -9,7 +9,7 @@ const states: readonly NonNullable<BatchFilter["state"]>[] = ["open", "ended", "
 
 const list: Command = {
   name: "list",
-  summary: "batches, newest first, and how far each is",
+  summary: "list batches with their progress, newest first",
   options: {
     state: {
       type: "string",
@@ -17,15 +17,15 @@ const list: Command = {
       value: "state",
       help: "open (some jobs have not ended), ended, failed (some ended dead or cancelled)",
     },
-    limit: { type: "string", short: "l", value: "n", help: "At most so many; default 20" },
-    cursor: { type: "string", value: "cursor", help: "Go on where the page before ended" },
+    limit: { type: "string", short: "l", value: "n", help: "Page size, 1 to 200; default 20" },
+    cursor: { type: "string", value: "cursor", help: "Show the page after this cursor" },
   },
   details:
-    "A batch is what hf.batch enqueued together. Its jobs: holdfast jobs list --batch <id>. Counts of very large batches are of their newest jobs, and say so.",
+    "To list the jobs of a batch: holdfast jobs list --batch <id>. Of a very large batch only the newest jobs are counted, and the result says so.",
   json: "{ batches: [{ id, createdAt, names, total, counted, cut, done, dead, cancelled, open, running, gone, startedAt, endedAt, then, policy }], cursor }",
   examples: [
-    { line: "batches", says: "The newest ones" },
-    { line: "batches list --state failed --json", says: "Those with jobs that ended badly" },
+    { line: "batches", says: "The newest batches" },
+    { line: "batches list --state failed --json", says: "Batches with dead or cancelled jobs" },
   ],
   run: async (ctx) => {
     const asked = ctx.string("state");
@@ -39,12 +39,14 @@ const list: Command = {
     const now = Date.now();
     ctx.result(page, () => {
       if (page.batches.length === 0)
-        return page.cursor === null ? "No batch." : `None among the newest. Go on: --cursor ${page.cursor}`;
+        return page.cursor === null
+          ? "There are no batches."
+          : `None among the newest. To continue: --cursor ${page.cursor}`;
       const rows = table(
         [
           { title: "batch", cell: ({ id }) => id },
           { title: "jobs", cell: ({ names }) => oneLine(names.join(", ")), most: 32 },
-          { title: "how far", cell: howFar, most: 60 },
+          { title: "progress", cell: progressOf, most: 60 },
           { title: "then", cell: then, most: 40 },
           { title: "created", align: "right", cell: ({ createdAt }) => relative(new Date(createdAt), now) },
           {
@@ -55,16 +57,16 @@ const list: Command = {
         ],
         page.batches,
       );
-      return page.cursor === null ? rows : `${rows}\nMore: --cursor ${page.cursor}`;
+      return page.cursor === null ? rows : `${rows}\nmore: --cursor ${page.cursor}`;
     });
   },
 };
 
 /** "9,998 of 10,000, 2 dead". */
-function howFar({ total, counted, cut, open, dead, cancelled, running }: BatchSummary): string {
+function progressOf({ total, counted, cut, open, dead, cancelled, running }: BatchSummary): string {
   const of = cut ? counted : total;
   return [
-    `${of - open} of ${of}${cut ? ` looked at of ${total}` : ""}`,
+    `${of - open} of ${of}${cut ? ` counted, of ${total}` : ""}`,
     ...(dead > 0 ? [`${dead} dead`] : []),
     ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
     ...(running > 0 ? [`${running} running`] : []),
@@ -77,7 +79,7 @@ function then({ then: after }: BatchSummary): string {
 
 export const batches: Command = {
   name: "batches",
-  summary: "what was enqueued together, and how far it is",
+  summary: "progress of the batches of hf.batch",
   subcommands: [list],
   fallback: "list",
 };

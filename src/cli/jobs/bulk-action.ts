@@ -1,8 +1,8 @@
 /**
- * Acting on many jobs: by ids in chunks, by a filter as an operation that everybody can see and steer.
+ * Actions on many jobs: by ids in chunks, or by a filter as an operation that all processes can see and control.
  *
- * Invariants: what is done by a filter says how many first, and asks; a dry run does nothing; what a command did to ids is one line on
- * the audit trail (an operation writes its own). Not here: which jobs (filter-options.ts), what becomes of one (operate/operations.ts).
+ * Invariants: an action by filter first counts the jobs and asks; a dry run changes nothing; an action by ids is one entry in the
+ * audit trail (an operation writes its own). Not here: the filter (filter-options.ts), the action on a job (operate/operations.ts).
  */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, Job } from "../../index.ts";
@@ -29,7 +29,7 @@ import { grouped, json, oneLine, shownCount } from "../text.ts";
 const batch = 500;
 const samples = 5;
 
-/** Nothing was done to these, in words: who named one by its id learns it by the exit code too. */
+/** Outcomes without a change, in words. By id, they also set the exit code. */
 const REFUSED: Readonly<Record<string, (one: boolean) => string>> = {
   ended: () => "had already ended",
   not_ended: (one) => `${one ? "has" : "have"} not ended`,
@@ -38,22 +38,22 @@ const REFUSED: Readonly<Record<string, (one: boolean) => string>> = {
   not_scheduled: (one) => `${one ? "is" : "are"} not scheduled`,
 };
 
-/** What is done to jobs, by ids or by a filter. */
+/** An action on jobs, by ids or by a filter. */
 export interface BulkCommand extends Pick<Task, "action"> {
   readonly change?: KeptEdit;
   readonly patch?: InputPatch;
-  /** Asks first even where ids are given. */
+  /** Asks first even with ids. */
   readonly destructive?: boolean;
 }
 
 /** For commands that act on many jobs. */
 export const RATE: Readonly<Record<"rate", Option>> = {
-  rate: { type: "string", value: "n/time", help: "At most so many: 50/s, 600/1m; with a filter" },
+  rate: { type: "string", value: "n/time", help: "Maximum speed, with a filter: 50/s, 600/1m" },
 };
 
 /**
- * Acts on ids, or on all jobs that the filter finds: says how many first, asks, shows progress, says what became of them. By
- * filter it is an operation, which every dashboard and `holdfast operations` can see, pause, go on with and stop.
+ * Acts on ids, or on all jobs that match the filter: counts them, asks, shows progress, and prints the outcomes. By filter it is
+ * an operation, which every dashboard and `holdfast operations` can show, pause, resume and stop.
  */
 export async function bulk(ctx: Context, command: BulkCommand): Promise<number> {
   const verb = verbOf(command.action);
@@ -68,7 +68,7 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
   if (Object.keys(asked).length === 0)
     throw new UsageError(
       "BAD_OPTION",
-      `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. With a filter, --dry-run tells how many.`,
+      `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. --dry-run counts the jobs of a filter.`,
     );
   const hf = await ctx.client();
   const now = hf.internals.env.clock.now();
@@ -89,13 +89,13 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
     return 0;
   }
   if (none) {
-    ctx.result({ matched: 0 }, () => "No job matches.");
+    ctx.result({ matched: 0 }, () => "No jobs match.");
     return 0;
   }
   const back = { pause: "resume", resume: "pause" }[command.action as string];
-  const undone = back === undefined ? undefined : `\`jobs ${back}\` with the same filter undoes it.`;
+  const warning = back === undefined ? undefined : `\`jobs ${back}\` with the same filter reverts it.`;
   if (
-    !(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`, undone))
+    !(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`, warning))
   )
     return 1;
   const task: Task = {
@@ -109,7 +109,7 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
   return follow(ctx, operations, await operations.start(task, ACTOR));
 }
 
-/** Shows how far it is until it is over, or somebody else has it; what is broken off here is paused. */
+/** Shows the progress until the operation ends or another process takes it over. Ctrl-C pauses it. */
 export async function follow(ctx: Context, operations: Operations, driven: Driven): Promise<number> {
   const { action, rate, total } = driven.now();
   const show = ctx.progress(verbOf(action));
@@ -121,7 +121,7 @@ export async function follow(ctx: Context, operations: Operations, driven: Drive
     ctx.note(
       ctx.paintError(
         "dim",
-        `${rateText(rate.limit, rate.perMs)}; from elsewhere: holdfast operations pause ${driven.id}`,
+        `${rateText(rate.limit, rate.perMs)}; to pause it: holdfast operations pause ${driven.id}`,
       ),
     );
   const ticking = setInterval(() => {
@@ -139,7 +139,7 @@ export async function follow(ctx: Context, operations: Operations, driven: Drive
     () =>
       whole
         ? countsText(last.outcomes)
-        : `${countsText(last.outcomes)}; ${state}. Go on: holdfast operations resume ${last.id}`,
+        : `${countsText(last.outcomes)}; ${state}. To continue: holdfast operations resume ${last.id}`,
   );
   return whole ? 0 : 1;
 }
@@ -172,12 +172,12 @@ async function byIds(
         await actOn(hf, { action, change: change ?? null, patch: patch ?? null }, args.slice(i, i + batch)),
       );
   } finally {
-    // Also where it came to a part of them only.
+    // Also if an error stopped it in the middle.
     if (acted() > 0) await recordActed(ctx, hf, { action, change, patch }, { ids: args, counts });
   }
   const missing = args.length - acted();
   if (missing > 0) counts["not_found"] = (counts["not_found"] ?? 0) + missing;
-  // Who gave a part of an id is told whose it was.
+  // With a part of an id, the output names the whole id.
   const given = new Set(ctx.args.map((id) => id.toLowerCase()));
   const whole = args.every((id) => given.has(id));
   ctx.result({ matched: args.length, ...counts, ...(whole ? {} : { ids: args }) }, () => countsText(counts));
@@ -199,7 +199,7 @@ async function recordActed(
     details: {
       ...counts,
       ...(change === undefined ? {} : { change }),
-      ...(patch === undefined ? {} : { patched: true }), // what it writes may be secret
+      ...(patch === undefined ? {} : { patched: true }), // the patch may hold a secret
     },
   });
 }
@@ -237,7 +237,7 @@ function tellDryRun(
         dryRunText(ctx, verb, total, first),
         ...changes.map(
           ({ id, before, after }) =>
-            `\n${id}\n${ctx.paint("bad", `- ${oneLine(before)}`)}\n${after === null ? ctx.paint("warn", "the patch does not fit: it stays as it is") : ctx.paint("good", `+ ${oneLine(after)}`)}`,
+            `\n${id}\n${ctx.paint("bad", `- ${oneLine(before)}`)}\n${after === null ? ctx.paint("warn", "the patch does not apply; the input does not change") : ctx.paint("good", `+ ${oneLine(after)}`)}`,
         ),
       ].join("\n"),
   );
@@ -245,7 +245,7 @@ function tellDryRun(
 
 function dryRunText(ctx: Context, verb: string, total: CappedCount, first: readonly Job[]): string {
   const { count, more } = total;
-  const head = `${verb} would meet ${shownCount(total)} ${count === 1 && !more ? "job" : "jobs"}. Nothing was done.`;
+  const head = `${capital(verb)} would affect ${shownCount(total)} ${count === 1 && !more ? "job" : "jobs"}. No changes made.`;
   if (first.length === 0) return head;
   const rest = { count: count - first.length, more };
   return `${head}\n\n${jobTable(ctx, first, Date.now())}${rest.count > 0 || more ? `\n… and ${shownCount(rest)} more` : ""}`;
@@ -256,7 +256,7 @@ function countsText(counts: Readonly<Record<string, number>>): string {
     ([outcome, count]) =>
       `${grouped(count)} ${REFUSED[outcome]?.(count === 1) ?? outcome.replaceAll("_", " ")}`,
   );
-  return parts.length === 0 ? "Nothing was done." : oneLine(parts.join(", "));
+  return parts.length === 0 ? "No changes made." : oneLine(parts.join(", "));
 }
 
 function capital(text: string): string {

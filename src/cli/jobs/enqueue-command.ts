@@ -1,4 +1,4 @@
-/** `holdfast enqueue`: a job by its name. */
+/** `holdfast enqueue`: enqueues a job by its name. */
 import { UsageError } from "../../errors.ts";
 import type { EnqueueOptions, Job, JobContract } from "../../index.ts";
 import { parseExact } from "../../values/exact-numbers.ts";
@@ -11,28 +11,32 @@ import { harmless, json, oneLine, relative } from "../text.ts";
 export const enqueue: Command = {
   name: "enqueue",
   summary: "enqueue a job by its name",
-  args: "<kind> [<json>]",
+  args: "<name> [<json>]",
   maxArgs: 2,
   options: {
-    delay: { type: "string", value: "duration", help: "Due after 5m, 1h30m, 2d" },
-    at: { type: "string", value: "date", help: "Due at an instant" },
+    delay: { type: "string", value: "duration", help: "Due after this time: 5m, 1h30m, 2d" },
+    at: { type: "string", value: "date", help: "Due at this instant" },
     priority: { type: "string", short: "p", value: "n", help: "Higher first; default 0" },
-    queue: { type: "string", short: "q", value: "name", help: "Default: the router's, else default" },
-    key: { type: "string", value: "text", help: "The unique key" },
-    lane: { type: "string", value: "text", help: "The lane" },
-    attempts: { type: "string", value: "n", help: "How often at the most" },
-    timeout: { type: "string", value: "duration", help: "For one attempt" },
-    deadline: { type: "string", value: "duration", help: "Not started by then: cancelled" },
+    queue: { type: "string", short: "q", value: "name", help: "Queue; default: the router's, else default" },
+    key: { type: "string", value: "text", help: "Unique key" },
+    lane: { type: "string", value: "text", help: "Lane" },
+    attempts: { type: "string", value: "n", help: "Maximum number of attempts" },
+    timeout: { type: "string", value: "duration", help: "Timeout of one attempt" },
+    deadline: { type: "string", value: "duration", help: "Cancel the job if it has not started by then" },
     context: { type: "string", value: "text", help: "Why this job exists" },
-    id: { type: "string", value: "uuid", help: "Its id: enqueuing the same one again is harmless" },
-    wait: { type: "string", value: "duration", help: "Wait so long for its end, and print its output" },
+    id: { type: "string", value: "uuid", help: "Id of the job (UUIDv7); enqueuing it again has no effect" },
+    wait: {
+      type: "string",
+      value: "duration",
+      help: "Wait up to this long for the end, and print the output",
+    },
   },
   details:
-    "The input is JSON: the second argument, or standard input when that is -. Without one it is null. Where the config has a job of this name, its queue, schema, key and lane are used; elsewhere it is enqueued by name alone.",
+    "The input is JSON: the second argument, or standard input if that is -; default null. If the config defines a job of this name, its queue, schema, key and lane apply. Otherwise the job is enqueued by name alone.",
   json: "{ status, id, queue, runAt, served }, served: whether a live worker runs it there; with --wait also { output }",
   examples: [
     { line: `enqueue send-mail '{"to":"ada@example.org"}' --queue mail --delay 5m`, says: "One job" },
-    { line: "enqueue report --wait 1m --json", says: "Wait for what it gives" },
+    { line: "enqueue report --wait 1m --json", says: "Wait for the output" },
   ],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a job");
@@ -63,7 +67,7 @@ export const enqueue: Command = {
       outcome: enqueued.status,
       details: { name },
     });
-    // As it is, and not as it was asked for: a duplicate stands where it was put first.
+    // Read back, because a duplicate keeps the queue and time of the first job.
     const job = await hf.jobs.get(enqueued.id);
     const live = job !== null && job.endedAt === null;
     const unserved = live ? await unservedText(hf, job.queue, job.name) : null;

@@ -1,4 +1,4 @@
-/** `holdfast errors`: failures by cause, and what is decided about them. */
+/** `holdfast errors`: failure groups and the decisions about them. */
 import { StateError } from "../../errors.ts";
 import type { ErrorGroup } from "../../index.ts";
 import {
@@ -15,8 +15,8 @@ import { instant } from "./filter-options.ts";
 import { grouped, oneLine, relative, table } from "../text.ts";
 
 const noting: Readonly<Record<string, Option>> = {
-  note: { type: "string", value: "text", help: "For whoever looks next; empty takes it away" },
-  link: { type: "string", value: "url", help: "Where it is seen to; empty takes it away" },
+  note: { type: "string", value: "text", help: "Note; an empty text removes it" },
+  link: { type: "string", value: "url", help: "Link to an issue or a change; an empty text removes it" },
 };
 
 const fields =
@@ -24,10 +24,10 @@ const fields =
 
 const list: Command = {
   name: "list",
-  summary: "failures by cause, what wants attention first",
+  summary: "list failure groups, regressed and open ones first",
   options: {
-    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
-    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Only these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "name", help: "Only these job names" },
     state: {
       type: "string",
       short: "s",
@@ -35,19 +35,19 @@ const list: Command = {
       value: "state",
       help: "open, regressed, ignored, resolved; default open and regressed",
     },
-    all: { type: "boolean", help: "Also what is ignored or resolved" },
+    all: { type: "boolean", help: "Include ignored and resolved groups" },
     by: {
       type: "string",
       value: "what",
-      help: "Instead of by cause: kind, queue, worker (of the last hour or two), version, hour",
+      help: "Count failures by kind, queue, worker (of the last hour or two), version or hour",
     },
-    since: { type: "string", value: "when", help: "With --by: since then; default 1d (ago)" },
+    since: { type: "string", value: "when", help: "With --by: start of the count; default 1d (ago)" },
   },
   json: `[{ ${fields} }]; with --by [{ value, name, failures, causes, lastAt }]`,
   examples: [
-    { line: "errors list --by queue --since 6h", says: "Where it fails, whatever of" },
-    { line: "errors list --queue mail", says: "What fails in a queue, the most frequent first" },
-    { line: "jobs retry --error 3f0c… --dry-run", says: "What a retry of one cause would do" },
+    { line: "errors list --by queue --since 6h", says: "Failures by queue" },
+    { line: "errors list --queue mail", says: "Failure groups of one queue" },
+    { line: "jobs retry --error 3f0c… --dry-run", says: "Preview the retry of one group" },
   ],
   run: async (ctx) => {
     const by = ctx.string("by");
@@ -71,7 +71,7 @@ async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> 
   const counts = await hf.errors.counts({ by, ...since });
   ctx.result(counts, () =>
     counts.length === 0
-      ? "Nothing has failed in this time."
+      ? "There are no failures in this time."
       : table(
           [
             {
@@ -83,7 +83,7 @@ async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> 
               most: 60,
             },
             { title: "failures", align: "right", cell: ({ failures }) => grouped(failures) },
-            { title: "causes", align: "right", cell: ({ causes }) => grouped(causes) },
+            { title: "groups", align: "right", cell: ({ causes }) => grouped(causes) },
             { title: "last", align: "right", cell: ({ lastAt }) => relative(lastAt, Date.now()) },
           ],
           counts,
@@ -93,7 +93,7 @@ async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> 
 }
 
 function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
-  if (groups.length === 0) return "Nothing fails that is not resolved or ignored.";
+  if (groups.length === 0) return "There are no open failure groups.";
   const now = Date.now();
   const text = table(
     [
@@ -102,7 +102,7 @@ function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
       { title: "dead", align: "right", cell: ({ dead }) => grouped(dead) },
       { title: "retrying", align: "right", cell: ({ retrying }) => grouped(retrying) },
       { title: "24h", align: "right", cell: ({ lastDay }) => grouped(lastDay) },
-      { title: "kind", cell: ({ name }) => name, most: 32 },
+      { title: "name", cell: ({ name }) => name, most: 32 },
       { title: "queue", cell: ({ queues }) => queues.join(", "), most: 24 },
       {
         title: "last",
@@ -128,7 +128,7 @@ function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
 
 const show: Command = {
   name: "show",
-  summary: "one cause: how often, since when, where, and what was decided",
+  summary: "show one failure group: counts, queues, versions, decision",
   args: "<group>",
   maxArgs: 1,
   json: `{ ${fields}, week, weekFrom, places }`,
@@ -162,7 +162,7 @@ function showText(ctx: Context, group: ErrorGroup): string {
         ? "–"
         : `${at(group.decidedAt)}${group.decidedBy === null ? "" : ` by ${group.decidedBy}`}`,
     ],
-    ["kind", group.name],
+    ["name", group.name],
     ["queues", group.queues.join(", ")],
     ["versions", group.versions.join(", ") || "–"],
     ["dead", `${grouped(group.dead)}, ${grouped(group.retrying)} retrying`],
@@ -181,30 +181,30 @@ function showText(ctx: Context, group: ErrorGroup): string {
 
 const resolve: Command = {
   name: "resolve",
-  summary: "it is mended; if it fails so again, it is regressed",
+  summary: "mark a group as resolved; it is regressed if the failure occurs again",
   args: "<group>",
   maxArgs: 1,
   options: noting,
   json: "{ group, state }",
-  examples: [{ line: `errors resolve 3f0c… --note "fixed in 2.4.1"`, says: "And say where" }],
+  examples: [{ line: `errors resolve 3f0c… --note "fixed in 2.4.1"`, says: "With a note" }],
   run: (ctx) => decide(ctx, "resolve", (hf, group, note) => hf.errors.resolve(group, note)),
 };
 
 const ignore: Command = {
   name: "ignore",
-  summary: "it can wait: for good, for a while, or until it has failed so many times more",
+  summary: "ignore a group for good, for a time, or for a number of failures",
   args: "<group>",
   maxArgs: 1,
   options: {
-    for: { type: "string", value: "duration", help: "So long: 12h, 7d" },
-    until: { type: "string", value: "date", help: "Until an instant" },
-    count: { type: "string", value: "n", help: "Until it has failed so many times more" },
+    for: { type: "string", value: "duration", help: "For this time: 12h, 7d" },
+    until: { type: "string", value: "date", help: "Until this instant" },
+    count: { type: "string", value: "n", help: "Until this many further failures" },
     ...noting,
   },
   json: "{ group, state }",
   examples: [
-    { line: "errors ignore 3f0c… --for 7d", says: "Not this week" },
-    { line: "errors ignore 3f0c… --count 1000", says: "Unless it becomes many" },
+    { line: "errors ignore 3f0c… --for 7d", says: "For a week" },
+    { line: "errors ignore 3f0c… --count 1000", says: "Until 1,000 further failures" },
   ],
   run: (ctx) => {
     const bounds = {
@@ -218,23 +218,23 @@ const ignore: Command = {
 
 const reopen: Command = {
   name: "reopen",
-  summary: "it is neither mended nor to be ignored after all",
+  summary: "reopen a resolved or ignored group",
   args: "<group>",
   maxArgs: 1,
   options: noting,
   json: "{ group, state }",
-  examples: [{ line: "errors reopen 3f0c…", says: "Back on the list" }],
+  examples: [{ line: "errors reopen 3f0c…", says: "The group is open again" }],
   run: (ctx) => decide(ctx, "reopen", (hf, group, note) => hf.errors.reopen(group, note)),
 };
 
 const note: Command = {
   name: "note",
-  summary: "note something, or link it, without deciding anything",
+  summary: "set the note or link of a group",
   args: "<group>",
   maxArgs: 1,
   options: noting,
   json: "{ group, note, link }",
-  examples: [{ line: `errors note 3f0c… --note "asked the bank"`, says: "For whoever looks next" }],
+  examples: [{ line: `errors note 3f0c… --note "asked the bank"`, says: "Keep a note with the group" }],
   run: async (ctx) => {
     const id = groupOf(ctx);
     const given = noteOf(ctx);
@@ -263,7 +263,7 @@ async function decide(
 }
 
 function groupOf(ctx: Context): string {
-  return checkGroup(ctx.argument(0, "a group, as `holdfast errors list` names it"));
+  return checkGroup(ctx.argument(0, "a failure group from `holdfast errors list`"));
 }
 
 function noteOf(ctx: Context): { note?: string; link?: string } {
@@ -272,9 +272,13 @@ function noteOf(ctx: Context): { note?: string; link?: string } {
 }
 
 function unknown(id: string): StateError {
-  return new StateError("NOT_FOUND", `Nothing has failed of ${id}, or it is too long ago.`, {
-    details: { group: id },
-  });
+  return new StateError(
+    "NOT_FOUND",
+    `There is no failure group ${id}. The id is wrong, or the group was pruned.`,
+    {
+      details: { group: id },
+    },
+  );
 }
 
 export const errors: Command = {

@@ -1,6 +1,6 @@
 /**
- * The filter options that commands on jobs share, turned into the filter of `hf.jobs`, and finding and showing those jobs.
- * Not here: acting on them (bulk.ts).
+ * The filter options that commands on jobs share: parsing them, and listing the jobs that match.
+ * Not here: actions on these jobs (bulk-action.ts).
  */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, Job, JobQuery, JobState } from "../../index.ts";
@@ -23,20 +23,20 @@ export const FILTER: Readonly<Record<string, Option>> = {
     value: "state",
     help: "scheduled, ready, running, waiting, done, dead, cancelled; several with commas",
   },
-  queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
-  name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
-  lane: { type: "string", value: "text", help: "Of this lane" },
+  queue: { type: "string", short: "q", multiple: true, value: "name", help: "In these queues" },
+  name: { type: "string", short: "n", multiple: true, value: "name", help: "With these job names" },
+  lane: { type: "string", value: "text", help: "In this lane" },
   key: { type: "string", value: "text", help: "With this unique key" },
   workflow: { type: "string", value: "id", help: "Called or enqueued by this run" },
-  batch: { type: "string", value: "id", help: "Of this batch, as `batches list` names it" },
+  batch: { type: "string", value: "id", help: "In this batch (an id from `batches list`)" },
   trace: {
     type: "string",
     value: "id",
     help: "Enqueued in this trace: its id (32 hex digits) or a traceparent",
   },
-  error: { type: "string", value: "group", help: "With this error, as `errors list` names it" },
-  retrying: { type: "boolean", help: "That failed and will try again" },
-  search: { type: "string", value: "text", help: "Whose input, context or latest error contains this" },
+  error: { type: "string", value: "group", help: "In this failure group (from `errors list`)" },
+  retrying: { type: "boolean", help: "Failed, and waiting for a retry" },
+  search: { type: "string", value: "text", help: "With this text in the input, context or latest error" },
   since: {
     type: "string",
     value: "when",
@@ -48,7 +48,7 @@ export const FILTER: Readonly<Record<string, Option>> = {
     short: "w",
     multiple: true,
     value: "words",
-    help: "As in the dashboard's search: 'attempt:>3 age:>5m run:>10s ended:1h payload.user.id:42 worker:web-1 error:refused'",
+    help: "Words of the dashboard's search: 'attempt:>3 age:>5m run:>10s ended:1h payload.user.id:42 worker:web-1 error:refused'",
   },
 };
 
@@ -83,7 +83,7 @@ export function filterOf(ctx: Context, now: number = Date.now()): Wanted {
     if (!/^[0-9a-f]{16}$/.test(error))
       throw new UsageError(
         "BAD_OPTION",
-        "--error takes a group as `holdfast errors list` names it: 16 hex digits.",
+        "--error takes a failure group from `holdfast errors list`: 16 hex digits.",
       );
     filter.error = error;
   }
@@ -98,7 +98,7 @@ function withWords(filter: Wanted, given: string, now: number): Wanted {
   if (unknown.length > 0)
     throw new UsageError(
       "BAD_OPTION",
-      `--where does not know ${unknown.join(", ")}. There are: ${SEARCH_WORDS.map(({ word }) => word).join(", ")} (payload.user.id:42).`,
+      `--where has unknown words: ${unknown.join(", ")}. Known words: ${SEARCH_WORDS.map(({ word }) => word).join(", ")} (payload.user.id:42).`,
     );
   const one = (param: string): string | undefined => {
     const values = params[param];
@@ -141,7 +141,7 @@ function withWords(filter: Wanted, given: string, now: number): Wanted {
   const known = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   const twice = Object.keys(known).find((name) => Object.hasOwn(filter, name));
   if (twice !== undefined)
-    throw new UsageError("BAD_OPTION", `${twice} is given both as an option and in --where: leave one out.`);
+    throw new UsageError("BAD_OPTION", `${twice} is given both as an option and in --where. Omit one.`);
   const from = Math.max(Number(after ?? -Infinity), born.since ?? -Infinity);
   const to = Math.min(Number(before ?? Infinity), born.until ?? Infinity);
   return {
@@ -155,11 +155,11 @@ function withWords(filter: Wanted, given: string, now: number): Wanted {
 interface Page {
   readonly jobs: readonly Job[];
   readonly cursor: string | null;
-  /** The bound of one search was reached: there may be more behind the cursor. */
+  /** The search stopped at its bound: more jobs may match behind the cursor. */
   readonly cut?: boolean;
 }
 
-/** The jobs that are wanted, newest first, page by page. */
+/** Pages of the jobs that match, newest first. */
 export class Search {
   readonly #hf: Holdfast;
   readonly #wanted: JobQuery;
@@ -228,7 +228,7 @@ export function lookOf({
   };
 }
 
-/** A date, or how long ago. */
+/** A date, or a duration before now. */
 export function instant(text: string, what: string, now: number = Date.now()): Date {
   const at = instantOf(text, now);
   if (at !== null) return new Date(at);
@@ -243,14 +243,14 @@ function endedOf(text: string, now: number): string {
 
 const tones = { done: "good", dead: "bad", cancelled: "dim", running: "accent", ready: "bold" } as const;
 
-/** Jobs as a table: on a terminal a row is a line of it, and elsewhere, where something may be searched for, nothing is cut. */
+/** Jobs as a table. On a terminal each row fits one line; piped output is never cut, so that it can be searched. */
 export function jobTable(ctx: Context, jobs: readonly Job[], now: number): string {
   const { isTTY, columns } = ctx.io.stdout;
   return table(
     [
       { title: "id", cell: ({ id }) => id },
       { title: "state", cell: ({ state }) => state, spare: 5 },
-      { title: "kind", cell: ({ name }) => name, least: 16, spare: 4 },
+      { title: "name", cell: ({ name }) => name, least: 16, spare: 4 },
       { title: "queue", cell: ({ queue }) => queue, least: 12, spare: 2 },
       {
         title: "attempt",
@@ -259,7 +259,12 @@ export function jobTable(ctx: Context, jobs: readonly Job[], now: number): strin
         cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
       },
       { title: "created", align: "right", spare: 0, cell: ({ createdAt }) => relative(createdAt, now) },
-      { title: "about", least: 24, spare: 3, cell: (job) => about(job, now, isTTY ? columns : Infinity) },
+      {
+        title: "details",
+        least: 24,
+        spare: 3,
+        cell: (job) => detailOf(job, now, isTTY ? columns : Infinity),
+      },
     ],
     jobs,
     (text, column, job) => {
@@ -271,7 +276,7 @@ export function jobTable(ctx: Context, jobs: readonly Job[], now: number): strin
   );
 }
 
-function about(job: Job, now: number, most: number): string {
+function detailOf(job: Job, now: number, most: number): string {
   if (job.error !== null && job.state !== "done") return job.error;
   if (job.state === "scheduled") return `due ${relative(job.runAt, now)}`;
   return shownValue(job.input, most);

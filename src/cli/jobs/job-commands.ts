@@ -19,30 +19,30 @@ import { jobLogs } from "./job-logs-command.ts";
 const ACTING: Readonly<Record<string, Option>> = {
   ...FILTER,
   ...RATE,
-  "dry-run": { type: "boolean", help: "Say how many, show the first, and do nothing" },
+  "dry-run": { type: "boolean", help: "Count the jobs, show the first five, and change nothing" },
   ...FORCE,
 };
 
 const list: Command = {
   name: "list",
-  summary: "jobs, newest first",
+  summary: "list jobs, newest first",
   options: {
     ...FILTER,
-    limit: { type: "string", short: "l", value: "n", help: "How many on a page, 1 to 1,000; default 50" },
-    cursor: { type: "string", value: "cursor", help: "The page behind this one (its cursor)" },
-    all: { type: "boolean", help: "Every page; with --json one job a line" },
-    count: { type: "boolean", help: "Only how many" },
+    limit: { type: "string", short: "l", value: "n", help: "Page size, 1 to 1,000; default 50" },
+    cursor: { type: "string", value: "cursor", help: "Show the page after this cursor" },
+    all: { type: "boolean", help: "Show all pages; with --json, one job per line" },
+    count: { type: "boolean", help: "Print only the number" },
   },
-  json: "{ jobs, cursor, cut? }; with --all one job a line; with --count { count }",
+  json: "{ jobs, cursor, cut? }; with --all one job per line; with --count { count }",
   examples: [
     { line: "jobs list --state dead --queue mail --since 1d", says: "Dead mail jobs of the last day" },
     {
       line: "jobs list --where 'attempt:>3 age:<1h payload.user.id:42'",
-      says: "By words, as in the dashboard",
+      says: "By words of the dashboard's search",
     },
     {
       line: "jobs list --state dead --all --json | jq -r .error | sort | uniq -c",
-      says: "Errors by how often",
+      says: "Errors by frequency",
     },
   ],
   run: async (ctx) => {
@@ -74,19 +74,19 @@ const list: Command = {
 
 function pageText(ctx: Context, page: Awaited<ReturnType<Search["page"]>>): string {
   const { jobs: found, cursor, cut } = page;
-  if (found.length === 0 && cursor === null) return "No job matches.";
-  const text = found.length === 0 ? "No job matches so far." : jobTable(ctx, found, Date.now());
+  if (found.length === 0 && cursor === null) return "No jobs match.";
+  const text = found.length === 0 ? "No jobs match so far." : jobTable(ctx, found, Date.now());
   if (cursor === null) return text;
-  const more = cut === true ? "searched 20,000 to 50,000 jobs; on from there" : "more";
+  const more = cut === true ? "searched 20,000 to 50,000 jobs; to continue" : "more";
   return `${text}\n${ctx.paint("dim", `${more}: --cursor ${cursor}`)}`;
 }
 
 const show: Command = {
   name: "show",
-  summary: "everything about one job, and why it is where it is",
+  summary: "show one job, and the reason for its state",
   args: "<id>",
   maxArgs: 1,
-  details: "The beginning or the end of an id is enough (4 digits at least), here and in every command.",
+  details: "The beginning or end of an id is enough (at least 4 digits), here and in every command.",
   json: "The job, with `why` and `history` (attempts, steps, signals, children)",
   examples: [{ line: "jobs show 0199…", says: "Input, output, errors, times, steps, related jobs" }],
   run: async (ctx) => {
@@ -110,7 +110,7 @@ function jobText(ctx: Context, job: Job, why: string): string {
     ["id", job.id],
     ["state", job.state],
     ["why", why],
-    ["kind", job.name],
+    ["name", job.name],
     ["queue", job.queue],
     ["priority", String(job.priority)],
     ["attempts", attemptsText(job)],
@@ -146,16 +146,18 @@ function attemptText({ attempt, lost }: Job["errors"][number]): string {
 
 function ranText({ ranMs, lost }: Job["errors"][number]): string {
   if (ranMs === undefined) return "";
-  return lost === true ? `, held for ${duration(ranMs)}, until its lease passed` : `, ran ${duration(ranMs)}`;
+  return lost === true
+    ? `, held for ${duration(ranMs)}, until its lease expired`
+    : `, ran ${duration(ranMs)}`;
 }
 
-/** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
+/** Sleeping and waiting release the attempt, so "0 of 5" could read as a run that never started. */
 function attemptsText({ attempt, maxAttempts, crashes }: Job): string {
-  const used = attempt === 0 ? `none used up, ${maxAttempts} allowed` : `${attempt} of ${maxAttempts}`;
+  const used = attempt === 0 ? `none used, ${maxAttempts} allowed` : `${attempt} of ${maxAttempts}`;
   return crashes === 0 ? used : `${used}; ${crashes} ${crashes === 1 ? "crash" : "crashes"}`;
 }
 
-/** Steps, signals and related jobs, as far as there are any. */
+/** Steps, signals and related jobs. */
 function historyText(ctx: Context, { steps, signals, children }: JobHistory): string[] {
   const now = Date.now();
   const head = (text: string, _column: string, row: unknown): string =>
@@ -169,7 +171,7 @@ function historyText(ctx: Context, { steps, signals, children }: JobHistory): st
         table(
           [
             { title: "step", cell: ({ name }) => oneLine(name), most: 40 },
-            { title: "kind", cell: ({ kind }) => kind },
+            { title: "type", cell: ({ kind }) => kind },
             {
               title: "state",
               cell: ({ state, wakeAt }) => (wakeAt === null ? state : `until ${wakeAt.toISOString()}`),
@@ -217,7 +219,7 @@ function historyText(ctx: Context, { steps, signals, children }: JobHistory): st
         table(
           [
             { title: "job", cell: ({ id }) => id },
-            { title: "kind", cell: ({ name }) => name ?? "–", most: 40 },
+            { title: "name", cell: ({ name }) => name ?? "–", most: 40 },
             {
               title: "relation",
               cell: ({ relation, step }) =>
@@ -227,7 +229,7 @@ function historyText(ctx: Context, { steps, signals, children }: JobHistory): st
                     ? `called in ${oneLine(step ?? "–", 40)}`
                     : "enqueued by this one",
             },
-            { title: "state", cell: ({ state }) => state ?? "gone" },
+            { title: "state", cell: ({ state }) => state ?? "not kept" },
             { title: "error", cell: ({ error }) => oneLine(error ?? "", 60), most: 60 },
           ],
           children,
@@ -248,20 +250,20 @@ const retry: Command = {
     patch: {
       type: "string",
       value: "json",
-      help: `Change the inputs first: '{"plan":"pro","old":null}' is merged into them, '[{"op":"replace",…}]' is a JSON Patch`,
+      help: `Change the inputs first: '{"plan":"pro","old":null}' is merged, '[{"op":"replace",…}]' is a JSON Patch`,
     },
   },
   details:
-    "Ids, or a filter. A filter without --state means dead jobs. Of several jobs with one unique key only the newest comes back.",
-  json: "{ matched, retried, superseded, not_ended, not_found }, with --rate or where it was broken off also { operation, state }; with --dry-run { dryRun, matched, samples }",
+    "Takes ids or a filter. A filter without --state selects dead jobs. If several jobs share a unique key, only the newest is retried.",
+  json: "{ matched, retried, superseded, not_ended, not_found }, with --rate or if interrupted also { operation, state }; with --dry-run { dryRun, matched, samples }",
   examples: [
-    { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "How many would come back" },
-    { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Bring them back" },
+    { line: "jobs retry --queue mail --search ECONNREFUSED --dry-run", says: "Count the jobs" },
+    { line: "jobs retry --queue mail --search ECONNREFUSED --force", says: "Retry them" },
     {
       line: `jobs retry --error 3f0c… --patch '{"plan":"pro"}' --dry-run`,
-      says: "What the inputs would become",
+      says: "Preview the new inputs",
     },
-    { line: "jobs retry --error 3f0c… --rate 50/s", says: "No faster than the other side can take it" },
+    { line: "jobs retry --error 3f0c… --rate 50/s", says: "At most 50 a second" },
   ],
   run: (ctx) => {
     const patch = ctx.string("patch");
@@ -287,7 +289,7 @@ const cancel: Command = {
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
-  details: "A running job is asked to stop; it ends when its handler has heard.",
+  details: "A running job is asked to stop. It ends when its handler reacts.",
   json: "{ matched, cancelled, cancel_requested, ended, not_found }",
   examples: [{ line: "jobs cancel --queue imports --state ready,scheduled --force", says: "Empty a queue" }],
   run: (ctx) => bulk(ctx, { action: "cancel" }),
@@ -295,39 +297,39 @@ const cancel: Command = {
 
 const pause: Command = {
   name: "pause",
-  summary: "hold jobs where they are until they are resumed",
+  summary: "pause jobs until they are resumed",
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
   details:
-    "What has not started does not start, what sleeps or waits does not go on, and a workflow that runs stops before its next step. A handler without steps comes to its end; if it fails, it is not tried again before it is resumed.",
+    "A job that has not started does not start. A sleeping or waiting run does not continue. A running workflow stops before its next step. A handler without steps runs to its end; if it fails, the job is not retried until it is resumed.",
   json: "{ matched, paused, pause_requested, ended, not_found }",
   examples: [
     { line: "jobs pause 0199…", says: "One run, before its next step" },
-    { line: "jobs pause --name import --force", says: "Every import, wherever it is" },
+    { line: "jobs pause --name import --force", says: "All jobs of this name" },
   ],
   run: (ctx) => bulk(ctx, { action: "pause" }),
 };
 
 const resume: Command = {
   name: "resume",
-  summary: "let paused jobs go on",
+  summary: "resume paused jobs",
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
   json: "{ matched, resumed, not_paused, ended, not_found }",
-  examples: [{ line: "jobs resume 0199…", says: "From where it stopped" }],
+  examples: [{ line: "jobs resume 0199…", says: "Continue one job" }],
   run: (ctx) => bulk(ctx, { action: "resume" }),
 };
 
 const terminate: Command = {
   name: "terminate",
-  summary: "end jobs now, whatever their handlers do",
+  summary: "end jobs at once, without waiting for their handlers",
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
   details:
-    "They end as cancelled without waiting for a handler (its signal aborts, and nothing it still does counts), and no step is undone. `cancel` is the gentle way; this is for what does not listen.",
+    "The jobs end as cancelled. The signal of a running handler aborts, its later writes are refused, and no step is compensated. Use `jobs cancel` if the handler reacts to its signal.",
   json: "{ matched, terminated, cancel_requested, ended, not_found }",
   examples: [{ line: "jobs terminate 0199… --force", says: "A handler that ignores its signal" }],
   run: (ctx) => bulk(ctx, { action: "terminate", destructive: true }),
@@ -335,15 +337,13 @@ const terminate: Command = {
 
 const remove: Command = {
   name: "delete",
-  summary: "delete jobs, whatever their state",
+  summary: "delete jobs in any state",
   args: "[<id>…]",
   maxArgs: 10_000,
   options: ACTING,
-  details: "Nothing of them stays. A running job is asked to stop instead.",
+  details: "Deletes everything that is stored for the jobs. A running job is asked to stop instead.",
   json: "{ matched, deleted, cancel_requested, not_found }",
-  examples: [
-    { line: "jobs delete --state dead --until 30d --force", says: "Dead jobs that are older than 30 days" },
-  ],
+  examples: [{ line: "jobs delete --state dead --until 30d --force", says: "Dead jobs older than 30 days" }],
   run: (ctx) => bulk(ctx, { action: "delete", destructive: true }),
 };
 
@@ -354,35 +354,35 @@ const runNow: Command = {
   maxArgs: 10_000,
   options: ACTING,
   json: "{ matched, due, not_scheduled, not_found }",
-  examples: [{ line: "jobs run 0199…", says: "Do not wait for the retry" }],
+  examples: [{ line: "jobs run 0199…", says: "Retry it now" }],
   run: (ctx) => bulk(ctx, { action: "run-now" }),
 };
 
 const edit: Command = {
   name: "edit",
-  summary: "put jobs to another time, queue or priority",
+  summary: "change the time, queue or priority of jobs",
   args: "[<id>…]",
   maxArgs: 10_000,
   options: {
     ...ACTING,
-    delay: { type: "string", value: "duration", help: "Due so long from now: 5m, 1h30m, 2d" },
-    at: { type: "string", value: "date", help: "Due at an instant" },
-    to: { type: "string", value: "queue", help: "Into this queue" },
+    delay: { type: "string", value: "duration", help: "Due after this time: 5m, 1h30m, 2d" },
+    at: { type: "string", value: "date", help: "Due at this instant" },
+    to: { type: "string", value: "queue", help: "Move to this queue" },
     priority: { type: "string", short: "p", value: "n", help: "Higher first" },
   },
   details:
-    "Ids, or a filter. Dead jobs (--state dead) take another queue and priority and stay dead there, until they are retried. Jobs that run, have ended otherwise, sleep or wait (for a new time), must start by an earlier instant, or are unique within the queue that they would leave are passed over, and counted.",
+    "Takes ids or a filter. Dead jobs (--state dead) may change queue and priority; they stay dead until they are retried. These jobs are skipped and counted: running or otherwise ended ones, sleeping or waiting ones (for a new time), those with an earlier deadline, and those with a key that is unique in the queue that they would leave.",
   json: "{ matched, edited, running, ended, waiting, past_deadline, keyed, not_found }; with --dry-run { dryRun, matched, samples }",
   examples: [
-    { line: "jobs edit --queue mail --state ready --delay 2h --force", says: "Put a queue's jobs off" },
+    { line: "jobs edit --queue mail --state ready --delay 2h --force", says: "Delay a queue's jobs" },
     {
       line: "jobs edit --queue mail --name newsletter --to mail-slow --dry-run",
-      says: "How many would move",
+      says: "Count the jobs that would move",
     },
-    { line: "jobs edit 0199… --priority 10", says: "Ahead of the others" },
+    { line: "jobs edit 0199… --priority 10", says: "Run before the others" },
     {
       line: "jobs edit --error 3f9a… --state dead --to mail-dead --force",
-      says: "Put the dead jobs of one cause aside",
+      says: "Move the dead jobs of one failure group",
     },
   ],
   run: (ctx) => {
@@ -406,10 +406,11 @@ const fork: Command = {
   summary: "run a workflow again from one of its steps, as a new job",
   args: "<id>",
   maxArgs: 1,
-  options: { from: { type: "string", value: "step", help: "The first step that is done again" } },
-  details: "It must have ended. What it did before that step is taken over; the first run stays as it is.",
+  options: { from: { type: "string", value: "step", help: "First step to run again" } },
+  details:
+    "The run must have ended. The new run keeps the results of earlier steps; the original run does not change.",
   json: "{ status, id }",
-  examples: [{ line: "jobs fork 0199… --from send-invoice", says: "A new run, from there on" }],
+  examples: [{ line: "jobs fork 0199… --from send-invoice", says: "A new run from that step" }],
   run: async (ctx) => {
     const from = ctx.string("from") ?? "";
     const id = await jobIdOf(ctx, "act");
@@ -455,11 +456,11 @@ export const why: Command = {
   summary: "why a job is not running",
   args: "<id>",
   maxArgs: 1,
-  json: "{ reason, text, remedy, … }; remedy: what to do, or null",
+  json: "{ reason, text, remedy, … }; remedy: the command that helps, or null",
   examples: [
     {
       line: "why 0199…",
-      says: "One sentence (paused, held, unserved, due later …), and what to do about it",
+      says: "The reason in one sentence, and the command that helps",
     },
   ],
   run: async (ctx) => {

@@ -1,4 +1,4 @@
-/** `holdfast jobs history`: a run's history as a file, to be replayed elsewhere with `holdfast check`. */
+/** `holdfast jobs history`: a run's history as a file, which `holdfast check` replays elsewhere. */
 import { runFileOf } from "../../workflows/run-file.ts";
 import { isId } from "../../values/id.ts";
 import type { Command } from "../command.ts";
@@ -7,15 +7,15 @@ import { json } from "../text.ts";
 
 export const jobHistory: Command = {
   name: "history",
-  summary: "a run's history as JSON, for `holdfast check` on another machine",
+  summary: "print a run's history as JSON, for `holdfast check` on another machine",
   args: "<id>",
   maxArgs: 1,
   details:
-    "Everything that a replay needs: the input, and what each step remembers. It is not redacted: whoever reads the database may read all of it. The dashboard gives the same file with secrets taken out.",
+    "The file holds the input and the result of each step. It is not redacted; the dashboard offers the same file with secrets redacted.",
   json: "The file: { format, version, takenAt, redacted, run, steps }",
   examples: [
-    { line: "jobs history 0199… > run.json", says: "From production" },
-    { line: "check run.json", says: "With the code at hand, without a database" },
+    { line: "jobs history 0199… > run.json", says: "Save it in production" },
+    { line: "check run.json", says: "Replay it with your code, without a database" },
   ],
   run: async (ctx) => {
     const id = await jobIdOf(ctx, "look");

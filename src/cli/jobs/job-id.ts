@@ -1,9 +1,8 @@
 /**
- * The jobs that a command line means: whole ids as they are, and parts of ids (values/id-part.ts) as the one id that has the part.
+ * Resolves the ids of a command line: a whole id stays, a part of an id (values/id-part.ts) becomes the one id that matches.
  *
- * Invariants: several that fit are never chosen among; what would change a job by a part of its id is refused where an older job
- * might have the part too; and which job a part was taken for is said. What fits nothing stays as it was given, so that each
- * command says of it what it says of an unknown id.
+ * Invariants: several matches are an error; a command that changes a job refuses a part that an unsearched older job may match
+ * too; a resolved part is printed. A part without a match stays as given, so each command reports it as an unknown id.
  */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast } from "../../index.ts";
@@ -13,28 +12,28 @@ import type { Context } from "../command-context.ts";
 import type { Wanted } from "./filter-options.ts";
 import { relative } from "../text.ts";
 
-/** So long it looks for ids that end so, newest first; a million of them take about a second. */
+/** The time for searching ends of ids, newest first. A million ids take about a second. */
 const patienceMs = 2_000;
-/** Candidates that are listed. */
+/** Listed matches. */
 const shownIds = 10;
-/** Whoever has so many digits of an end means one job: they are random. A beginning is known to be unique. */
+/** An end of this length is random enough to mean one job. Beginnings are searched completely. */
 const sureOfEnd = 12;
 const sureOfBeginning = 8;
 
-/** Whether a command only reads what it is told of. */
+/** Whether a command reads or changes the job. */
 type Use = "look" | "act";
 
 /**
- * The id that the first argument means. Whether there is one is asked before the database is.
+ * The id of the first argument. A missing argument is an error before the database is opened.
  *
- * @throws UsageError BAD_OPTION where several jobs have the part (exit 2), with the candidates
+ * @throws UsageError BAD_OPTION if several jobs match (exit code 2), with the matches
  */
 export async function jobIdOf(ctx: Context, use: Use): Promise<string> {
   const given = ctx.argument(0, "the id of a job");
   return wholeId(ctx, await ctx.client(), given, use);
 }
 
-/** The ids that these mean, each once. */
+/** The resolved ids, without duplicates. */
 export async function wholeIds(
   ctx: Context,
   hf: Holdfast,
@@ -70,7 +69,7 @@ async function wholeId(ctx: Context, hf: Holdfast, given: string, use: Use): Pro
     case "perhaps":
       throw new UsageError(
         "BAD_OPTION",
-        `${given} is a part of ${id}, but jobs from before ${found.since?.toISOString() ?? "then"} were not looked at, and one of them may have it too. Give the whole id if it is the one.`,
+        `${given} matches ${id}, but jobs from before ${found.since?.toISOString() ?? "then"} were not searched and may match too. If this is the job, give its whole id.`,
         { details: { job: id } },
       );
     case "one":
@@ -79,15 +78,15 @@ async function wholeId(ctx: Context, hf: Holdfast, given: string, use: Use): Pro
   }
 }
 
-/** What was found of a part. */
+/** The result of a search for a part. */
 export interface Found {
   readonly ids: readonly string[];
   readonly more: boolean;
-  /** Jobs from before then were not looked at for an id that ends so; null: all were. */
+  /** Jobs from before this instant were not searched for the end; null if all were. */
   readonly since: Date | null;
 }
 
-/** Whether a part means one job, none, several, or one of which it is not certain that it is the only one. */
+/** Whether a part matches none, one, several, or one that may not be the only one. */
 export function meant(
   part: IdPart,
   { ids, more, since }: Found,
@@ -132,7 +131,7 @@ async function several(hf: Holdfast, given: string, { ids, more }: Found): Promi
   return new UsageError(
     "BAD_OPTION",
     [
-      `${given} is a part of ${more ? `more than ${ids.length}` : ids.length} ids. Give more of the one that you mean:`,
+      `${given} matches ${more ? `more than ${ids.length}` : ids.length} jobs. Give more digits of the id:`,
       ...lines,
     ].join("\n"),
     { details: { jobs: ids } },

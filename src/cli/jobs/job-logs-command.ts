@@ -1,4 +1,4 @@
-/** `holdfast jobs logs`: what a job's handler said, where the workers keep it. */
+/** `holdfast jobs logs`: the stored log lines of a job's handler. */
 import { checkLevel, type JobLogLine } from "../../observe/job-log.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
@@ -7,19 +7,19 @@ import { harmless, json, oneLine } from "../text.ts";
 
 export const jobLogs: Command = {
   name: "logs",
-  summary: "what a job's handler said with ctx.log, where it is kept",
+  summary: "show the stored ctx.log lines of a job",
   args: "<id>",
   maxArgs: 1,
   options: {
     level: {
       type: "string",
       value: "level",
-      help: "This level and louder: trace, debug, info, warn, error",
+      help: "This level and above: trace, debug, info, warn, error",
     },
     search: { type: "string", short: "s", value: "text", help: "Only lines with this text" },
   },
   details:
-    "Lines are kept by processes whose `open` has the option jobLog, within a second; a job keeps its newest 1,000.",
+    "Processes whose `open` has the option jobLog store lines within a second. A job keeps its newest 1,000.",
   json: "{ lines: [{ id, at, level, attempt, message, details }] }",
   examples: [{ line: "jobs logs 0199… --level warn", says: "Warnings and errors" }],
   run: async (ctx) => {
@@ -40,7 +40,7 @@ const tones = { trace: "dim", debug: "dim", info: "good", warn: "warn", error: "
 
 function textOf(ctx: Context, lines: readonly JobLogLine[]): string {
   if (lines.length === 0)
-    return "No line is kept of it. Workers keep them where `open` has the option jobLog.";
+    return "The job has no stored lines. Workers store lines if `open` has the option jobLog.";
   return lines
     .map(({ at, level, attempt, message, details }) => {
       const more = details === null ? "" : ` ${ctx.paint("dim", harmless(json(details)))}`;

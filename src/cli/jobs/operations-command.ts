@@ -1,4 +1,4 @@
-/** `holdfast operations`: bulk actions on this database, whoever drives them: list, show, pause, resume, stop. */
+/** `holdfast operations`: bulk actions on this database, in any process. */
 import { StateError } from "../../errors.ts";
 import type { InsightFilter } from "../../operate/browse.ts";
 import { type Operation, Operations } from "../../operate/operations.ts";
@@ -14,9 +14,9 @@ const fields =
 
 const list: Command = {
   name: "list",
-  summary: "bulk actions, the newest first",
+  summary: "list bulk actions, newest first",
   json: `[{ ${fields} }]`,
-  examples: [{ line: "operations list", says: "What is under way, paused, or stands still" }],
+  examples: [{ line: "operations list", says: "Running, paused and stalled actions" }],
   run: async (ctx) => {
     const all = await new Operations(await ctx.client()).list();
     ctx.result(all, () => listText(ctx, all));
@@ -24,7 +24,7 @@ const list: Command = {
 };
 
 function listText(ctx: Context, all: readonly Operation[]): string {
-  if (all.length === 0) return "No bulk action was started on this database.";
+  if (all.length === 0) return "There are no bulk actions.";
   const now = Date.now();
   return table(
     [
@@ -49,11 +49,11 @@ function listText(ctx: Context, all: readonly Operation[]): string {
 
 const show: Command = {
   name: "show",
-  summary: "one bulk action: how far, what became of the jobs",
+  summary: "show one bulk action: progress and outcomes",
   args: "<id>",
   maxArgs: 1,
   json: `{ ${fields} }`,
-  examples: [{ line: "operations show 0199…", says: "Counts by what became of them" }],
+  examples: [{ line: "operations show 0199…", says: "Counts by outcome" }],
   run: async (ctx) => {
     const id = idOf(ctx);
     const operation = await new Operations(await ctx.client()).get(id);
@@ -86,31 +86,31 @@ function showText(ctx: Context, operation: Operation): string {
 
 const pause: Command = {
   name: "pause",
-  summary: "stop for now, after the chunk at hand; resume goes on",
+  summary: "pause after the current chunk of jobs",
   args: "<id>",
   maxArgs: 1,
   json: `{ ${fields} }`,
-  examples: [{ line: "operations pause 0199…", says: "Whoever drives it leaves" }],
+  examples: [{ line: "operations pause 0199…", says: "The process that runs it stops" }],
   run: (ctx) => steer(ctx, (operations, id) => operations.pause(id, ACTOR)),
 };
 
 const stop: Command = {
   name: "stop",
-  summary: "end it where it is; what it did stands",
+  summary: "end a bulk action; completed changes stay",
   args: "<id>",
   maxArgs: 1,
   json: `{ ${fields} }`,
-  examples: [{ line: "operations stop 0199…", says: "For good" }],
+  examples: [{ line: "operations stop 0199…", says: "It cannot be resumed" }],
   run: (ctx) => steer(ctx, (operations, id) => operations.stop(id, ACTOR)),
 };
 
 const resume: Command = {
   name: "resume",
-  summary: "go on with one that is paused, failed or stands still; this process drives it",
+  summary: "continue a paused, failed or stalled bulk action in this process",
   args: "<id>",
   maxArgs: 1,
-  json: "{ matched, …, operation, state }; where there is nothing to go on with, the operation",
-  examples: [{ line: "operations resume 0199…", says: "From where it was left" }],
+  json: "{ matched, …, operation, state }; if it cannot be resumed, the operation",
+  examples: [{ line: "operations resume 0199…", says: "Continue it" }],
   run: async (ctx) => {
     const id = idOf(ctx);
     const operations = new Operations(await ctx.client());
@@ -118,9 +118,7 @@ const resume: Command = {
     if (resumed === null) throw unknown(id);
     if ("left" in resumed) return follow(ctx, operations, resumed);
     ctx.result(resumed, () =>
-      resumed.state === "running"
-        ? `Somebody drives ${id} already.`
-        : `${id} is over: it is ${resumed.state}.`,
+      resumed.state === "running" ? `Another process runs ${id}.` : `${id} has ended: ${resumed.state}.`,
     );
     return 1;
   },
@@ -137,19 +135,19 @@ async function steer(
 }
 
 function idOf(ctx: Context): string {
-  return ctx.argument(0, "an id, as `holdfast operations list` shows it").toLowerCase();
+  return ctx.argument(0, "an id from `holdfast operations list`").toLowerCase();
 }
 
 function unknown(id: string): StateError {
   return new StateError(
     "NOT_FOUND",
-    `There is no operation ${oneLine(id, 60)}. Those that are kept: holdfast operations list`,
+    `There is no operation ${oneLine(id, 60)}. To list operations: holdfast operations list`,
     { details: { operation: id } },
   );
 }
 
 function stateText({ state, standsStill }: Operation): string {
-  return standsStill ? "stands still" : state;
+  return standsStill ? "stalled" : state;
 }
 
 function progressText({ matched, total }: Operation): string {
@@ -157,7 +155,7 @@ function progressText({ matched, total }: Operation): string {
 }
 
 function filterText(filter: InsightFilter): string {
-  if (filter.ids !== undefined) return "by their ids";
+  if (filter.ids !== undefined) return "by id";
   return Object.entries(filter)
     .filter(([name]) => name !== "until")
     .map(([name, value]) => `${name} ${valueText(value)}`)
@@ -171,7 +169,7 @@ function valueText(value: unknown): string {
 
 export const operations: Command = {
   name: "operations",
-  summary: "bulk actions under way: list, show, pause, resume, stop",
+  summary: "bulk actions: list, show, pause, resume, stop",
   subcommands: [list, show, pause, resume, stop],
   fallback: "list",
 };

@@ -1,10 +1,10 @@
-/** What to type about a job that does not run, where something can be done about it. Pure. Beside ../why.ts, which says why. */
+/** The command that helps a job that does not run. Pure. Not here: the reason (operate/why.ts). */
 import type { Why, WhyReason } from "../../index.ts";
 import { harmless } from "../text.ts";
 
 type Remedy = (why: Why) => string | null;
 
-/** Between single quotes a shell takes everything as it is. Control characters would reach the terminal first: $'…' spells them (bash, zsh, ksh). */
+/** Quotes a shell argument. Control characters would reach the terminal, so $'…' escapes them (bash, zsh, ksh). */
 const shell = (text: string): string => {
   if (/^[\w.:@/-]+$/.test(text)) return text;
   const spelt = Array.from(text, spell).join("");
@@ -19,18 +19,18 @@ const spell = (character: string): string => {
   return code < 128 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 };
 const wait: Remedy = () => null;
-const due: Remedy = ({ id }) => `Not to wait: holdfast jobs run ${id}`;
+const due: Remedy = ({ id }) => `To run it now: holdfast jobs run ${id}`;
 const limitOfQueue: Remedy = ({ queue }) =>
-  `To let more run: holdfast queues set ${shell(queue ?? "")} (see its --help)`;
+  `To raise the limit: holdfast queues set ${shell(queue ?? "")} (see its --help)`;
 const limitOfLane: Remedy = ({ queue, lane }) =>
-  `To let more run: holdfast lanes set ${shell(queue ?? "")} ${shell(lane ?? "")} (see its --help)`;
+  `To raise the limit: holdfast lanes set ${shell(queue ?? "")} ${shell(lane ?? "")} (see its --help)`;
 const moreOf = ({ budget }: Why): string =>
-  `To allow more: holdfast budgets set ${shell(budget ?? "")} --rate …`;
-const look: Remedy = ({ id }) => `More: holdfast jobs show ${id}`;
+  `To raise the rate: holdfast budgets set ${shell(budget ?? "")} --rate …`;
+const look: Remedy = ({ id }) => `Details: holdfast jobs show ${id}`;
 
 const signal = ({ name, key }: Why["signals"][number]): string => {
   const option = key === null ? "" : key.startsWith("-") ? ` --key=${shell(key)}` : ` --key ${shell(key)}`;
-  // A name that looks like an option goes behind a double dash, and its key before that.
+  // A name that looks like an option needs a double dash before it, and its key before that.
   return name.startsWith("-")
     ? `holdfast signal${option} -- ${shell(name)}`
     : `holdfast signal ${shell(name)}${option}`;
@@ -40,15 +40,15 @@ const SIGNALS_SHOWN = 3;
 const remedies: Readonly<Record<WhyReason, Remedy>> = {
   "not-found": wait,
   done: wait,
-  dead: ({ id }) => `What it died of: holdfast jobs show ${id}; again: holdfast jobs retry ${id}`,
-  cancelled: ({ id }) => `Again: holdfast jobs retry ${id}`,
+  dead: ({ id }) => `Errors: holdfast jobs show ${id}; to retry: holdfast jobs retry ${id}`,
+  cancelled: ({ id }) => `To retry: holdfast jobs retry ${id}`,
   running: wait,
   waiting: look,
-  asleep: ({ id }) => `To skip the wait: holdfast jobs run ${id}; more: holdfast jobs show ${id}`,
+  asleep: ({ id }) => `To skip the sleep: holdfast jobs run ${id}; details: holdfast jobs show ${id}`,
   "waiting-for-signal": ({ id, signals }) =>
     signals.length === 0
-      ? `More: holdfast jobs show ${id}`
-      : `Send it: ${signals.slice(0, SIGNALS_SHOWN).map(signal).join("; or: ")} (data: as JSON after the name); more: holdfast jobs show ${id}`,
+      ? `Details: holdfast jobs show ${id}`
+      : `To send it: ${signals.slice(0, SIGNALS_SHOWN).map(signal).join("; or: ")} (data as JSON after the name); details: holdfast jobs show ${id}`,
   "waiting-for-jobs": look,
   "job-paused": ({ id }) => `holdfast jobs resume ${id}`,
   future: due,
@@ -58,9 +58,8 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   paused: ({ queue }) => `holdfast queues resume ${shell(queue ?? "")}`,
   hold: ({ holds }) => holds.map((name) => `holdfast holds clear ${shell(name)}`).join("; "),
   "cool-down": wait,
-  "needs-newer-version": () => "Deploy the newer code; who runs what: holdfast workers",
-  "breaker-open": ({ breaker }) =>
-    `What it depends on is back? holdfast breakers reset ${shell(breaker ?? "")}`,
+  "needs-newer-version": () => "Deploy the newer code; to list workers: holdfast workers",
+  "breaker-open": ({ breaker }) => `If the cause is fixed: holdfast breakers reset ${shell(breaker ?? "")}`,
   "breaker-half-open": wait,
   "budget-empty": moreOf,
   "budget-unknown": ({ budget }) => `holdfast budgets set ${shell(budget ?? "")} --rate …`,
@@ -70,12 +69,12 @@ const remedies: Readonly<Record<WhyReason, Remedy>> = {
   "queue-full": limitOfQueue,
   "queue-rate": limitOfQueue,
   unserved: ({ queue }) =>
-    `Start a worker with its handler: holdfast work --queues ${shell(queue ?? "")}; or is a name misspelt? holdfast workers`,
+    `To start a worker with its handler: holdfast work --queues ${shell(queue ?? "")}; to check the names: holdfast workers`,
   "workers-quiet": () => "holdfast workers resume all",
   ready: wait,
 };
 
-/** Null: nothing needs to be done, or nothing can. */
+/** Null if no command helps, or none is needed. */
 export function remedyOf(why: Why): string | null {
   return remedies[why.reason](why);
 }

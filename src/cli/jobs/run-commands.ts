@@ -1,4 +1,4 @@
-/** `holdfast check` and `holdfast signal`: runs in flight. */
+/** `holdfast check` and `holdfast signal`: commands for active runs. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
@@ -12,17 +12,17 @@ import { oneLine, table } from "../text.ts";
 
 export const check: Command = {
   name: "check",
-  summary: "would runs in flight survive this code? (before a deploy)",
+  summary: "find active runs that this code would break",
   args: "[<file>…]",
   maxArgs: 1_000,
   options: {
-    limit: { type: "string", short: "l", value: "n", help: "At most so many runs; default 10,000" },
+    limit: { type: "string", short: "l", value: "n", help: "Maximum number of runs; default 10,000" },
   },
   details:
-    "Replays the histories of live runs against the jobs of holdfast.config.ts. Nothing is done and nothing is written; what a handler does outside of its steps it does here too. With files (from `holdfast jobs history` or a run's page on the dashboard) those are replayed, and no database is needed. Exit 1: at least one run would break.",
+    "Replays the history of each active run against the jobs of holdfast.config.ts. It runs no step and writes nothing, but code outside of steps does run. Files (from `holdfast jobs history`, or *History* on the dashboard) are replayed without a database. Exit code 1: at least one run would break.",
   json: "{ checked, broken: [{ id, name, step, message }] }",
   examples: [
-    { line: "check --url $PRODUCTION_REPLICA", says: "With the new code, before it is deployed" },
+    { line: "check --url $PRODUCTION_REPLICA", says: "With the new code, before the deploy" },
     { line: "check run.json", says: "One run, from its file" },
   ],
   run: async (ctx) => {
@@ -30,7 +30,7 @@ export const check: Command = {
     if (path === null)
       throw new UsageError(
         "BAD_CONFIG",
-        "There is no holdfast.config.ts here or up to 4 folders up: check needs the jobs of your project.",
+        "There is no holdfast.config.ts here or up to 4 folders up. The check needs the jobs of your project.",
       );
     const limit = ctx.integer("limit");
     const definitions = (config.jobs ?? []).filter((job) => job.run !== null);
@@ -44,9 +44,9 @@ export const check: Command = {
       const rows = table(
         [
           { title: "job", cell: ({ id }) => id },
-          { title: "kind", cell: ({ name }) => name, most: 40 },
+          { title: "name", cell: ({ name }) => name, most: 40 },
           { title: "step", cell: ({ step }) => oneLine(step ?? "–"), most: 40 },
-          { title: "what", cell: ({ message }) => oneLine(message), most: 200 },
+          { title: "problem", cell: ({ message }) => oneLine(message), most: 200 },
         ],
         report.broken,
       );
@@ -58,7 +58,7 @@ export const check: Command = {
 
 const offline = { clock: systemClock, random: Math.random, maxPayloadBytes: 256 * 1_048_576 };
 
-/** @throws UsageError BAD_RUN_FILE for the first that cannot be read. */
+/** @throws UsageError BAD_RUN_FILE for the first unreadable file. */
 async function filesOf(ctx: Context): Promise<RunFile[]> {
   const files: RunFile[] = [];
   for (const name of ctx.args) {
@@ -79,16 +79,16 @@ async function filesOf(ctx: Context): Promise<RunFile[]> {
 
 export const signal: Command = {
   name: "signal",
-  summary: "send a signal to whatever run waits for it",
+  summary: "send a signal to the run that waits for it",
   args: "<name> [<json>]",
   maxArgs: 2,
   options: {
-    key: { type: "string", value: "text", help: "Only for those who wait with this key" },
-    expires: { type: "string", value: "duration", help: "How long it is kept for a run to ask; default 7d" },
+    key: { type: "string", value: "text", help: "Only to a run that waits with this key" },
+    expires: { type: "string", value: "duration", help: "How long an untaken signal is kept; default 7d" },
   },
-  details: "The data is JSON; without it, null.",
+  details: "The data is JSON; default null.",
   json: "{ sent: name }",
-  examples: [{ line: `signal approved '{"by":"Ada"}' --key order-7`, says: "The run goes on" }],
+  examples: [{ line: `signal approved '{"by":"Ada"}' --key order-7`, says: "The run continues" }],
   run: async (ctx) => {
     const name = ctx.argument(0, "the name of a signal");
     let data: unknown = null;

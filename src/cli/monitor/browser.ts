@@ -1,18 +1,18 @@
 /**
- * Opens an address in this machine's browser: by the system's own opener, with the address as one argument and never through a
- * shell, so that nothing in it is ever read as a command.
+ * Opens an address in this machine's browser, by the system's own opener. The address is one argument and never passes through a
+ * shell, so no part of it can act as a command.
  */
 import { spawn } from "node:child_process";
 
-/** The system's opener, and what it is given. */
+/** The system's opener and its arguments. */
 export function openerOf(platform: string, address: string): readonly [command: string, ...args: string[]] {
   if (platform === "darwin") return ["open", address];
-  // `start` is a word of cmd.exe, which is a shell; this is what it does.
+  // `start` is a word of cmd.exe, which is a shell; this command does the same.
   if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler", address];
   return ["xdg-open", address];
 }
 
-/** False: there is no opener, or it has found no browser. True as soon as it says so; an opener may stay as long as the browser. */
+/** False without an opener or a browser. An opener may run as long as the browser, so this resolves when it exits. */
 export function openBrowser(
   address: string,
   env: Readonly<Record<string, string | undefined>>,

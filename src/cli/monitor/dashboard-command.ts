@@ -1,7 +1,7 @@
 /**
- * `holdfast dashboard`: the dashboard as a server of its own.
+ * `holdfast dashboard`: serves the dashboard.
  *
- * Not here: what it refuses, and why (dashboard/serve.ts).
+ * Not here: the refused options and their reasons (dashboard/serve.ts).
  */
 import { UsageError } from "../../errors.ts";
 import {
@@ -21,45 +21,48 @@ export const dashboard: Command = {
   options: {
     port: { type: "string", short: "p", value: "port", help: "Default 8787; 0 takes a free one" },
     host: { type: "string", value: "address", help: "Default 127.0.0.1; any other needs HOLDFAST_TOKEN" },
-    "read-only": { type: "boolean", help: "Look, and change nothing" },
-    auth: { type: "boolean", help: "--no-auth: no token; on this machine alone" },
+    "read-only": { type: "boolean", help: "Refuse every change" },
+    auth: { type: "boolean", help: "--no-auth: require no token (loopback only)" },
     label: { type: "string", value: "text", help: "Shown on every screen: prod, staging" },
     "label-color": {
       type: "string",
       value: "color",
-      help: "Of the label: red, orange, yellow, green, blue, violet, pink, grey, or #rrggbb",
+      help: "Colour of the label: red, orange, yellow, green, blue, violet, pink, grey, or #rrggbb",
     },
     open: { type: "boolean", help: "Open the address in this machine's browser" },
     "trace-link": {
       type: "string",
       value: "address",
-      help: "Where a job's trace is seen: https://jaeger.example.org/trace/{traceId}",
+      help: "Address of a job's trace: https://jaeger.example.org/trace/{traceId}",
     },
     url: {
       type: "string",
       multiple: true,
       value: "[name=]url",
-      help: "The database; several with names, such as --url main=… --url eu=…, for one dashboard over all",
+      help: "Database address; several databases need names: --url main=… --url eu=…",
     },
     "read-only-of": {
       type: "string",
       multiple: true,
       value: "name",
-      help: "Of several databases: change nothing in this one",
+      help: "Refuse changes in this one of several databases",
     },
   },
   details:
-    "Runs until SIGTERM or Ctrl-C. The address that it prints carries a fresh token behind #, where no server and no log sees it. With HOLDFAST_TOKEN that is the token, and it is not printed.",
-  json: "{ url, address, port, readOnly, databases }, once it listens; databases: their names, where there are several",
+    "Runs until SIGTERM or Ctrl-C. The printed address has a fresh token after #, which browsers do not send to servers. With HOLDFAST_TOKEN, that token applies and is not printed.",
+  json: "{ url, address, port, readOnly, databases }, once it listens; databases: their names, if several",
   examples: [
     { line: "dashboard", says: "On http://127.0.0.1:8787" },
-    { line: "dashboard --open --label prod --label-color red", says: "In the browser, with a red label" },
-    { line: "dashboard --read-only --port 9000", says: "To look at only" },
+    { line: "dashboard --open --label prod --label-color red", says: "Open a browser; show a red label" },
+    { line: "dashboard --read-only --port 9000", says: "Read-only, on port 9000" },
     {
       line: "dashboard --url main=postgres://db/app --url archive=sqlite:old.db --read-only-of archive",
-      says: "Two databases, and a switch between them",
+      says: "Two databases in one dashboard",
     },
-    { line: "HOLDFAST_TOKEN=… holdfast dashboard --host 0.0.0.0", says: "For others; put TLS before it" },
+    {
+      line: "HOLDFAST_TOKEN=… holdfast dashboard --host 0.0.0.0",
+      says: "For other machines; put TLS in front",
+    },
   ],
   run: async (ctx) => {
     const options = optionsOf(ctx);
@@ -75,7 +78,7 @@ export const dashboard: Command = {
     );
     if (ctx.flag("open"))
       void openBrowser(address, ctx.io.env).then((opened) => {
-        if (!opened) ctx.note("No browser could be opened from here. Open the address by hand.");
+        if (!opened) ctx.note("Cannot open a browser here. Open the address yourself.");
       });
     await new Promise<void>((resolve) => {
       if (ctx.io.signal.aborted) resolve();
@@ -85,26 +88,28 @@ export const dashboard: Command = {
   },
 };
 
-/** Several databases, by the names that they were given; null: there is one. */
+/** Several databases by name; null for a single one. */
 async function databasesOf(ctx: Context): Promise<Databases | null> {
   const urls = ctx.strings("url");
   const named = urls.map((text) => /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text));
   const looked = ctx.list("read-only-of") ?? [];
   if (urls.length <= 1 && (named[0] ?? null) === null) {
-    if (looked.length > 0) throw wrongUse("--read-only-of goes with several databases: --url name=….");
+    if (looked.length > 0) throw wrongUse("--read-only-of needs several databases: --url name=….");
     return null;
   }
   const databases: Record<string, DashboardDatabase> = {};
   for (const [i, match] of named.entries()) {
     const [, name, url] = match ?? [];
     if (name === undefined || url === undefined)
-      throw wrongUse(`Of several databases each needs a name, such as --url ${i === 0 ? "main" : "eu"}=….`);
+      throw wrongUse(
+        `With several databases, each needs a name, such as --url ${i === 0 ? "main" : "eu"}=….`,
+      );
     if (Object.hasOwn(databases, name)) throw wrongUse(`Two databases have the name ${name}.`);
     databases[name] = { hf: await ctx.clientOn(url), readOnly: looked.includes(name) };
   }
   const unknown = looked.find((name) => !Object.hasOwn(databases, name));
   if (unknown !== undefined)
-    throw wrongUse(`--read-only-of names ${JSON.stringify(unknown)}, which is none of the databases.`);
+    throw wrongUse(`--read-only-of: there is no database ${JSON.stringify(unknown)}.`);
   return databases;
 }
 
@@ -135,14 +140,14 @@ async function listen(start: () => Promise<DashboardServer>): Promise<DashboardS
     if (error instanceof UsageError && error.details["option"] === "auth")
       throw new UsageError(
         "BAD_OPTION",
-        "On another address than loopback everybody who can reach it could read and delete jobs: set HOLDFAST_TOKEN to a token of at least 16 characters. Or leave --host away, and use a tunnel.",
+        "An address other than loopback needs a token, because anyone who reaches it could read and delete jobs. Set HOLDFAST_TOKEN to at least 16 characters, or omit --host and use a tunnel.",
         { details: { option: "host" } },
       );
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall === undefined) throw error;
     throw new UsageError(
       "BAD_OPTION",
-      `The dashboard cannot listen there: ${code ?? syscall}. Try --port 0.`,
+      `The dashboard cannot listen on this address: ${code ?? syscall}. Try --port 0.`,
       {
         cause: error,
       },

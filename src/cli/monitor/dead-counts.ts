@@ -1,20 +1,20 @@
-/** How many dead jobs each queue has, for tables of queues: by the dashboard's looks, so that it costs no scan however many ended. */
+/** Counts of dead jobs by queue, for tables of queues. They use the dashboard's bounded counts, so they never scan the history. */
 import type { Holdfast, QueueState } from "../../index.ts";
 import type { CappedCount } from "../../operate/browse.ts";
 
-/** A queue as commands show it. */
+/** A queue with its count of dead jobs. */
 export interface ShownQueue extends QueueState {
   readonly dead: CappedCount;
 }
 
-/** More queues than this are not asked about one by one. */
+/** Maximum number of queues that are counted one by one. */
 const mostAsked = 50;
 
 export async function withDead(hf: Holdfast, queues: readonly QueueState[]): Promise<ShownQueue[]> {
   const { insight } = hf.internals.store;
   const facets = await insight.facets({ states: ["dead"] });
   const found = new Map<string, CappedCount>(facets.queues.map(({ value, ...count }) => [value, count]));
-  // Only the most frequent are given, and where the look ended early others may have some, too.
+  // The answer has only the most frequent queues, and may have ended early.
   const all = facets.states.find(({ value }) => value === "dead") ?? { count: 0, more: false };
   const seen = [...found.values()].reduce((sum, { count }) => sum + count, 0);
   const certain = !all.more && seen >= all.count;

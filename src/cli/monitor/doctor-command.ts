@@ -1,4 +1,4 @@
-/** `holdfast doctor`: looks at everything that is known to go wrong, and says what to do. */
+/** `holdfast doctor`: checks for known problems and names their remedies. */
 import { type Check, diagnose, type Facts } from "../../operate/diagnosis.ts";
 import { isHoldfastError } from "../../errors.ts";
 import { findings, noFacts } from "../../operate/findings.ts";
@@ -10,12 +10,12 @@ import { oneLine } from "../text.ts";
 export const doctor: Command = {
   name: "doctor",
   summary: "check versions, schema, clocks, indexes, bloat, leases, queues",
-  details: "Exit code 0 when nothing is wrong, 1 when something is. It changes nothing.",
+  details: "Exit code 1 if a check fails. Changes nothing.",
   json: "{ ok, place, checks: [{ name, verdict, text, remedy }] }",
   examples: [
     {
       line: "doctor --json | jq '.checks[] | select(.verdict == \"wrong\")'",
-      says: "What is wrong, for a monitor",
+      says: "Failed checks, for a monitor",
     },
   ],
   run: async (ctx) => {
@@ -36,7 +36,7 @@ async function facts(ctx: Context): Promise<Facts> {
     () => null,
     (error: unknown) => {
       if (isHoldfastError(error) && refusals.includes(error.code)) return error.message;
-      return null; // whatever else it is, it shows below
+      return null; // any other error shows below
     },
   );
   if (refused !== null) return { ...noFacts(Date.now()), refused };
@@ -75,8 +75,8 @@ function text(ctx: Context, place: string, checks: readonly Check[]): string {
   lines.push(
     "",
     bad === 0
-      ? ctx.paint("good", "Nothing is wrong.")
-      : ctx.paint("bad", `${bad} ${bad === 1 ? "thing is" : "things are"} wrong.`),
+      ? ctx.paint("good", "No problems found.")
+      : ctx.paint("bad", `${bad} ${bad === 1 ? "problem" : "problems"} found.`),
   );
   return lines.join("\n");
 }

@@ -1,12 +1,11 @@
 /**
- * New lines of the event log as they arrive, for `holdfast events --follow`.
+ * New events of the event log as they arrive, for `holdfast events --follow`.
  *
- * A line has its id and its instant from the process in which it happened, and comes to the database with that process's next
- * batch, up to 2 s later: after lines of other processes that are newer than it. So what is new is what was not seen before, and
- * not what is newer than the newest: each look goes through the last minute once more.
+ * A process gives an event its id and instant, and writes it with its next batch, up to 2 s later. Newer events of other processes
+ * may arrive first. So each poll reads the last minute again and returns the ids that it has not seen.
  *
- * Invariants: every line that arrives within a minute of its instant is given once; lines that were there at the start are not
- * given; what is remembered is one minute of ids. Looks take at most a fifth of the time, however many lines a minute has.
+ * Invariants: every event that arrives within a minute of its instant is returned once; events from before the start are not
+ * returned; memory holds one minute of ids. Polls take at most a fifth of the time.
  */
 import { sleep, systemClock } from "../../clock.ts";
 import type { EventLogQuery, Holdfast, LoggedEvent } from "../../index.ts";
@@ -15,14 +14,14 @@ const windowMs = 60_000;
 const everyMs = 500;
 const pageSize = 1_000;
 
-/** Batches of new lines, the oldest first, until the signal aborts. The first is empty: from then on nothing is missed. */
+/** Batches of new events, oldest first, until the signal aborts. The first batch is empty; no event after it is missed. */
 export async function* newLines(
   hf: Pick<Holdfast, "eventLog">,
   query: Omit<EventLogQuery, "since" | "until" | "limit" | "cursor">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   const seen = new Map<string, number>();
-  const look = async (): Promise<LoggedEvent[]> => {
+  const poll = async (): Promise<LoggedEvent[]> => {
     const from = systemClock.now() - windowMs;
     for (const [id, at] of seen) if (at < from) seen.delete(id);
     const fresh: LoggedEvent[] = [];
@@ -43,11 +42,11 @@ export async function* newLines(
     } while (cursor !== null && !signal.aborted);
     return fresh.toReversed();
   };
-  await look();
+  await poll();
   yield [];
   while (!signal.aborted) {
     const began = systemClock.monotonic();
-    const fresh = await look();
+    const fresh = await poll();
     if (fresh.length > 0) yield fresh;
     const took = systemClock.monotonic() - began;
     await sleep(systemClock, Math.max(everyMs, 4 * took), signal).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** `holdfast stats`, `metrics`, `events` and `prune`: numbers, series, lines, and forgetting. */
+/** `holdfast stats`, `metrics`, `events` and `prune`. */
 import type { LoggedEvent, MetricPoint } from "../../index.ts";
 import { acting } from "../audit-record.ts";
 import { type Command, FORCE } from "../command.ts";
@@ -10,9 +10,9 @@ import { queueTable } from "../control/queue-commands.ts";
 
 export const stats: Command = {
   name: "stats",
-  summary: "how many jobs are where",
+  summary: "count jobs by state and queue",
   json: "{ totals, lagMs, queues, workers, counters }",
-  examples: [{ line: "stats --json | jq .totals.dead", says: "One number" }],
+  examples: [{ line: "stats --json | jq .totals.dead", says: "The number of dead jobs" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const all = await hf.stats();
@@ -29,22 +29,22 @@ export const stats: Command = {
 
 export const metrics: Command = {
   name: "metrics",
-  summary: "counts and percentiles over time",
+  summary: "show counts and percentiles over time",
   options: {
-    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
-    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Only these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "name", help: "Only these job names" },
     since: { type: "string", value: "when", help: "Default 1h (ago); 30 days are kept" },
     until: { type: "string", value: "when", help: "Default now" },
-    step: { type: "string", value: "duration", help: "Length of a row, whole minutes; default 5m" },
+    step: { type: "string", value: "duration", help: "Interval of a row, in whole minutes; default 5m" },
     by: {
       type: "string",
       value: "what",
       help: "One series for each queue, name or kind (queue and name); default all",
     },
-    gauges: { type: "boolean", help: "Health of processes and database instead" },
+    gauges: { type: "boolean", help: "Show gauges of processes and database instead" },
   },
   json: "An array of series",
-  examples: [{ line: "metrics --queue mail --since 1d --step 1h", says: "A day of mail, by the hour" }],
+  examples: [{ line: "metrics --queue mail --since 1d --step 1h", says: "The last day of mail by the hour" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const range: { since?: Date; until?: Date } = {};
@@ -58,10 +58,10 @@ export const metrics: Command = {
         table(
           [
             { title: "source", cell: ({ source }) => source, most: 44 },
-            { title: "what", cell: ({ name }) => name },
+            { title: "gauge", cell: ({ name }) => name },
             { title: "latest", align: "right", cell: ({ points }) => points.at(-1)?.value ?? "–" },
             {
-              title: "most",
+              title: "maximum",
               align: "right",
               cell: ({ points }) => Math.max(...points.map(({ value }) => value)),
             },
@@ -79,7 +79,7 @@ export const metrics: Command = {
       by: ctx.string("by") as "all" | undefined,
     });
     ctx.result(series, () => {
-      if (series.length === 0) return "Nothing was counted in this time.";
+      if (series.length === 0) return "There are no metrics for this time.";
       return series
         .map(({ queue, name, points }) => {
           const title = [queue, name].filter((part) => part !== null).join(" · ");
@@ -111,9 +111,9 @@ function pointTable(points: readonly MetricPoint[]): string {
 
 export const events: Command = {
   name: "events",
-  summary: "the event log, where it is turned on",
+  summary: "show the event log, if it is on",
   options: {
-    job: { type: "string", value: "id", help: "Of this job" },
+    job: { type: "string", value: "id", help: "Only this job" },
     event: {
       type: "string",
       short: "e",
@@ -121,16 +121,16 @@ export const events: Command = {
       value: "name",
       help: "job.done, job.failed, job.dead …",
     },
-    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Of these queues" },
-    name: { type: "string", short: "n", multiple: true, value: "kind", help: "Of these kinds" },
-    since: { type: "string", value: "when", help: "A date, or how long ago" },
-    limit: { type: "string", short: "l", value: "n", help: "1 to 1,000; default 100" },
-    follow: { type: "boolean", help: "Go on with what comes, oldest first" },
+    queue: { type: "string", short: "q", multiple: true, value: "name", help: "Only these queues" },
+    name: { type: "string", short: "n", multiple: true, value: "name", help: "Only these job names" },
+    since: { type: "string", value: "when", help: "At or after: a date, or 2h (ago)" },
+    limit: { type: "string", short: "l", value: "n", help: "Number of events, 1 to 1,000; default 100" },
+    follow: { type: "boolean", help: "Print new events as they arrive" },
   },
   details:
-    "Lines are written by processes whose `open` has the option eventLog, within 2 seconds; --follow shows them as they arrive, so that a line of one process may come behind newer ones of another.",
-  json: "{ events, cursor }; with --follow one event a line",
-  examples: [{ line: "events --job 0199…", says: "The life of one job" }],
+    "Processes whose `open` has the option eventLog write events within 2 seconds. With --follow, an event of one process may appear after newer events of another.",
+  json: "{ events, cursor }; with --follow one event per line",
+  examples: [{ line: "events --job 0199…", says: "The events of one job" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const since = ctx.string("since");
@@ -143,7 +143,7 @@ export const events: Command = {
     const text = (event: LoggedEvent): string =>
       `${ctx.paint("dim", event.at.toISOString())}  ${event.event.padEnd(14)} ${oneLine(event.name ?? "", 30).padEnd(16)} ${event.job ?? ""} ${shownValue(event.detail, 100)}`;
     const lines = ctx.flag("follow") ? newLines(hf, query, ctx.io.signal) : null;
-    await lines?.next(); // what arrives from here on is not missed
+    await lines?.next(); // no event after this line is missed
     const page = await hf.eventLog.list({
       ...query,
       ...(since === undefined ? {} : { since: instant(since, "since") }),
@@ -152,7 +152,7 @@ export const events: Command = {
     if (lines === null) {
       ctx.result(page, () =>
         page.events.length === 0
-          ? "The log has no such line. Processes write them whose `open` has the option eventLog."
+          ? "There are no such events. Processes write events if `open` has the option eventLog."
           : page.events.map(text).join("\n"),
       );
       return;
@@ -169,14 +169,14 @@ export const events: Command = {
 
 export const prune: Command = {
   name: "prune",
-  summary: "delete ended jobs that have outlived their retention",
+  summary: "delete ended jobs past their retention",
   options: FORCE,
-  details: "Workers do this every 5 minutes by themselves.",
+  details: "Workers do this every 5 minutes.",
   json: "{ done, dead, cancelled, partitions }",
-  examples: [{ line: "prune", says: "Now, instead of when a worker gets to it" }],
+  examples: [{ line: "prune", says: "Prune now" }],
   run: async (ctx) => {
     const hf = await ctx.client();
-    if (!(await ctx.confirm("Delete every ended job that is older than its queue keeps it?"))) return 1;
+    if (!(await ctx.confirm("Delete all ended jobs past their retention?"))) return 1;
     const report = await acting(
       ctx,
       hf,
@@ -190,7 +190,7 @@ export const prune: Command = {
     );
     ctx.result(report, () =>
       oneLine(
-        `Deleted ${grouped(report.done)} done, ${grouped(report.dead)} dead, ${grouped(report.cancelled)} cancelled; dropped ${report.partitions} days whole.`,
+        `Deleted ${grouped(report.done)} done, ${grouped(report.dead)} dead, ${grouped(report.cancelled)} cancelled; dropped ${report.partitions} partitions.`,
       ),
     );
     return 0;

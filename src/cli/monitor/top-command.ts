@@ -1,8 +1,8 @@
 /**
  * `holdfast top`: queues, workers and the last minutes, live in the terminal.
  *
- * The frame is a pure function of what was read; the loop draws it once a second over the one before, in the terminal's
- * other screen, so that what was there comes back at the end.
+ * The frame is a pure function of the data. The loop draws it once a second over the previous one, in the terminal's alternate
+ * screen, so that the old content returns at the end.
  */
 import { sleep, systemClock } from "../../clock.ts";
 import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
@@ -22,7 +22,7 @@ export interface TopState {
   readonly queues: readonly QueueState[];
   readonly workers: readonly WorkerState[];
   readonly minutes: readonly MetricPoint[];
-  /** What is wrong with the database just now. */
+  /** The current error of the database. */
   readonly trouble: string | null;
 }
 
@@ -32,13 +32,13 @@ export const top: Command = {
   name: "top",
   summary: "live view of queues, workers and throughput",
   options: {
-    every: { type: "string", value: "duration", help: "How often; default 1s" },
-    once: { type: "boolean", help: "One picture, and end (also where there is no terminal)" },
+    every: { type: "string", value: "duration", help: "Refresh interval; default 1s" },
+    once: { type: "boolean", help: "Print once and exit (the default without a terminal)" },
   },
   details:
-    "q ends it. With --json one picture a line. Jobs are counted to 10,000 of a kind, then as 10,000+ (in the JSON: atLeast); the lag is exact.",
-  json: "{ at, place, queues, workers, minutes, trouble } a line",
-  examples: [{ line: "top --every 5s", says: "A picture every five seconds" }],
+    "Press q to quit. With --json, one object per line. Jobs are counted up to 10,000 of each name, then shown as 10,000+ (JSON: atLeast); the lag is exact.",
+  json: "{ at, place, queues, workers, minutes, trouble } per line",
+  examples: [{ line: "top --every 5s", says: "Refresh every five seconds" }],
   run: async (ctx) => {
     const hf = await ctx.client();
     const everyMs = Math.max(100, durationMs(ctx.string("every") ?? "1s", "--every"));
@@ -85,7 +85,7 @@ async function draw(ctx: Context, hf: Holdfast, place: string, everyMs: number):
   }
 }
 
-/** A database that is away leaves the last picture, with a word about it. */
+/** While the database is away, the last data stay, with the error. */
 async function look(hf: Holdfast, place: string, last: TopState | null): Promise<TopState> {
   const at = new Date();
   try {
@@ -101,7 +101,7 @@ async function look(hf: Holdfast, place: string, last: TopState | null): Promise
   }
 }
 
-/** One picture. Pure. */
+/** One frame. Pure. */
 export function frame(state: TopState, paint: Paint, columns: number, rows: number): string {
   const now = state.at.getTime();
   const counts = (["ready", "running", "scheduled", "waiting"] as const).map(
@@ -109,7 +109,7 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
   );
   const lag = Math.max(0, ...state.queues.map(({ lagMs }) => lagMs));
   const lines = [
-    `${paint("bold", "holdfast top")}  ${oneLine(state.place, 60)}  ${paint("dim", state.at.toISOString().slice(0, 19).replace("T", " "))}  q ends`,
+    `${paint("bold", "holdfast top")}  ${oneLine(state.place, 60)}  ${paint("dim", state.at.toISOString().slice(0, 19).replace("T", " "))}  q quits`,
     ...folded([...counts, `lag ${duration(lag)}`, `workers ${workersText(state.workers)}`], columns),
   ];
   if (state.trouble !== null)
@@ -122,7 +122,7 @@ export function frame(state: TopState, paint: Paint, columns: number, rows: numb
   lines.push(
     "",
     ...(state.workers.length === 0
-      ? [paint("warn", "no worker is alive")]
+      ? [paint("warn", "no live workers")]
       : workerTable({ paint }, state.workers, now, columns).split("\n")),
   );
   // A line that is too long would take two of the terminal's, and push the last ones out of sight.
@@ -157,7 +157,7 @@ function minutesText(minutes: readonly MetricPoint[], now: number, paint: Paint)
   const last = byMinute.get(current) ?? byMinute.get(current - 1);
   const said =
     last === undefined
-      ? "nothing ended in the last minute"
+      ? "no job ended in the last minute"
       : `${grouped(last.done)} done${last.dead > 0 ? `, ${paint("bad", `${grouped(last.dead)} dead`)}` : ""} in the last minute, ran p50 ${ms(last.ran.p50)} p95 ${ms(last.ran.p95)}, waited p95 ${ms(last.waited.p95)}`;
   return `last 15 min ${paint("accent", sparkline(done))}  ${said}`;
 }

@@ -1,7 +1,7 @@
 /**
- * `holdfast demo`: two worker processes on a fresh file, one of them killed in the middle; then everything is counted.
+ * `holdfast demo`: two worker processes on a new file, one of them killed in the middle; then the jobs are counted.
  *
- * With `--dashboard` a small shop instead, to look into and to mend. Exits with 0 when every accepted job ended once, which is the promise.
+ * With `--dashboard`, an example shop for the browser instead. Exits with 0 if every accepted job has ended, which is the promise.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -34,20 +34,20 @@ const definitions = [resize, mail];
 
 export const demo: Command = {
   name: "demo",
-  summary: "see two workers share a file, one of them killed, and nothing lost",
+  summary: "run two workers on one file, kill one, and count the jobs",
   maxArgs: 2,
   options: {
-    jobs: { type: "string", value: "n", help: "How many; default 400" },
-    dashboard: { type: "boolean", help: "Instead: a small shop to look into and to mend, in the browser" },
+    jobs: { type: "string", value: "n", help: "Number of jobs; default 400" },
+    dashboard: { type: "boolean", help: "Run an example shop with problems to fix, in the browser" },
     port: { type: "string", value: "n", help: "With --dashboard: default 8787, 0 for any" },
   },
-  details: "On a new SQLite file in the temporary folder, removed at the end.",
+  details: "Uses a new SQLite file in the temporary folder, and removes it at the end.",
   json: "{ accepted, done, dead, crashes, lost, ok }; with --dashboard { url, address, database } once it listens",
   examples: [
-    { line: "demo", says: "What becomes of jobs whose worker is killed?" },
+    { line: "demo", says: "Kill a worker in the middle of its jobs" },
     {
       line: "demo --dashboard",
-      says: "A thousand dead jobs, a paused queue, a job that nobody serves: mend them",
+      says: "1,000 dead jobs, a paused queue, jobs without a worker",
     },
   ],
   run: async (ctx) => {
@@ -62,7 +62,7 @@ export const demo: Command = {
   },
 };
 
-/** A database that lives, and its dashboard, until Ctrl-C. */
+/** The shop and its dashboard, until Ctrl-C. */
 async function shop(ctx: Context, url: string): Promise<number> {
   const { serve } = await import("../../dashboard/index.ts");
   const hf = await open(url, { logger: silentLogger, metrics: true });
@@ -75,8 +75,12 @@ async function shop(ctx: Context, url: string): Promise<number> {
         `Dashboard: ${server.address}`,
         `Terminal:  npx holdfast top --url ${url}`,
         "",
-        "Why do the jobs of media not run? Retry the thousand dead jobs of billing; those that die again met a closed bank, which",
-        "opens soon. Resume the queue reports, and see it empty. Send the signal packed to the order that waits. Ctrl-C ends it.",
+        "Things to try:",
+        "- Find out why the jobs of the queue media do not run.",
+        "- Retry the 1,000 dead jobs of the queue billing. The bank opens 10 s after the start; earlier retries fail.",
+        "- Resume the queue reports.",
+        "- Send the signal packed to the waiting order.",
+        "Press Ctrl-C to end the demo.",
       ].join("\n"),
     );
     await new Promise<void>((resolve) => {
@@ -91,7 +95,7 @@ async function shop(ctx: Context, url: string): Promise<number> {
   }
 }
 
-/** The child: a worker with a short lease, so that the takeover is soon seen. */
+/** The child: a worker with a short lease, so that the takeover comes soon. */
 async function worker(url: string): Promise<number> {
   const hf = await open(url, { logger: silentLogger });
   const running = hf.work(definitions, {
@@ -117,7 +121,7 @@ async function story(ctx: Context, url: string): Promise<number> {
       input: { n },
     }));
     const accepted = (await hf.enqueueMany(items)).map(({ id }) => id);
-    ctx.note(`${grouped(total)} jobs were accepted; two workers start`);
+    ctx.note(`${grouped(total)} jobs are enqueued; two workers start`);
     await until(ctx, hf, total, (ended) => ended > total / 3);
     crew[0]?.kill("SIGKILL");
     ctx.note(
@@ -129,10 +133,10 @@ async function story(ctx: Context, url: string): Promise<number> {
     ctx.result(counts, () =>
       [
         `accepted ${grouped(counts.accepted)}, done ${grouped(counts.done)}, dead ${grouped(counts.dead)} (on purpose), lost ${grouped(counts.lost)}`,
-        `${grouped(counts.crashes)} jobs were in the killed worker's hands and ran again`,
+        `${grouped(counts.crashes)} jobs of the killed worker ran again`,
         counts.ok
           ? ctx.paint("good", "Every accepted job has one recorded end.")
-          : ctx.paint("bad", "Something was lost."),
+          : ctx.paint("bad", "Jobs were lost."),
       ].join("\n"),
     );
     return counts.ok ? 0 : 1;

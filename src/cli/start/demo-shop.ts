@@ -1,12 +1,12 @@
 /**
- * The shop of `holdfast demo --dashboard`: one database with everything that an operator meets, alive. Mails flow; a
- * thousand charges died while the bank was closed, and succeed when they are retried after it has opened; one queue is
- * paused, one kind has no worker, an order waits for a signal, tenants share lanes, a schedule fires.
+ * The shop of `holdfast demo --dashboard`: a live database with the situations that an operator meets. Mails flow. A thousand
+ * charges died while the bank was closed; retries succeed after it has opened. One queue is paused, one job name has no worker, an
+ * order waits for a signal, tenants share lanes, a schedule fires.
  */
 import { sleep, systemClock } from "../../clock.ts";
 import { defineJob, fixed, type Holdfast, type Worker } from "../../index.ts";
 
-/** How long after the start the bank opens: time enough to see that retrying too early helps nobody. */
+/** The bank opens this long after the start, so that an early retry fails visibly. */
 const bankOpensMs = 10_000;
 const beatMs = 500;
 
@@ -98,7 +98,7 @@ export async function openShop(hf: Holdfast): Promise<Shop> {
     n += 3;
     const people = ["ada", "grace", "edsger"];
     const items = people.map((who, i) => ({ job: mail, input: { to: `${who}@example.org`, n: n + i } }));
-    // A beat that meets a closing database is one mail less.
+    // The database may be closing: these mails are then dropped.
     hf.enqueueMany(items).catch(() => {});
   }, beatMs);
   return {

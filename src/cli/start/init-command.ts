@@ -1,7 +1,7 @@
 /**
- * `holdfast init`: a small project that runs. Existing files are left alone.
+ * `holdfast init`: creates a small project. Existing files stay.
  *
- * Into a package that is not `"type": "module"` the files are written as .mts: those are modules whatever package.json says.
+ * In a package that is not `"type": "module"` the files end in .mts, which Node always loads as modules.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
@@ -12,17 +12,20 @@ import { oneLine } from "../text.ts";
 
 export const init: Command = {
   name: "init",
-  summary: "write a starter project that runs",
+  summary: "create a starter project",
   args: "[<folder>]",
   maxArgs: 1,
   options: {
-    postgres: { type: "boolean", help: "For Postgres in place of SQLite" },
-    force: { type: "boolean", short: "f", help: "Write over files that are there" },
+    postgres: { type: "boolean", help: "Use Postgres instead of SQLite" },
+    force: { type: "boolean", short: "f", help: "Overwrite existing files" },
   },
   json: "{ folder, written, kept }",
   examples: [
-    { line: "init my-app && cd my-app && npm install && npm run work", says: "A worker that runs" },
-    { line: "init .", says: "Into a project that is there" },
+    {
+      line: "init my-app && cd my-app && npm install && npm run work",
+      says: "A new project with a running worker",
+    },
+    { line: "init .", says: "Add Holdfast to an existing project" },
   ],
   run: async (ctx) => {
     const folder = resolve(ctx.io.cwd, ctx.args[0] ?? ".");
@@ -58,10 +61,10 @@ export const init: Command = {
   },
 };
 
-/** How the starter's files are called. */
+/** The names of the starter's files. */
 interface Starter {
   readonly ending: "ts" | "mts";
-  /** The config's file: one that is there, of whatever ending, is kept. */
+  /** The config's file: an existing one of any ending is kept. */
   readonly config: string;
 }
 
@@ -81,7 +84,7 @@ function isModule(manifest: string): boolean {
   }
 }
 
-/** What to type now. A package.json that was there has no script of ours, and does not name the package. */
+/** The next commands. An existing package.json has no script of ours and does not name the package. */
 function nextSteps({
   folder,
   config,
@@ -99,10 +102,10 @@ function nextSteps({
     ...(folder === "" ? [] : [[`cd ${oneLine(folder)}`, ""] as [string, string]]),
     [kept ? `npm install holdfast${postgres ? " pg" : ""}` : "npm install", ""],
     ...(kept && wroteTsconfig
-      ? [["npm install --save-dev @types/node", "tsconfig.json names it"] as [string, string]]
+      ? [["npm install --save-dev @types/node", "for tsconfig.json"] as [string, string]]
       : []),
     ...(postgres
-      ? [["export HOLDFAST_URL=postgres://…", `or the url in ${config}`] as [string, string]]
+      ? [["export HOLDFAST_URL=postgres://…", `or set url in ${config}`] as [string, string]]
       : []),
     [kept ? "npx holdfast work" : "npm run work", "runs jobs until Ctrl-C"],
     [`npx holdfast enqueue hello '{"name":"Ada"}'`, "in another terminal"],
@@ -164,7 +167,7 @@ function files(
       2,
     )}\n`,
     ".gitignore": "node_modules\n*.db\n*.db-wal\n*.db-shm\n",
-    [config]: `// What \`holdfast work\` runs. HOLDFAST_URL and --url win over the url here.
+    [config]: `// The jobs that \`holdfast work\` runs. HOLDFAST_URL and --url override the url here.
 import { defineConfig } from "holdfast";
 import { hello, remind } from "./jobs/hello.${ending}";
 
@@ -174,7 +177,7 @@ export default defineConfig({
   work: { queues: { default: 10 } },
 });
 `,
-    [`jobs/hello.${ending}`]: `// Two jobs: a greeting, and a reminder that the greeting puts off for a while.
+    [`jobs/hello.${ending}`]: `// Two jobs: a greeting, and a reminder that the greeting enqueues with a delay.
 import { defineJob } from "holdfast";
 
 export const hello = defineJob({
@@ -194,7 +197,7 @@ export const remind = defineJob({
   },
 });
 `,
-    [`enqueue.${ending}`]: `// Enqueues one job and ends: node enqueue.${ending}
+    [`enqueue.${ending}`]: `// Enqueues one job: node enqueue.${ending}
 import { open } from "holdfast";
 import config from "./${config}";
 import { hello } from "./jobs/hello.${ending}";

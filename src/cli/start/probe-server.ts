@@ -21,7 +21,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-/** Null: no port was asked for. */
+/** Null without a port. */
 export async function serve(ctx: Context, hf: Holdfast, config: HoldfastConfig): Promise<Served | null> {
   const port = ctx.integer("port") ?? config.server?.port;
   if (port === undefined) return null;
@@ -30,7 +30,7 @@ export async function serve(ctx: Context, hf: Holdfast, config: HoldfastConfig):
   if (!["127.0.0.1", "::1", "localhost"].includes(host) && token === "")
     throw new UsageError(
       "BAD_OPTION",
-      `Serving on ${host} needs a token: set HOLDFAST_TOKEN, and send it as Authorization: Bearer. Or serve on 127.0.0.1.`,
+      `Serving on ${host} needs a token. Set HOLDFAST_TOKEN and send it as Authorization: Bearer, or serve on 127.0.0.1.`,
     );
   const metrics = prometheus(hf);
   const server = createServer((request, response) => {
@@ -65,7 +65,7 @@ async function answer(
   });
   if (!isLocalName(request.headers.host, host)) return asJson(403, { error: "unknown host" });
   if (token !== "" && !isToken(request.headers.authorization, token))
-    return asJson(401, { error: "a token is needed" });
+    return asJson(401, { error: "token required" });
   if (request.method !== "GET" && request.method !== "HEAD") return asJson(405, { error: "GET only" });
   const url = new URL(request.url ?? "/", "http://localhost");
   switch (url.pathname) {
@@ -84,11 +84,11 @@ async function answer(
     case "/metrics":
       return { status: 200, type: metrics.contentType, body: await metrics.text() };
     default:
-      return asJson(404, { error: "there are /health, /ready, /latency and /metrics" });
+      return asJson(404, { error: "known paths: /health, /ready, /latency, /metrics" });
   }
 }
 
-/** Against DNS rebinding: on loopback only the names of loopback are answered. */
+/** Against DNS rebinding: a loopback server answers only loopback names. */
 function isLocalName(header: string | undefined, host: string): boolean {
   if (!["127.0.0.1", "::1", "localhost"].includes(host)) return true;
   const name = (header ?? "").replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
@@ -115,7 +115,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
       reject(
         new UsageError(
           "BAD_OPTION",
-          `Port ${port} on ${host} cannot be had: ${error.code ?? error.message}.`,
+          `Cannot listen on port ${port} of ${host}: ${error.code ?? error.message}.`,
           { cause: error },
         ),
       ),

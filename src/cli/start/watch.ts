@@ -1,8 +1,8 @@
 /**
  * Development: the worker as a child process that is stopped gracefully and started again when a file changes.
  *
- * A child, because modules that were imported cannot be forgotten. It is told to stop as at any deploy, so running jobs
- * finish; a child that ends by itself with a fault is started again at the next change.
+ * A child, because Node cannot unload imported modules. It stops as at any deploy, so running jobs finish. A child that fails is
+ * started again at the next change.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { watch } from "node:fs";
@@ -16,8 +16,8 @@ const away = /(^|[\\/])(node_modules|\.[^\\/]+)[\\/]/;
 const code = /(^|[\\/])(\.env(\.[\w-]+)?|[^\\/.][^\\/]*\.([cm]?[jt]sx?|json))$/;
 
 /**
- * Whether a change of this file is a reason to start anew: code, JSON that it may import, and .env. Nothing else, because a
- * worker writes files too: its own database (and, while that is made, a journal beside it) and whatever its jobs produce.
+ * Whether a change of this file restarts the worker: code, JSON and .env. Nothing else, because a worker writes files too: its
+ * database (with a journal beside it while it is created) and the files of its jobs.
  */
 export function isCode(file: string): boolean {
   return code.test(file) && !away.test(file);

@@ -1,8 +1,8 @@
 /**
  * `holdfast work`: runs the jobs of holdfast.config.ts in this process.
  *
- * Invariants: a first signal lets running jobs finish, a second ends at once; the banner and the manifest never hold the
- * start up; with --watch the worker is a child process that is stopped gracefully and started again when a file changes.
+ * Invariants: a first signal lets running jobs finish, a second ends the process at once; the banner and the manifest never delay
+ * the start; with --watch the worker is a child process that is stopped gracefully and started again when a file changes.
  * Not here: the worker itself (hf.work), watching (watch.ts), the small server (probe-server.ts).
  */
 import { hostname } from "node:os";
@@ -30,8 +30,8 @@ export const work: Command = {
       value: "name[=n]",
       help: "Queues and their slots in this process: mail=20,default",
     },
-    name: { type: "string", value: "text", help: "The worker's name; default the host's" },
-    once: { type: "boolean", help: "End with 0 when nothing is left to do now" },
+    name: { type: "string", value: "text", help: "Name of the worker; default the host's" },
+    once: { type: "boolean", help: "Exit with 0 when no job can run now" },
     watch: {
       type: "boolean",
       short: "w",
@@ -44,27 +44,31 @@ export const work: Command = {
     },
     server: {
       type: "boolean",
-      help: "--no-server: no health server here, whatever the config says (or HOLDFAST_SERVER=off)",
+      help: "--no-server: do not serve health checks here (or HOLDFAST_SERVER=off)",
     },
-    port: { type: "string", value: "port", help: "Serve /health, /ready, /latency and /metrics there" },
+    port: {
+      type: "string",
+      value: "port",
+      help: "Serve /health, /ready, /latency and /metrics on this port",
+    },
     host: { type: "string", value: "address", help: "Default 127.0.0.1; any other needs HOLDFAST_TOKEN" },
     "log-level": { type: "string", value: "level", help: "trace, debug, info, warn, error; default info" },
   },
   details:
-    "Runs until SIGTERM or Ctrl-C, then lets running jobs finish (30 s, see the config's work.shutdown); a second signal ends at once. Logs go to standard error, one JSON object a line with --json.",
+    "Runs until SIGTERM or Ctrl-C, then lets running jobs finish (30 s, see the config's work.shutdown); a second signal ends the process at once. Logs go to standard error; with --json, one JSON object per line.",
   json: 'Standard output: { type: "started", … } with the manifest, { type: "stopped" }. Standard error: log lines',
   examples: [
-    { line: "work", says: "Everything that the config names" },
+    { line: "work", says: "All jobs of the config" },
     { line: "work --queues mail=20,default=5 --port 9464", says: "Two queues, and metrics for Prometheus" },
-    { line: "work --watch", says: "While developing" },
-    { line: "work --no-schedules", says: "Leave the clock to other processes" },
+    { line: "work --watch", says: "For development" },
+    { line: "work --no-schedules", says: "Other processes fire the schedules" },
   ],
   run: async (ctx) => {
     const { config, path } = await ctx.config();
     if (path === null)
       throw new UsageError(
         "BAD_CONFIG",
-        "There is no holdfast.config.ts here or up to 4 folders up. Make a project with: holdfast init",
+        "There is no holdfast.config.ts here or up to 4 folders up. Create a project with: holdfast init",
       );
     if (ctx.flag("watch")) return watchAndRestart(ctx, path);
     return runWorker(ctx, config);
@@ -91,7 +95,7 @@ async function runWorker(ctx: Context, config: HoldfastConfig): Promise<number> 
   if (jobsOn && definitions.length === 0 && schedules.length === 0)
     throw new UsageError(
       "BAD_CONFIG",
-      "The config's jobs is empty: there is nothing to run. Add definitions with handlers, or --no-jobs.",
+      "The config has no jobs with handlers. Add some to `jobs`, or use --no-jobs.",
     );
   const queues = queuesOf(ctx, config, definitions);
   const options: WorkOptions = {
@@ -127,9 +131,11 @@ async function runWorker(ctx: Context, config: HoldfastConfig): Promise<number> 
   return 0;
 }
 
-/** The first signal came: stop gracefully. A second one ends at once, and gives back what still runs. */
+/** The first signal stops the worker gracefully. A second one ends the process. */
 function stopTwice(ctx: Context, worker: ReturnType<Holdfast["work"]>): void {
-  ctx.note(ctx.paintError("dim", "stopping: running jobs may finish; once more to end at once"));
+  ctx.note(
+    ctx.paintError("dim", "stopping: running jobs may finish; a second signal ends the process at once"),
+  );
   const hurry = (): void => process.exit(1);
   process.once("SIGINT", hurry);
   process.once("SIGTERM", hurry);
@@ -143,7 +149,7 @@ function stopTwice(ctx: Context, worker: ReturnType<Holdfast["work"]>): void {
 function untilSignal(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
-    // Something must keep the process alive where no worker does.
+    // Without a worker, this timer keeps the process alive.
     const timer = setInterval(() => {}, 1 << 30);
     signal.addEventListener("abort", () => {
       clearInterval(timer);
@@ -207,7 +213,7 @@ function manifestOf(
   };
 }
 
-/** Banner and manifest: told, never waited for; a sink that fails or hangs harms nothing. */
+/** Prints the banner and calls `manifest` without waiting. A sink that fails or hangs does no harm. */
 function tell(
   ctx: Context,
   config: HoldfastConfig,
@@ -220,7 +226,7 @@ function tell(
   const sink = config.manifest;
   if (sink === undefined) return;
   const failed = (error: unknown): void =>
-    log.warn({ error: describeFailure(error).message }, "the manifest could not be told");
+    log.warn({ error: describeFailure(error).message }, "the function `manifest` of the config failed");
   void Promise.resolve()
     .then(() => sink(manifest))
     .catch(failed);

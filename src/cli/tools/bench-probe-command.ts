@@ -1,8 +1,8 @@
 /**
- * `holdfast bench-probe`: a load generator that measures this very database: pick-up, end to end, jobs a second.
+ * `holdfast bench-probe`: a load generator that measures the database at hand: pick-up, end to end, jobs per second.
  *
- * Its jobs have a queue and a kind of their own and leave nothing behind. A worker of its own runs them, so that what is
- * measured is the database and the way to it, not the handlers.
+ * Its jobs have their own queue and name and are not kept. Its own worker runs them, so the figures are those of the database and
+ * the network, not of your handlers.
  */
 import { sleep, systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
@@ -37,20 +37,20 @@ interface Percentiles {
 
 export const benchProbe: Command = {
   name: "bench-probe",
-  summary: "load this database, and measure pick-up, end to end, jobs a second",
+  summary: "put load on this database; measure latency and throughput",
   options: {
-    jobs: { type: "string", short: "n", value: "n", help: "How many; default 1000" },
-    rate: { type: "string", value: "n", help: "Enqueues a second; default as many as it takes" },
-    "in-flight": { type: "string", value: "n", help: "Enqueues at once; default 10" },
+    jobs: { type: "string", short: "n", value: "n", help: "Number of jobs; default 1000" },
+    rate: { type: "string", value: "n", help: "Enqueues per second; default unlimited" },
+    "in-flight": { type: "string", value: "n", help: "Concurrent enqueues; default 10" },
     concurrency: { type: "string", value: "n", help: "Slots of the worker; default 10" },
-    work: { type: "string", value: "duration", help: "How long each job takes; default 0" },
+    work: { type: "string", value: "duration", help: "Duration of each job; default 0" },
   },
   details:
-    "Pick-up is from when the enqueue was sent to when the handler starts; end to end, to when its end is on disk. Its jobs are not kept.",
+    "Pick-up is the time from the enqueue to the start of the handler; end to end is the time until the end is on disk. The jobs are not kept.",
   json: "{ jobs, seconds, jobsPerSecond, enqueueMs, pickupMs, endToEndMs }, each with p50, p95, p99",
   examples: [
-    { line: "bench-probe --jobs 10000", says: "As fast as it goes" },
-    { line: "bench-probe --jobs 300 --rate 20", says: "Latency of a calm system" },
+    { line: "bench-probe --jobs 10000", says: "At full speed" },
+    { line: "bench-probe --jobs 300 --rate 20", says: "Latency under light load" },
   ],
   run: async (ctx) => {
     const hf = await ctx.client({ migrate: true });

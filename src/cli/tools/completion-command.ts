@@ -1,12 +1,12 @@
-/** `holdfast completion`: scripts for bash, zsh and fish, made from the commands themselves. */
+/** `holdfast completion`: scripts for bash, zsh and fish, generated from the commands. */
 import { UsageError } from "../../errors.ts";
 import { type Command, COMMON_OPTIONS, type Option } from "../command.ts";
 
-/** `commands` is asked for late: the registry has this very command in it. */
+/** `commands` is a function, because the registry includes this command. */
 export function completionFor(commands: () => readonly Command[]): Command {
   return {
     name: "completion",
-    summary: "a script that completes commands and options in your shell",
+    summary: "print a completion script for your shell",
     args: "<bash | zsh | fish>",
     maxArgs: 1,
     json: "{ shell, script }",
@@ -21,7 +21,7 @@ export function completionFor(commands: () => readonly Command[]): Command {
       if (make === undefined)
         throw new UsageError(
           "BAD_OPTION",
-          `There is completion for bash, zsh and fish; got ${JSON.stringify(shell)}.`,
+          `completion takes bash, zsh or fish; got ${JSON.stringify(shell)}.`,
         );
       const script = make(commands().filter(({ hidden }) => hidden !== true));
       ctx.result({ shell, script }, () => script);

@@ -165,7 +165,7 @@ export interface QueueLine {
   /** Live workers of it that are quiet. */
   readonly quiet: number;
   readonly oldestMs: number | null;
-  /** Kinds with ready jobs that no live worker serves. */
+  /** Job names with ready jobs and without a live worker. */
   readonly unserved: readonly string[];
 }
 

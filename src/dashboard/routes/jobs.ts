@@ -125,7 +125,7 @@ export const jobsRoutes: readonly Route[] = [
         throw bad("id", "must be the beginning or the end of an id: 4 hexadecimal digits at least.");
       const cursor = query.get("cursor");
       if (cursor !== null && !isId(cursor))
-        throw bad("cursor", "must be what the page before gave as its cursor.");
+        throw bad("cursor", "must be the value returned with the previous page.");
       const { ids, ...looked } = await insight.matching(part, { limit: mostMatches, cursor });
       const { jobs } = await insight.browse({ ids }, { limit: mostMatches, cursor: null });
       const mayPayload = await context.may("view:payload");
@@ -339,7 +339,10 @@ async function withoutHidden(context: RouteContext, job: JobDetail, why: Why): P
     })),
   };
   if (waits.every(see)) return [own, why];
-  return [own, { ...why, text: `It waits for ${count(waits.length, "job")}.`, waitsFor: waits.filter(see) }];
+  return [
+    own,
+    { ...why, text: `The job waits for ${count(waits.length, "job")}.`, waitsFor: waits.filter(see) },
+  ];
 }
 
 const conflicts: Readonly<Record<string, string>> = {
@@ -386,7 +389,7 @@ function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | nul
   const cursor = query.get("cursor");
   if (cursor === null || cursor === "") return null;
   const shape = order === "due" ? /^\d{1,16} [0-9a-f-]{1,36}$/ : /^[0-9a-f-]{1,36}$/;
-  if (!shape.test(cursor)) throw bad("cursor", "must be what the page before gave as its cursor.");
+  if (!shape.test(cursor)) throw bad("cursor", "must be the value returned with the previous page.");
   return cursor;
 }
 

@@ -207,7 +207,7 @@ export const runsRoutes: readonly Route[] = [
       if (search.length > 400) throw bad("search", "is too long.");
       const before = query.get("before");
       if (before !== null && !isId(before))
-        throw bad("before", "must be what the page before gave as earlier.");
+        throw bad("before", "must be the value `earlier` returned with the previous page.");
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);

@@ -175,7 +175,7 @@ export function retryAfter(rate: Pick<Bucket, "limit" | "perMs">, missing: numbe
 
 /** Why an attempt was given back: kept as its note, which `shortage` reads when somebody asks. */
 export function shortOf(name: string, tokens: number): string {
-  return `the budget "${name}" is empty${tokens === 1 ? "" : `: it takes ${tokens} tokens`}`;
+  return `the budget "${name}" has too few tokens${tokens === 1 ? "" : `: ${tokens} are needed`}`;
 }
 
 /** Which budget a job ran short of, and how many tokens it wanted; null where it was throttled by something else. */
