@@ -16,6 +16,7 @@ import { duration, grouped, harmless, json, oneLine, relative, table } from "../
 import { jobIdOf, wholeFilter } from "../parts/job-id.ts";
 import { jobHistory } from "./job-history.ts";
 import { jobLogs } from "./job-logs.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 const ACTING: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -52,7 +53,7 @@ const list: Command = {
     const hf = await ctx.client();
     const search = new Search(
       hf,
-      await wholeFilter(ctx, hf, filterOf(ctx, hf.internals.env.clock.now()), "look"),
+      await wholeFilter(ctx, hf, filterOf(ctx, operatorOf(hf).env.clock.now()), "look"),
     );
     if (ctx.flag("count")) {
       const { count, more } = await search.count();

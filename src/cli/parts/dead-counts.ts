@@ -1,6 +1,7 @@
 /** How many dead jobs each queue has, for tables of queues: by the dashboard's looks, so that it costs no scan however many ended. */
 import type { Holdfast, QueueState } from "../../index.ts";
 import type { CappedCount } from "../../operate/browse.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 /** A queue as commands show it. */
 export interface ShownQueue extends QueueState {
@@ -11,7 +12,7 @@ export interface ShownQueue extends QueueState {
 const mostAsked = 50;
 
 export async function withDead(hf: Holdfast, queues: readonly QueueState[]): Promise<ShownQueue[]> {
-  const { insight } = hf.internals.store;
+  const { insight } = operatorOf(hf).store;
   const facets = await insight.facets({ states: ["dead"] });
   const found = new Map<string, CappedCount>(facets.queues.map(({ value, ...count }) => [value, count]));
   // Only the most frequent are given, and where the look ended early others may have some, too.
