@@ -7,13 +7,14 @@
  * Not here: bulk actions by filter, whose operation writes its own entries (operate/operations.ts).
  */
 import { hostname, userInfo } from "node:os";
-import { standing } from "../dashboard/audit/standings.ts";
-import { subjectOf } from "../dashboard/audit/undo.ts";
+import { standing } from "../operate/audit/standings.ts";
+import { subjectOf } from "../operate/audit/undo.ts";
 import type { Holdfast } from "../index.ts";
 import { storable } from "../operate/operations.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { Context } from "./command-context.ts";
 import { oneLine } from "./text.ts";
+import { operatorOf } from "../operate/operator.ts";
 
 /** The actor of this process, for the audit trail and for decisions about failures. */
 export const ACTOR = `cli:${userName()}@${hostname()}`;
@@ -67,7 +68,7 @@ export async function record(
   line: { action: string; target: string; outcome: string; details?: Readonly<Record<string, unknown>> },
 ): Promise<void> {
   try {
-    await hf.internals.store.insight.addAudit({
+    await operatorOf(hf).store.insight.addAudit({
       actor: storable(ACTOR, 200),
       action: line.action,
       target: storable(line.target, 500),
@@ -87,8 +88,7 @@ export async function record(
 async function standingOf<T>(hf: Holdfast, { action, keys = [] }: Act<T>, target: string): Promise<unknown> {
   const subject = subjectOf(action);
   if (subject === null) return undefined;
-  const { store } = hf.internals;
-  return standing({ hf, store, insight: store.insight }, subject, { action, target, keys });
+  return standing(operatorOf(hf), subject, { action, target, keys });
 }
 
 function userName(): string {

@@ -14,6 +14,7 @@ import { loadConfig, type LoadedConfig } from "./config-file.ts";
 import { type Io, type Out, type Paint, painter } from "./io.ts";
 import { resolveTarget, secretsOf, type Target } from "./target.ts";
 import { bar, dateOf, grouped, harmless, json, oneLine } from "./text.ts";
+import { operatorOf } from "../operate/operator.ts";
 
 export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
@@ -162,7 +163,7 @@ export class Context {
 
   /** Warns when a command reads a database that has been moved. */
   async #noteMoved(hf: Holdfast): Promise<void> {
-    const { movedTo, movedAt } = await hf.internals.store.schemaState();
+    const { movedTo, movedAt } = await operatorOf(hf).store.schemaState();
     if (movedTo === null) return;
     const at = movedAt === null ? "" : ` at ${new Date(movedAt).toISOString()}`;
     this.note(

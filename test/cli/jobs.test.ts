@@ -7,6 +7,7 @@ import { onEveryStore, type FreshStore, type StoreTarget } from "../support/stor
 import { connect, fresh } from "../support/test-clients.ts";
 import { root } from "../support/repository.ts";
 import { cli, folder, on } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const unkind = defineJob({
   name: "unkind",
@@ -230,7 +231,7 @@ export default defineConfig({ jobs: [hello] });
     });
     expect((await holdfast(["jobs", "retry"])).code).toBe(2);
     // As many as one piece of a look has are still all of them.
-    const { jobs: some } = await hf.internals.store.insight.browse({}, { limit: 1, cursor: null });
+    const { jobs: some } = await operatorOf(hf).store.insight.browse({}, { limit: 1, cursor: null });
     const byCause = ["jobs", "retry", "--error", some[0]?.errorGroup ?? "", "--dry-run"];
     expect((await holdfast([...byCause, "--json"])).out).toMatch(/^\{"dryRun":true,"matched":1000,"samples"/);
     expect((await holdfast(byCause)).out).toMatch(/^retry would meet 1,000 jobs\./);

@@ -14,6 +14,7 @@ import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { addressOf, type Call } from "./every-route.ts";
 import { type Api, api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 /** Everything of the other queue has it in its text. */
 const MARK = "zq";
@@ -38,7 +39,7 @@ interface Site {
 async function site(hf: Holdfast): Promise<Site> {
   const admin = over(hf, { auth: () => ({ name: "ann" }) });
   const eve = over(hf, { auth: () => ({ name: "eve" }), authorize: onlyMine });
-  const { store } = hf.internals;
+  const { store } = operatorOf(hf);
   const secret = { password: MARK, note: MARK };
 
   // One kind in both queues, which fails with one fingerprint, newest in the other.

@@ -7,6 +7,7 @@ import { shownFilter, shownTarget } from "../../src/dashboard/audit/shown-filter
 import { onEveryStore } from "../support/stores.ts";
 import { type Answer, api, code, over } from "./support.ts";
 import { growth, LINEAR } from "../support/growth.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const header = { "x-holdfast": "1" };
@@ -162,7 +163,7 @@ onEveryStore((target) => {
       const logged: unknown[] = [];
       const logger = { ...silentLogger, error: (details: unknown) => void logged.push(details) };
       const { hf, get } = await api(target, {}, { logger });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const real = insight.health.bind(insight);
       insight.health = () => Promise.reject(new Error("ENOENT ~ann/.pgpass password hunter2"));
       const answer = await get("/database");

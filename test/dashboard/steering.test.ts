@@ -19,6 +19,7 @@ import { misfits } from "./misfits.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "../cli/support.ts";
 import { api, code } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", queue: "mail", run: async (_input: unknown) => {} });
 
@@ -96,7 +97,7 @@ onEveryStore((target) => {
         ran: "[0]",
         waited: "[0]",
       };
-      await hf.internals.store.series.putMetrics([
+      await operatorOf(hf).store.series.putMetrics([
         { ...row, minute, queue: "mail", worker: "a", done: 3, failed: 1, dead: 1 },
         { ...row, minute, queue: "mail", worker: "b", done: 4, failed: 0, dead: 0 },
         {
@@ -292,7 +293,7 @@ onEveryStore((target) => {
     const worker = hf.work([slow], { queues: { other: 8 }, name: "first" });
     const made = await hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
     await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
-    const { store } = hf.internals;
+    const { store } = operatorOf(hf);
     await store.openSession({
       kind: "worker",
       workerId: "dead-1",

@@ -5,6 +5,7 @@ import { readQueue } from "../../src/dashboard/api/queue-detail.ts";
 import type { Why, WhyReason } from "../../src/operate/why.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 type Reason = {
   readonly what: string;
@@ -281,7 +282,7 @@ onEveryStore((target) => {
       expect(answer.text).toMatch(text);
       if (!ofQueues.has(answer.reason)) return;
       // The queue's page says the same, in the same words: nothing else in it is ready.
-      const page = await readQueue(client.hf.internals.store, answer.queue!);
+      const page = await readQueue(operatorOf(client.hf).store, answer.queue!);
       expect(page?.standstill).toContainEqual({
         reason: answer.reason,
         text: answer.text,
@@ -298,14 +299,14 @@ onEveryStore((target) => {
     await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
     const { id } = await client.hf.enqueue("held", { n: 2 });
     const { reason, text, until } = await client.hf.jobs.why(id);
-    const page = await readQueue(client.hf.internals.store, "default");
+    const page = await readQueue(operatorOf(client.hf).store, "default");
     expect(page?.standstill).toEqual([{ reason, text, until: until!.getTime() }]);
   });
 
   test("[N9] a queue's page says when slots are taken, that nothing is due and when, and nothing where nothing is in the way", async () => {
     const world = await newWorld(target);
     const client = await world.client();
-    const { store } = client.hf.internals;
+    const { store } = operatorOf(client.hf);
     const page = async () => (await readQueue(store, "default"))!.standstill;
     const { job, runs } = heldJob(world);
     await client.work([job], { queues: { default: 1, other: 2 } });
@@ -338,7 +339,7 @@ onEveryStore((target) => {
   test("[N9] a queue's page names lanes only where none of those with most jobs may start one", async () => {
     const world = await newWorld(target);
     const client = await world.client();
-    const { store } = client.hf.internals;
+    const { store } = operatorOf(client.hf);
     const { job } = heldJob(world, "held", { lane: ({ n }: { n: number }) => `tenant-${n}` });
     for (const n of [1, 1, 2]) await client.hf.enqueue(job, { n });
     await client.hf.lanes.pause("default", "tenant-1");

@@ -33,6 +33,7 @@ const order: readonly string[] = [
   "holdfast",
   "config",
   "index",
+  "operate/index", // what the surfaces share
   "testing",
   "otel",
   "prometheus",
@@ -61,10 +62,14 @@ const exceptions: Readonly<Record<string, string>> = {
   "lease/renewal-thread.ts → storage/open.ts": "the thread is a program of its own",
   "storage/patience.ts → jobs/failure.ts": "the text of an error in a log line",
   "storage/open.ts → lease/renew.ts": "type: the renewal that a dialect gives the thread",
-  "operate/findings.ts → holdfast.ts": "type: a function of a client",
-  "operate/operations.ts → holdfast.ts": "type: a function of a client",
   "observe/health.ts → holdfast.ts": "type: a function of a client",
   "config.ts → dashboard/appearance/brand.ts": "type: the options of the dashboard in a config file",
+};
+
+/** The dashboard and the command line import the public entries, the room that they share, and rooms without state. */
+const surfaces: Readonly<Record<string, RegExp>> = {
+  dashboard:
+    /^(index\.ts|prometheus\/index\.ts|operate\/|values\/|(errors|clock|version|supported-node)\.ts$)/,
 };
 
 /** Pure rooms import nothing but these (and nothing of Node's that touches the world). */
@@ -116,6 +121,14 @@ test("no room imports one that comes after it", () => {
     return positionOf(to) > positionOf(from) && !(edge(from, to) in exceptions);
   });
   expect(upward.map(shown)).toEqual([]);
+});
+
+test("the dashboard imports the public index and the operators' room alone", () => {
+  const others = internal.filter(({ from, to }) => {
+    const allowed = surfaces[roomOf(from)];
+    return allowed !== undefined && roomOf(to) !== roomOf(from) && !allowed.test(to);
+  });
+  expect(others.map(shown)).toEqual([]);
 });
 
 test("every exception is needed", () => {

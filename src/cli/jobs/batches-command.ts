@@ -4,6 +4,7 @@ import type { BatchFilter, BatchSummary } from "../../operate/browse.ts";
 import { checkInteger } from "../../values/options.ts";
 import type { Command } from "../command.ts";
 import { oneLine, relative, table } from "../text.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 const states: readonly NonNullable<BatchFilter["state"]>[] = ["open", "ended", "failed"];
 
@@ -34,7 +35,7 @@ const list: Command = {
       throw new UsageError("BAD_OPTION", `--state takes ${states.join(", ")}; got ${oneLine(asked)}.`);
     const limit = checkInteger(ctx.integer("limit") ?? 20, "limit", { min: 1, max: 200 });
     const cursor = ctx.string("cursor") ?? null;
-    const { insight } = (await ctx.client()).internals.store;
+    const { insight } = operatorOf(await ctx.client()).store;
     const page = await insight.batches(state === undefined ? {} : { state }, { limit, cursor });
     const now = Date.now();
     ctx.result(page, () => {

@@ -25,6 +25,7 @@ import { filterOf, jobTable, lookOf, Search } from "./filter-options.ts";
 import { wholeFilter, wholeIds } from "./job-id.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { grouped, json, oneLine, shownCount } from "../text.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 const batch = 500;
 const samples = 5;
@@ -71,7 +72,7 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
       `jobs ${verb} needs ids, or a filter such as --state dead --queue mail. --dry-run counts the jobs of a filter.`,
     );
   const hf = await ctx.client();
-  const now = hf.internals.env.clock.now();
+  const now = operatorOf(hf).env.clock.now();
   const filter = await wholeFilter(ctx, hf, filterOf(ctx, now), "act");
   const look = actionFilter(command.action, lookOf(filter));
   const until = filter.until ?? new Date(now + 1_000);

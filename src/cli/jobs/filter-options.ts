@@ -14,6 +14,7 @@ import { parseSearch, SEARCH_WORDS } from "../../operate/search-words.ts";
 import type { Option } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { relative, shownValue, table } from "../text.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 export const FILTER: Readonly<Record<string, Option>> = {
   state: {
@@ -176,13 +177,13 @@ export class Search {
   }
 
   async count(): Promise<CappedCount> {
-    if (this.#look !== null) return countOf(this.#hf.internals.store.insight, this.#look);
+    if (this.#look !== null) return countOf(operatorOf(this.#hf).store.insight, this.#look);
     return { count: await this.#hf.jobs.count(this.#wanted), more: false };
   }
 
   async page(limit: number, cursor: string | null): Promise<Page> {
     if (this.#look === null) return this.#hf.jobs.list({ ...this.#wanted, limit, cursor });
-    const found = await this.#hf.internals.store.insight.browse(this.#look, { limit, cursor });
+    const found = await operatorOf(this.#hf).store.insight.browse(this.#look, { limit, cursor });
     const ids = found.jobs.map(({ id }) => id);
     const { jobs } = ids.length === 0 ? { jobs: [] } : await this.#hf.jobs.list({ ids, limit: ids.length });
     return { jobs, cursor: found.cursor, ...(found.cut ? { cut: true } : {}) };

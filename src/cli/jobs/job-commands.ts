@@ -15,6 +15,7 @@ import { duration, grouped, harmless, json, oneLine, relative, table } from "../
 import { jobIdOf, wholeFilter } from "./job-id.ts";
 import { jobHistory } from "./job-history-command.ts";
 import { jobLogs } from "./job-logs-command.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 const ACTING: Readonly<Record<string, Option>> = {
   ...FILTER,
@@ -51,7 +52,7 @@ const list: Command = {
     const hf = await ctx.client();
     const search = new Search(
       hf,
-      await wholeFilter(ctx, hf, filterOf(ctx, hf.internals.env.clock.now()), "look"),
+      await wholeFilter(ctx, hf, filterOf(ctx, operatorOf(hf).env.clock.now()), "look"),
     );
     if (ctx.flag("count")) {
       const { count, more } = await search.count();

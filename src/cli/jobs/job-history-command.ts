@@ -4,6 +4,7 @@ import { isId } from "../../values/id.ts";
 import type { Command } from "../command.ts";
 import { jobIdOf } from "./job-id.ts";
 import { json } from "../text.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 export const jobHistory: Command = {
   name: "history",
@@ -20,7 +21,7 @@ export const jobHistory: Command = {
   run: async (ctx) => {
     const id = await jobIdOf(ctx, "look");
     const hf = await ctx.client();
-    const { store, env } = hf.internals;
+    const { store, env } = operatorOf(hf);
     const file = isId(id) ? await runFileOf(store, id, env.clock.now()) : null;
     if (file === null) throw await ctx.noJob(id);
     ctx.print(json(file, ctx.json ? undefined : 2));

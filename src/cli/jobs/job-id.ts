@@ -11,6 +11,7 @@ import { isId } from "../../values/id.ts";
 import type { Context } from "../command-context.ts";
 import type { Wanted } from "./filter-options.ts";
 import { relative } from "../text.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 /** The time for searching ends of ids, newest first. A million ids take about a second. */
 const patienceMs = 2_000;
@@ -103,7 +104,7 @@ function isSure(id: string, part: IdPart): boolean {
 }
 
 async function find(hf: Holdfast, part: IdPart): Promise<Found> {
-  const { store, env } = hf.internals;
+  const { store, env } = operatorOf(hf);
   const until = env.clock.monotonic() + patienceMs;
   const ids = new Set<string>();
   let cursor: string | null = null;
@@ -124,7 +125,7 @@ async function find(hf: Holdfast, part: IdPart): Promise<Found> {
 
 async function several(hf: Holdfast, given: string, { ids, more }: Found): Promise<UsageError> {
   const { jobs } = await hf.jobs.list({ ids });
-  const now = hf.internals.env.clock.now();
+  const now = operatorOf(hf).env.clock.now();
   const lines = jobs.map(
     ({ id, state, name, createdAt }) => `  ${id}  ${state}  ${name}  ${relative(createdAt, now)}`,
   );

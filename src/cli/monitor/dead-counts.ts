@@ -1,6 +1,7 @@
 /** Counts of dead jobs by queue, for tables of queues. They use the dashboard's bounded counts, so they never scan the history. */
 import type { Holdfast, QueueState } from "../../index.ts";
 import type { CappedCount } from "../../operate/browse.ts";
+import { operatorOf } from "../../operate/operator.ts";
 
 /** A queue with its count of dead jobs. */
 export interface ShownQueue extends QueueState {
@@ -11,7 +12,7 @@ export interface ShownQueue extends QueueState {
 const mostAsked = 50;
 
 export async function withDead(hf: Holdfast, queues: readonly QueueState[]): Promise<ShownQueue[]> {
-  const { insight } = hf.internals.store;
+  const { insight } = operatorOf(hf).store;
   const facets = await insight.facets({ states: ["dead"] });
   const found = new Map<string, CappedCount>(facets.queues.map(({ value, ...count }) => [value, count]));
   // The answer has only the most frequent queues, and may have ended early.

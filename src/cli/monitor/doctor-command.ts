@@ -1,7 +1,7 @@
 /** `holdfast doctor`: checks for known problems and names their remedies. */
-import { type Check, diagnose, type Facts } from "../../operate/diagnosis.ts";
+import { type Check, diagnose, type Facts } from "../../operate/doctor/diagnosis.ts";
 import { isHoldfastError } from "../../errors.ts";
-import { findings, noFacts } from "../../operate/findings.ts";
+import { findings, noFacts } from "../../operate/doctor/findings.ts";
 import { MOVED_TO } from "../../storage/admin.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";

@@ -1,6 +1,4 @@
 /** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
-import type { JobContract } from "../../jobs/requests.ts";
-import type { Holdfast } from "../../index.ts";
 import type { JobDetail } from "../../operate/browse.ts";
 import { count } from "../../operate/obstacles.ts";
 import type { Why } from "../../operate/why.ts";
@@ -10,7 +8,6 @@ import { UsageError } from "../../errors.ts";
 import { jobEdit } from "../../operate/operations.ts";
 import { type StandardSchemaV1, validate } from "../../values/input-schema.ts";
 import { editOf } from "../api/bulk-actions.ts";
-import { checkDeclared } from "../../workflows/signal.ts";
 import { idPart } from "../../values/id-part.ts";
 import { isId } from "../../values/id.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../api/query.ts";
@@ -19,6 +16,8 @@ import { type Resource, resource } from "../api/resource.ts";
 import { pageParams, readFilter, type Route, type RouteContext, visible } from "./route.ts";
 import { about } from "./targets.ts";
 import { mayMove } from "./bulk.ts";
+import type { Holdfast, JobContract } from "../../index.ts";
+import { checkDeclared } from "../../operate/index.ts";
 
 /** More than a person would choose among. */
 const mostMatches = 20;

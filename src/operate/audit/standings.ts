@@ -4,7 +4,9 @@
  *
  * Invariant: a standing is JSON, and reading one costs a look at small tables alone, never at jobs.
  */
+import { type Changed, isNoteAlone, laneIn, type Standings, type Subject, type Undo } from "./undo.ts";
 import { isGroup } from "../../observe/failure-groups.ts";
+import type { OverrideTarget } from "../../limits/store.ts";
 import {
   budgetStands,
   laneName,
@@ -12,21 +14,12 @@ import {
   putBack as putLimitsBack,
   queueStands,
 } from "../../limits/temporary-limits.ts";
-import type { Holdfast } from "../../index.ts";
-import type { Insight } from "../../operate/browse.ts";
-import type { Store } from "../../storage/store.ts";
-import type { OverrideTarget } from "../../limits/store.ts";
-import { type Changed, isNoteAlone, laneIn, type Standings, type Subject, type Undo } from "./undo.ts";
+import type { Operator } from "../operator.ts";
 
-type Read = { readonly [S in Subject]: (context: Context, changed: Changed) => Promise<Standings[S]> };
-interface Context {
-  readonly hf: Holdfast;
-  readonly store: Store;
-  readonly insight: Insight;
-}
+type Read = { readonly [S in Subject]: (operator: Operator, changed: Changed) => Promise<Standings[S]> };
 
 const readers: Read = {
-  queue: async ({ insight }, { target }) => {
+  queue: async ({ store: { insight } }, { target }) => {
     const row = (await insight.queueRows()).find(({ name }) => name === target);
     if (row === undefined || (row.pausedAt === null && row.drainingAt === null)) return { state: "running" };
     return { state: row.pausedAt === null ? "draining" : "paused" };
@@ -40,92 +33,92 @@ const readers: Read = {
     const held = overrides.find((one) => one.kind === kind && one.name === name);
     return { values, untilAt: held?.untilAt ?? null };
   },
-  hold: async ({ hf }, { target }) => {
-    const hold = (await hf.holds.list()).find(({ name }) => name === target);
+  hold: async (operator, { target }) => {
+    const hold = (await operator.holds.list()).find(({ name }) => name === target);
     return hold === undefined ? null : { queues: hold.queues, reason: hold.reason };
   },
-  schedule: async ({ hf }, { target }) => {
-    const schedule = await hf.schedules.get(target);
+  schedule: async (operator, { target }) => {
+    const schedule = await operator.schedules.get(target);
     return schedule === null ? null : { paused: schedule.paused };
   },
-  words: async ({ hf }, { target }) => {
-    const schedule = await hf.schedules.get(target);
+  words: async (operator, { target }) => {
+    const schedule = await operator.schedules.get(target);
     if (schedule === null) return null;
     const { cron, every, timezone, missed, overlap, jitter, edited } = schedule;
     return { cron, every, timezone, missed, overlap, jitter, edited };
   },
-  error: async ({ insight }, { target }) => (isGroup(target) ? insight.decision(target) : null),
-  worker: async ({ hf }, { target }) => {
-    const worker = (await hf.workers.list()).find(({ id, kind }) => id === target && kind === "worker");
+  error: async ({ store: { insight } }, { target }) => (isGroup(target) ? insight.decision(target) : null),
+  worker: async (operator, { target }) => {
+    const worker = (await operator.workers.list()).find(({ id, kind }) => id === target && kind === "worker");
     return worker === undefined ? null : { state: worker.quietAt === null ? "claiming" : "quiet" };
   },
 };
 
 /** How the thing that an action is about stands now. */
-export function standing(context: Context, subject: Subject, changed: Changed): Promise<unknown> {
-  return readers[subject](context, changed);
+export function standing(operator: Operator, subject: Subject, changed: Changed): Promise<unknown> {
+  return readers[subject](operator, changed);
 }
 
 /** Puts back what stood before. */
-export async function putBack({ hf, store }: Context, undo: Undo, by: string): Promise<void> {
+export async function putBack(operator: Operator, undo: Undo, by: string): Promise<void> {
   const { target } = undo;
   switch (undo.subject) {
     case "queue": {
       // A queue that is paused is not drained: it goes on first.
-      if (undo.before.state === "paused") await hf.queues.pause(target);
-      else await hf.queues.resume(target);
-      if (undo.before.state === "draining") await hf.queues.drain(target);
+      if (undo.before.state === "paused") await operator.queues.pause(target);
+      else await operator.queues.resume(target);
+      if (undo.before.state === "draining") await operator.queues.drain(target);
       return;
     }
     case "limits": {
       const of = limitTarget(undo);
-      await putLimitsBack(store, { ...of, back: undo.before.values });
-      await store.temporaryLimits.forget(of, null);
+      await putLimitsBack(operator.store, { ...of, back: undo.before.values });
+      await operator.store.temporaryLimits.forget(of, null);
       return;
     }
     case "hold": {
-      if (undo.before === null) await hf.holds.clear(target);
+      if (undo.before === null) await operator.holds.clear(target);
       else
-        await hf.holds.set(target, {
+        await operator.holds.set(target, {
           queues: undo.before.queues ?? undefined,
           reason: undo.before.reason ?? undefined,
         });
       return;
     }
     case "schedule": {
-      await hf.schedules[undo.before?.paused === true ? "pause" : "resume"](target);
+      await operator.schedules[undo.before?.paused === true ? "pause" : "resume"](target);
       return;
     }
     case "words": {
-      await hf.schedules.reset(target);
+      await operator.schedules.reset(target);
       return;
     }
     case "worker": {
-      await hf.workers[undo.before?.state === "quiet" ? "quiet" : "resume"](target);
+      await operator.workers[undo.before?.state === "quiet" ? "quiet" : "resume"](target);
       return;
     }
     case "error":
-      await decideAgain(hf, undo, by);
+      await decideAgain(operator, undo, by);
   }
 }
 
 async function decideAgain(
-  hf: Context["hf"],
+  operator: Operator,
   undo: Extract<Undo, { subject: "error" }>,
   by: string,
 ): Promise<void> {
   const { target, before } = undo;
   const note = { note: before?.note ?? null, link: before?.link ?? null };
-  if (isNoteAlone(undo)) await hf.errors.set(target, note);
-  else if (before?.state === "resolved") await hf.errors.resolve(target, { ...note, by });
+  if (isNoteAlone(undo)) await operator.errors.set(target, note);
+  else if (before?.state === "resolved") await operator.errors.resolve(target, { ...note, by });
   else if (before?.state === "ignored")
-    await hf.errors.ignore(target, {
+    await operator.errors.ignore(target, {
       ...note,
       by,
       until: before.untilAt ?? undefined,
       count: before.untilCount ?? undefined,
     });
-  else await hf.errors.reopen(target, { ...note, by });
+  else await operator.errors.reopen(target, { ...note, by });
 }
 
 const LANE_VALUES = ["concurrency", "rate", "weight", "paused"] as const;
@@ -136,7 +129,7 @@ function limitTarget({ action, target }: Changed): OverrideTarget {
 }
 
 function valuesOf(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Operator, "store">,
   { action, target, keys }: Changed,
 ): Promise<Readonly<Record<string, unknown>> | null> {
   if (action === "queues.set") return queueStands(store, target, keys);

@@ -1,6 +1,6 @@
 /** Counts of queues that are looked at again and again: they stop at a bound, and say so. */
-import type { QueueState } from "../limits/store.ts";
-import { grouped } from "../values/amounts.ts";
+import type { QueueState } from "../../limits/store.ts";
+import { grouped } from "../../values/amounts.ts";
 
 /** So far the jobs of a kind are counted by what looks every second: a million take seconds. */
 export const MOST_COUNTED = 10_000;

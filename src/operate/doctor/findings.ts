@@ -6,8 +6,8 @@
  */
 import { MOST_COUNTED } from "./bounded-count.ts";
 import type { Facts } from "./diagnosis.ts";
-import type { Holdfast } from "../holdfast.ts";
-import { durationMs } from "../values/duration.ts";
+import { durationMs } from "../../values/duration.ts";
+import { type Operated, type Operator, operatorOf } from "../operator.ts";
 
 /** A lease, and the seconds that taking over may need. */
 const takeoverMs = durationMs("35s", "takeover");
@@ -32,24 +32,25 @@ export function noFacts(now: number): Facts {
 
 /** How the database and those who work on it are. */
 export async function findings(
-  hf: Holdfast,
+  hf: Operated,
   mostCounted: number = MOST_COUNTED,
 ): Promise<Pick<Facts, "clock" | "inspection" | "queues" | "workers" | "stuck">> {
+  const operator = operatorOf(hf);
+  const { store, retry } = operator;
   const [inspection, queues, workers, stuck] = await Promise.all([
-    hf.inspect(),
-    hf.queues.list({ upTo: mostCounted }),
-    hf.workers.list(),
-    hf.internals.store.workers.overdueJobs(takeoverMs, MOST_COUNTED),
+    retry.repeatable(() => store.inspect()),
+    operator.queues.list({ upTo: mostCounted }),
+    operator.workers.list(),
+    store.workers.overdueJobs(takeoverMs, MOST_COUNTED),
   ]);
-  // Last and alone: a connection is open by now, and nothing of ours is in its way.
-  return { clock: await skew(hf), inspection, queues, workers, stuck };
+  // Measured last and alone: a connection is open by now, and no other query of ours delays the answer.
+  return { clock: await skew(operator), inspection, queues, workers, stuck };
 }
 
-async function skew(hf: Holdfast): Promise<Facts["clock"]> {
-  const { env } = hf.internals;
+async function skew({ env, store }: Operator): Promise<Facts["clock"]> {
   const clock = env.machineClock ?? env.clock;
   const before = clock.now();
-  const theirs = await hf.databaseNow();
+  const theirs = await store.now();
   const after = clock.now();
   return { skewMs: (before + after) / 2 - theirs, roundTripMs: after - before };
 }

@@ -11,8 +11,7 @@
  *
  * Invariant: pure. Not here: reading and putting back (standings.ts), who may and once only (dashboard/routes/audit.ts).
  */
-import type { AuditEntry, ErrorDecision } from "../../operate/browse.ts";
-import type { Permission } from "../api/contract.ts";
+import type { AuditEntry, ErrorDecision } from "../browse.ts";
 
 /** How a thing stands, as far as an action of its subject changes it. JSON. */
 export interface Standings {
@@ -73,7 +72,14 @@ export type Undo = {
     readonly subject: S;
     readonly before: Standings[S];
     readonly after: Standings[S];
-    readonly permission: Permission;
+    /** The permission that the action itself needs. */
+    readonly permission:
+      | "queues:pause"
+      | "queues:set"
+      | "limits:set"
+      | "schedules:set"
+      | "errors:triage"
+      | "workers:stop";
     /** What it would do, such as "Resume queue mail". */
     readonly words: string;
   };
