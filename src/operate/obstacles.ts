@@ -125,8 +125,8 @@ export function unserved(
 function quietText(quiet: readonly WorkerState[]): string {
   const [first] = quiet;
   return quiet.length === 1
-    ? `Its only worker, ${first?.name}, has been quiet since ${iso(first?.quietAt ?? null)}. The job starts when the worker is resumed.`
-    : `Its ${quiet.length} workers are quiet. The job starts when one of them is resumed.`;
+    ? `The only worker, ${first?.name}, has been quiet since ${iso(first?.quietAt ?? null)}. Jobs start when it is resumed.`
+    : `The ${quiet.length} workers are quiet. Jobs start when one of them is resumed.`;
 }
 
 export function broke(
@@ -145,7 +145,7 @@ export function broke(
   if (tokens > row.burst)
     return {
       reason: "budget-empty",
-      text: `The budget "${name}" never has the ${wanted} that the job takes: its burst is ${row.burst}. Raise its burst.`,
+      text: `The budget "${name}" never has the ${wanted} that a job takes, because its burst is ${row.burst}. Raise the burst.`,
       budget: name,
     };
   // Sums of fractions, as the budget itself compares them.
@@ -154,7 +154,7 @@ export function broke(
   const left = Math.floor(row.tokens * 100) / 100;
   return {
     reason: "budget-empty",
-    text: `The budget "${name}" has ${left} of the ${wanted} that the job takes. The rest arrives by ${iso(until)}, unless another job takes it.`,
+    text: `The budget "${name}" has ${left} of the ${wanted} that a job takes. The rest arrives by ${iso(until)}, unless another job takes it.`,
     budget: name,
     until,
   };

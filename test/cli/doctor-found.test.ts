@@ -149,7 +149,7 @@ onEveryStore((target) => {
     expect(found).toMatchObject({
       verdict: "wrong",
       text: expect.stringContaining(
-        `the replication slot ${seen?.name}, which nobody reads, keeps `,
+        `the replication slot ${seen?.name}, which has no reader, keeps `,
       ) as string,
       remedy: expect.stringContaining("pg_drop_replication_slot(") as string,
     });

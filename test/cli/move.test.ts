@@ -391,7 +391,7 @@ onEveryStore((target) => {
     expect((await on(store)(["move", other, "--to-schema", "holdfast", "--force"])).code).toBe(0);
     expect(await on(store)(["move", other, "--abort"])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("move them back") as string,
+      err: expect.stringContaining("To reverse the move") as string,
     });
     // Run once more: it says so, and changes nothing.
     expect(
@@ -420,7 +420,7 @@ onEveryStore((target) => {
     });
 
     const note =
-      /^this database was moved to sqlite:\S+ \(prefix shop\) at \d{4}-\d\d-\d\dT[\d:.]+Z; what it shows is from then\n$/;
+      /^This database was moved to sqlite:\S+ \(prefix shop\) at \d{4}-\d\d-\d\dT[\d:.]+Z\. It shows the data of that time\.\n$/;
     for (const command of ["stats", "queues", "workers", "errors", "jobs list", "budgets list", "top"]) {
       const read = await holdfast([...command.split(" "), "--json"], {
         signal: AbortSignal.timeout(command === "top" ? 500 : 60_000),

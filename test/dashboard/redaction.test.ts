@@ -152,9 +152,7 @@ onEveryStore((target) => {
         expect(answer.status).toBe(200);
         expect(JSON.stringify(answer.body)).not.toMatch(/\bann\b|example\.org/);
       }
-      expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toMatch(
-        /^It is dead since .* after 1 attempt: …$/,
-      );
+      expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toMatch(/^Died at .* after 1 attempt: …$/);
       expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({ payloadHidden: true, input: null });
       expect((await get("/jobs?search=ann")).status).toBe(403);
     });

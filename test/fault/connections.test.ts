@@ -305,7 +305,7 @@ test("[O9] postgres 18: open waits for a server that is not there yet, and says 
   const { logger, said } = lines();
   const opening = open(started.url(), { logger });
   await soon("it to be told", () => said.length === 1);
-  expect(said[0]).toMatch(/not there yet; trying again/);
+  expect(said[0]).toMatch(/does not answer yet; retrying/);
   await started.start();
   const hf = await opening;
   onTestFinished(() => hf.close());

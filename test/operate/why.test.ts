@@ -38,7 +38,7 @@ const reasons: readonly Reason[] = [
     what: "a job that is due later",
     set: async (world, { hf }) => (await hf.enqueue(quickJob(world).job, { n: 1 }, { delay: "5m" })).id,
     why: { reason: "future" },
-    text: /^It is due at .*Z\.$/,
+    text: /^The job is due at .*Z\.$/,
   },
   {
     what: "a retry that waits for its backoff",
@@ -56,7 +56,7 @@ const reasons: readonly Reason[] = [
     what: "a job that gave its attempt back",
     set: (world, client) => failing(world, client, () => new Release("session expired", { delay: "1m" })),
     why: { reason: "released" },
-    text: /gave its attempt back \(session expired\)/,
+    text: /^The attempt was released \(session expired\)/,
   },
   {
     what: "a paused queue",
@@ -65,7 +65,7 @@ const reasons: readonly Reason[] = [
       return (await hf.enqueue(quickJob(world).job, { n: 1 })).id;
     },
     why: { reason: "paused", queue: "default" },
-    text: /Queue "default" is paused/,
+    text: /Queue "default" has been paused since/,
   },
   {
     what: "a hold",
@@ -84,7 +84,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue("held", { n: 2 })).id;
     },
     why: { reason: "cool-down" },
-    text: /cools down until/,
+    text: /is cooling down until/,
   },
   {
     what: "a queue that nobody serves",
@@ -103,7 +103,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "lane-full", lane: "acme", limit: { limit: 1, used: 1 } },
-    text: /Lane "acme" of queue "default" is full: 1 of 1 run\./,
+    text: /Lane "acme" of queue "default" is full: 1 of 1 jobs are running\./,
   },
   {
     what: "a lane whose rate is used up",
@@ -141,7 +141,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "queue-full", limit: { limit: 1, used: 1 } },
-    text: /Queue "default" is full: 1 of 1 run\./,
+    text: /Queue "default" is full: 1 of 1 jobs are running\./,
   },
   {
     what: "a queue whose rate is used up",
@@ -168,7 +168,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-empty", budget: "api" },
-    text: /^The budget "api" has 1 of the 2 tokens that it takes; the rest comes by .*Z, unless another job takes it\.$/,
+    text: /^The budget "api" has 1 of the 2 tokens that a job takes\. The rest arrives by .*Z, unless another job takes it\.$/,
   },
   {
     what: "a budget that is too small for it",
@@ -179,7 +179,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-empty", budget: "api", until: null },
-    text: /never holds the 2 tokens that it takes, but 1 at the most: raise its burst/,
+    text: /never has the 2 tokens that a job takes, because its burst is 1\. Raise the burst/,
   },
   {
     what: "a budget that nobody has set",
@@ -189,7 +189,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-unknown", budget: "apl" },
-    text: /^There is no budget "apl": set it with hf\.budgets\.set\.$/,
+    text: /^There is no budget "apl"\. Set it with hf\.budgets\.set\.$/,
   },
   {
     what: "a breaker of a key that is open",
@@ -205,7 +205,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "breaker-open", breaker: "kind:held/acme" },
-    text: /^It waits until .*: the breaker .* is open\.$/,
+    text: /^The job waits until .*: the breaker .* is open\.$/,
   },
   {
     what: "a queue that only workers without its kind serve",
@@ -224,7 +224,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue("quick", { n: 1 })).id;
     },
     why: { reason: "workers-quiet" },
-    text: /^The one worker that serves it, night, is quiet since .*Z: it starts when that is resumed\.$/,
+    text: /^The only worker, night, has been quiet since .*Z\. Jobs start when it is resumed\.$/,
   },
   {
     what: "a breaker that is open",
@@ -256,7 +256,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "cancelled" },
-    text: /^It was cancelled at .*: cancelled by user/,
+    text: /^Cancelled at .*: cancelled by user/,
   },
 ];
 

@@ -42,7 +42,7 @@ describe("changes of the clocks", () => {
       at: Date.UTC(2026, 2, 29, 1),
       local: "2026-03-29 03:00:00",
       offset: "+02:00",
-      note: "the clocks go forward 1 h: times that are skipped run now",
+      note: "the clocks go forward 1 h: skipped times run now",
     });
     expect(next?.note).toBeNull();
     const [after] = notes("0 9 * * *", "Europe/Berlin", start);

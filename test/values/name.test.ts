@@ -49,9 +49,9 @@ describe("checkText", () => {
   });
 
   test.each([
-    ["", "not empty"],
-    [5, "not empty"],
-    [null, "not empty"],
+    ["", "non-empty"],
+    [5, "non-empty"],
+    [null, "non-empty"],
     ["a\0b", "NUL"],
     ["a\ud800", "surrogate"],
     ["é".repeat(257), "at most 512 bytes"],

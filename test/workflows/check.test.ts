@@ -118,7 +118,7 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     before: machine("walk"),
     after: machine("run"),
     step: "walk",
-    says: "which it does not have any more",
+    says: "which the code does not have",
   },
   "data that the schema of a machine's step refuses now": {
     before: machine(),
