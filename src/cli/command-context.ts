@@ -125,13 +125,18 @@ export class Context {
     return this.#config;
   }
 
-  async target(): Promise<Target> {
+  target(): Promise<Target> {
+    return this.#resolve(this.string("url"));
+  }
+
+  async #resolve(url: string | undefined): Promise<Target> {
     const { config, path } = await this.config();
-    const flags: { url?: string; schema?: string; "password-env"?: string } = {};
-    for (const name of ["url", "schema", "password-env"] as const) {
-      const value = this.string(name);
-      if (value !== undefined) flags[name] = value;
-    }
+    const [schema, passwordEnv] = [this.string("schema"), this.string("password-env")];
+    const flags = {
+      ...(url === undefined ? {} : { url }),
+      ...(schema === undefined ? {} : { schema }),
+      ...(passwordEnv === undefined ? {} : { "password-env": passwordEnv }),
+    };
     const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
     for (const secret of target.secrets) this.#secrets.add(secret);
     return target;
@@ -148,14 +153,8 @@ export class Context {
     const target = await this.target();
     const { config } = await this.config();
     if (options.migrate !== true) await this.#mustExist(target);
-    const given: OpenOptions = {
-      metrics: true,
-      ...config.open,
-      schema: target.schema,
-      migrate: options.migrate === true ? (config.open?.migrate ?? true) : "check",
-      logger: options.logger ?? this.#logger(),
-    };
-    this.#client = await open(target.url, given);
+    const migrate = options.migrate === true ? (config.open?.migrate ?? true) : "check";
+    this.#client = await this.#open(target, { migrate, logger: options.logger ?? this.#logger() });
     if (options.migrate !== true) await this.#noteMoved(this.#client);
     await config.setup?.(this.#client);
     return this.#client;
@@ -182,24 +181,16 @@ export class Context {
 
   /** A client on another address, opened like `client`. */
   async clientOn(url: string): Promise<Holdfast> {
-    const { config, path } = await this.config();
-    const flags: { url: string; schema?: string; "password-env"?: string } = { url };
-    for (const name of ["schema", "password-env"] as const) {
-      const value = this.string(name);
-      if (value !== undefined) flags[name] = value;
-    }
-    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
-    for (const secret of target.secrets) this.#secrets.add(secret);
+    const target = await this.#resolve(url);
     await this.#mustExist(target);
-    const hf = await open(target.url, {
-      metrics: true,
-      ...config.open,
-      schema: target.schema,
-      migrate: "check",
-      logger: this.#logger(),
-    });
+    const hf = await this.#open(target, { migrate: "check", logger: this.#logger() });
     this.#others.push(hf);
     return hf;
+  }
+
+  async #open(target: Target, options: Pick<OpenOptions, "migrate" | "logger">): Promise<Holdfast> {
+    const { config } = await this.config();
+    return open(target.url, { metrics: true, ...config.open, schema: target.schema, ...options });
   }
 
   /** Administration of the database; closed when the command ends. */

@@ -89,6 +89,14 @@ export function processIo(): Io {
   };
 }
 
+/** Resolves when the signal has aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 function outOf(stream: NodeJS.WriteStream & { readonly fd: number }): Out {
   return {
     write: (text) => void stream.write(text),

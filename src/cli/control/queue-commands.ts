@@ -82,44 +82,38 @@ const list: Command = {
   },
 };
 
-const pause: Command = {
-  name: "pause",
-  summary: "pause queues",
-  args: "<name>…",
-  maxArgs: 1_000,
-  details: "No job is claimed until the queue is resumed. Running jobs finish.",
-  json: "{ paused: [names] }",
-  examples: [{ line: "queues pause mail", says: "Until: holdfast queues resume mail" }],
-  run: async (ctx) => {
-    const hf = await ctx.client();
-    ctx.argument(0, "the name of a queue");
-    await noteUnknown(ctx, hf);
-    for (const name of ctx.args)
-      await acting(ctx, hf, { action: "queues.pause", target: name, outcome: "paused" }, () =>
-        hf.queues.pause(name),
-      );
-    ctx.result({ paused: ctx.args }, () => `Paused ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
-  },
-};
+function onQueues(
+  name: "pause" | "resume",
+  done: "paused" | "resumed",
+  { details, says }: { readonly details?: string; readonly says: string },
+): Command {
+  return {
+    name,
+    summary: `${name} queues`,
+    args: "<name>…",
+    maxArgs: 1_000,
+    ...(details === undefined ? {} : { details }),
+    json: `{ ${done}: [names] }`,
+    examples: [{ line: `queues ${name} mail`, says }],
+    run: async (ctx) => {
+      const hf = await ctx.client();
+      ctx.argument(0, "the name of a queue");
+      await noteUnknown(ctx, hf);
+      for (const queue of ctx.args)
+        await acting(ctx, hf, { action: `queues.${name}`, target: queue, outcome: done }, () =>
+          hf.queues[name](queue),
+        );
+      const names = ctx.args.map((queue) => oneLine(queue)).join(", ");
+      ctx.result({ [done]: ctx.args }, () => `${done === "paused" ? "Paused" : "Resumed"} ${names}.`);
+    },
+  };
+}
 
-const resume: Command = {
-  name: "resume",
-  summary: "resume queues",
-  args: "<name>…",
-  maxArgs: 1_000,
-  json: "{ resumed: [names] }",
-  examples: [{ line: "queues resume mail", says: "Workers claim its jobs again" }],
-  run: async (ctx) => {
-    const hf = await ctx.client();
-    ctx.argument(0, "the name of a queue");
-    await noteUnknown(ctx, hf);
-    for (const name of ctx.args)
-      await acting(ctx, hf, { action: "queues.resume", target: name, outcome: "resumed" }, () =>
-        hf.queues.resume(name),
-      );
-    ctx.result({ resumed: ctx.args }, () => `Resumed ${ctx.args.map((name) => oneLine(name)).join(", ")}.`);
-  },
-};
+const pause = onQueues("pause", "paused", {
+  details: "No job is claimed until the queue is resumed. Running jobs finish.",
+  says: "Until: holdfast queues resume mail",
+});
+const resume = onQueues("resume", "resumed", { says: "Workers claim its jobs again" });
 
 const set: Command = {
   name: "set",

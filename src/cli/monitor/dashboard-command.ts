@@ -11,6 +11,7 @@ import {
   serve,
   type ServeOptions,
 } from "../../dashboard/index.ts";
+import { aborted } from "../io.ts";
 import { openBrowser } from "./browser.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
@@ -80,10 +81,7 @@ export const dashboard: Command = {
       void openBrowser(address, ctx.io.env).then((opened) => {
         if (!opened) ctx.note("Cannot open a browser here. Open the address yourself.");
       });
-    await new Promise<void>((resolve) => {
-      if (ctx.io.signal.aborted) resolve();
-      ctx.io.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await aborted(ctx.io.signal);
     await server.close();
   },
 };

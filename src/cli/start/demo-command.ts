@@ -11,6 +11,7 @@ import { sleep, systemClock } from "../../clock.ts";
 import { defineJob, Dead, fixed, type Holdfast, open, silentLogger } from "../../index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
+import { aborted } from "../io.ts";
 import { openShop } from "./demo-shop.ts";
 import { bar, grouped } from "../text.ts";
 
@@ -83,10 +84,7 @@ async function shop(ctx: Context, url: string): Promise<number> {
         "Press Ctrl-C to end the demo.",
       ].join("\n"),
     );
-    await new Promise<void>((resolve) => {
-      if (ctx.io.signal.aborted) resolve();
-      ctx.io.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await aborted(ctx.io.signal);
     await server.close();
     return 0;
   } finally {

@@ -9,6 +9,7 @@ import { watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Context } from "../command-context.ts";
+import { aborted } from "../io.ts";
 import { oneLine } from "../text.ts";
 
 const settleMs = 150;
@@ -65,10 +66,7 @@ export async function watchAndRestart(ctx: Context, configPath: string): Promise
     changed = setTimeout(() => restart(file), settleMs);
   });
   start();
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await aborted(signal);
   watcher.close();
   clearTimeout(changed);
   await turn;

@@ -16,6 +16,7 @@ import type { Context } from "../command-context.ts";
 import { loggerTo } from "../log.ts";
 import { serve } from "./probe-server.ts";
 import type { Target } from "../target.ts";
+import { aborted } from "../io.ts";
 import { oneLine } from "../text.ts";
 import { watchAndRestart } from "./watch.ts";
 
@@ -146,16 +147,11 @@ function stopTwice(ctx: Context, worker: ReturnType<Holdfast["work"]>): void {
   void worker.stop().finally(done);
 }
 
-function untilSignal(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    // Without a worker, this timer keeps the process alive.
-    const timer = setInterval(() => {}, 1 << 30);
-    signal.addEventListener("abort", () => {
-      clearInterval(timer);
-      resolve();
-    });
-  });
+/** Without a worker, a timer keeps the process alive. */
+async function untilSignal(signal: AbortSignal): Promise<void> {
+  const timer = setInterval(() => {}, 1 << 30);
+  await aborted(signal);
+  clearInterval(timer);
 }
 
 /** --queues, else the config's, else QUEUES, else the queues that the definitions name. */
