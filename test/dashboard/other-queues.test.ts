@@ -316,7 +316,7 @@ onEveryStore((target) => {
       const why = async (of: Pick<Api, "get">) =>
         (await of.get<JobDetail>(`/jobs/${own.after}`)).body.why.text;
       expect(await why(admin)).toContain("(dead: ");
-      expect(await why(eve)).toBe("It waits for 1 job.");
+      expect(await why(eve)).toBe("The job waits for 1 job.");
     });
 
     test("[O18] the steps that are expected are those of runs of the same queue", async () => {

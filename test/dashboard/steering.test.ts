@@ -201,7 +201,7 @@ onEveryStore((target) => {
         (await holdfast(["lanes", "set", "mail", "t-7", "--concurrency", "1", "--for", "1h"])).code,
       ).toBe(0);
       expect((await holdfast(["overrides", "end", "lane", "mail", "t-7"])).out).toBe(
-        "Back to what was there before.\n",
+        "Restored the previous values.\n",
       );
       expect((await all(hf)).lane).toEqual(before.lane);
       for (const when of [{ for: "1h", until: 5 }, { for: "soon" }])

@@ -152,7 +152,7 @@ onEveryStore((target) => {
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     const { error } = await jobOf(one, id);
     // "b" was finished; "a" was asked for, and "c" is to be tried again.
-    expect(error).toContain('the history has the step "b", and');
+    expect(error).toContain('the history has the step "b", but');
     expect(ran).toEqual(["a", "b"]);
   });
 
