@@ -21,7 +21,7 @@ import { type InputPatch, patched } from "../../values/json-patch.ts";
 import { ACTOR, record } from "../audit-record.ts";
 import type { Option } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { filterOf, jobTable, lookOf, Search } from "./filter-options.ts";
+import { checked, filterOf, jobTable, Search } from "./filter-options.ts";
 import { wholeFilter, wholeIds } from "./job-id.ts";
 import { rateOf, rateText } from "../rate.ts";
 import { grouped, json, oneLine, shownCount } from "../text.ts";
@@ -74,13 +74,15 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
   const hf = await ctx.client();
   const now = operatorOf(hf).env.clock.now();
   const filter = await wholeFilter(ctx, hf, filterOf(ctx, now), "act");
-  const look = actionFilter(command.action, lookOf(filter));
-  const until = filter.until ?? new Date(now + 1_000);
-  const search = new Search(hf, {
-    ...filter,
-    ...(look.states === undefined ? {} : { state: look.states }),
-    until,
-  });
+  const until = filter.until ?? now + 1_000;
+  const task: Task = {
+    action: command.action,
+    filter: { ...actionFilter(command.action, checked(filter)), until },
+    change: command.change ?? null,
+    patch: command.patch ?? null,
+    rate: perRate,
+  };
+  const search = new Search(hf, task.filter);
   const total = await search.count();
   const matched = total.count;
   const none = matched === 0 && !total.more;
@@ -99,13 +101,6 @@ export async function bulk(ctx: Context, command: BulkCommand): Promise<number> 
     !(await ctx.confirm(`${capital(verb)} ${shownCount(total)} ${matched === 1 ? "job" : "jobs"}?`, warning))
   )
     return 1;
-  const task: Task = {
-    action: command.action,
-    filter: { ...look, until: Number(until) },
-    change: command.change ?? null,
-    patch: command.patch ?? null,
-    rate: perRate,
-  };
   const operations = new Operations(hf);
   return follow(ctx, operations, await operations.start(task, ACTOR));
 }

@@ -8,7 +8,7 @@ import type { CappedCount, InsightFilter } from "../../operate/browse.ts";
 import { checkBatchId, checkRunId } from "../../operate/filter.ts";
 import { countOf } from "../../operate/operations.ts";
 import { INSTANT_HELP, instantOf, WINDOW_HELP, windowOf } from "../../values/instant.ts";
-import { bornWithin, wordFilter, type WordFilter } from "../../operate/filter-range.ts";
+import { bornWithin, wordFilter } from "../../operate/filter-range.ts";
 import { checkTrace } from "../../values/trace-id.ts";
 import { parseSearch, SEARCH_WORDS } from "../../operate/search-words.ts";
 import type { Option } from "../command.ts";
@@ -53,54 +53,30 @@ export const FILTER: Readonly<Record<string, Option>> = {
   },
 };
 
-/** Which jobs: what `hf.jobs` knows, and what only the looks of the dashboard do. */
-export interface Wanted extends JobQuery {
-  /** The fingerprint of the latest failure. */
-  readonly error?: string;
-  readonly retrying?: true;
-  /** What only words can say. */
-  readonly words?: WordFilter;
-}
+/** A filter while it is built. */
+type Draft = { -readonly [K in keyof InsightFilter]: InsightFilter[K] | undefined };
 
-/** The filter that the options say. `now`: what an age counts from; the database's, where jobs are acted on. */
-export function filterOf(ctx: Context, now: number = Date.now()): Wanted {
-  const filter: { -readonly [K in keyof Wanted]: Wanted[K] } = {};
-  const states = ctx.list("state");
-  if (states !== undefined) filter.state = states as JobState[];
-  const queues = ctx.list("queue");
-  if (queues !== undefined) filter.queue = queues;
-  const names = ctx.list("name");
-  if (names !== undefined) filter.name = names;
-  for (const option of ["lane", "key", "workflow", "batch", "trace", "search"] as const) {
-    const value = ctx.string(option);
-    if (value !== undefined) filter[option] = value;
-  }
-  for (const option of ["since", "until"] as const) {
-    const value = ctx.string(option);
-    if (value !== undefined) filter[option] = instant(value, option, now);
-  }
-  const error = ctx.string("error");
-  if (error !== undefined) {
-    if (!/^[0-9a-f]{16}$/.test(error))
-      throw new UsageError(
-        "BAD_OPTION",
-        "--error takes a failure group from `holdfast errors list`: 16 hex digits.",
-      );
-    filter.error = error;
-  }
-  if (ctx.flag("retrying")) filter.retrying = true;
-  return withWords(filter, ctx.strings("where").join(" "), now);
-}
-
-/** The filter with what the words say. A word for what an option says as well is refused: which of them should hold? */
-function withWords(filter: Wanted, given: string, now: number): Wanted {
-  if (given.trim() === "") return filter;
-  const { params, text, unknown } = parseSearch(given);
+/**
+ * The filter of the options and of --where. Its ids may still be parts of ids (job-id.ts). Ages count from `now`: the database's
+ * clock, if jobs are changed.
+ */
+export function filterOf(ctx: Context, now: number = Date.now()): InsightFilter {
+  const options = paramsOfOptions(ctx);
+  const { params: words, text, unknown } = parseSearch(ctx.strings("where").join(" "));
   if (unknown.length > 0)
     throw new UsageError(
       "BAD_OPTION",
       `--where has unknown words: ${unknown.join(", ")}. Known words: ${SEARCH_WORDS.map(({ word }) => word).join(", ")} (payload.user.id:42).`,
     );
+  const said: Params = { ...words, ...(text === "" ? {} : { search: [text] }) };
+  // An instant in --where replaces the option's; any other part may be given in one place only.
+  const twice = Object.keys(said).find((param) => !isInstant(param) && Object.hasOwn(options, param));
+  if (twice !== undefined)
+    throw new UsageError(
+      "BAD_OPTION",
+      `${twice === "errorGroup" ? "error" : twice} is given both as an option and in --where. Omit one.`,
+    );
+  const params: Params = { ...options, ...said };
   const one = (param: string): string | undefined => {
     const values = params[param];
     if (values !== undefined && values.length > 1)
@@ -108,49 +84,76 @@ function withWords(filter: Wanted, given: string, now: number): Wanted {
     return values?.[0];
   };
   const many = (param: string): string[] | undefined => params[param]?.flatMap((value) => value.split(","));
-  const [since, until, age] = [one("since"), one("until"), one("age")];
+  const at = (param: "since" | "until"): number | undefined => {
+    const value = one(param);
+    const name = Object.hasOwn(said, param) ? `where ${param}:` : param;
+    return value === undefined ? undefined : instant(value, name, now).getTime();
+  };
+  const age = one("age");
   const born = age === undefined ? {} : bornWithin(age, now);
-  // An age narrows what an option or another word says of the same.
-  const after = since === undefined ? filter.since : instant(since, "where since:", now);
-  const before = until === undefined ? filter.until : instant(until, "where until:", now);
-  const [attempt, run, worker, error] = [one("attempt"), one("run"), one("worker"), one("error")];
-  const ended = one("ended");
-  const words = wordFilter({
-    ...(ended === undefined ? {} : { ended: endedOf(ended, now) }),
-    ...(attempt === undefined ? {} : { attempt }),
-    ...(run === undefined ? {} : { run }),
-    ...(worker === undefined ? {} : { worker }),
-    ...(error === undefined ? {} : { error }),
-    ...(params["payload"] === undefined ? {} : { payload: params["payload"] }),
-  });
-  const said: Record<string, unknown> = {
+  const [since, until] = [at("since"), at("until")];
+  const filter: Draft = {
     ids: many("ids"),
-    state: many("state"),
-    queue: many("queue"),
-    name: many("name"),
+    states: many("state") as JobState[] | undefined,
+    queues: many("queue"),
+    names: many("name"),
     lane: one("lane"),
     key: one("key"),
     workflow: one("workflow"),
     batch: one("batch"),
     trace: one("trace"),
-    error: one("errorGroup"),
-    search: text === "" ? undefined : text,
-    since,
-    until,
-    words: Object.keys(words).length === 0 ? undefined : words,
+    errorGroup: one("errorGroup"),
+    retrying: params["retrying"] === undefined ? undefined : true,
+    search: one("search"),
+    // An age narrows the instants.
+    since: Math.max(since ?? -Infinity, born.since ?? -Infinity),
+    until: Math.min(until ?? Infinity, born.until ?? Infinity),
+    ...wordFilter({
+      ...given("attempt", one("attempt")),
+      ...given("run", one("run")),
+      ...given("worker", one("worker")),
+      ...given("error", one("error")),
+      ...given("ended", endedOf(one("ended"), now)),
+      ...given("payload", params["payload"]),
+    }),
   };
-  const known = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
-  const twice = Object.keys(known).find((name) => Object.hasOwn(filter, name));
-  if (twice !== undefined)
-    throw new UsageError("BAD_OPTION", `${twice} is given both as an option and in --where. Omit one.`);
-  const from = Math.max(Number(after ?? -Infinity), born.since ?? -Infinity);
-  const to = Math.min(Number(before ?? Infinity), born.until ?? Infinity);
-  return {
-    ...filter,
-    ...known,
-    ...(from === -Infinity ? {} : { since: new Date(from) }),
-    ...(to === Infinity ? {} : { until: new Date(to) }),
-  };
+  return Object.fromEntries(
+    Object.entries(filter).filter(
+      ([, part]) => part !== undefined && part !== Infinity && part !== -Infinity,
+    ),
+  );
+}
+
+type Params = Readonly<Record<string, readonly string[]>>;
+
+/** The options, by the parameters of the words that mean the same. */
+function paramsOfOptions(ctx: Context): Params {
+  const params: Record<string, readonly string[]> = {};
+  for (const option of ["state", "queue", "name"]) {
+    const values = ctx.list(option);
+    if (values !== undefined) params[option] = values;
+  }
+  for (const option of ["lane", "key", "workflow", "batch", "trace", "search", "since", "until"]) {
+    const value = ctx.string(option);
+    if (value !== undefined) params[option] = [value];
+  }
+  const group = ctx.string("error");
+  if (group !== undefined && !/^[0-9a-f]{16}$/.test(group))
+    throw new UsageError(
+      "BAD_OPTION",
+      "--error takes a failure group from `holdfast errors list`: 16 hex digits.",
+    );
+  if (group !== undefined) params["errorGroup"] = [group];
+  if (ctx.flag("retrying")) params["retrying"] = ["true"];
+  return params;
+}
+
+function isInstant(param: string): boolean {
+  return param === "since" || param === "until";
+}
+
+function given<Name extends string, Value>(name: Name, value: Value | undefined): { [K in Name]?: Value } {
+  return (value === undefined ? {} : { [name]: value }) as { [K in Name]?: Value };
 }
 
 interface Page {
@@ -163,69 +166,59 @@ interface Page {
 /** Pages of the jobs that match, newest first. */
 export class Search {
   readonly #hf: Holdfast;
-  readonly #wanted: JobQuery;
-  /** Set where the wish is one that only the dashboard's looks can answer. */
-  readonly #look: InsightFilter | null;
+  readonly #filter: InsightFilter;
+  /** The filter of `hf.jobs`, which counts exactly; null if only a bounded search can answer. */
+  readonly #query: JobQuery | null;
 
-  constructor(hf: Holdfast, wanted: Wanted) {
-    const { error, retrying, words, ...query } = wanted;
+  constructor(hf: Holdfast, filter: InsightFilter) {
     this.#hf = hf;
-    this.#wanted = query;
-    // No index has traces: a look goes through them piece by piece, and stops at its bound.
-    const asked = [error, retrying, words, query.trace].some((part) => part !== undefined);
-    this.#look = asked ? lookOf(wanted) : null;
+    this.#filter = checked(filter);
+    const { ids, states, queues, names, lane, key, workflow, batch, search, since, until, ...rest } = filter;
+    // No index has traces or failures, so these filters search piece by piece, up to a bound.
+    this.#query =
+      Object.keys(rest).length > 0
+        ? null
+        : {
+            ids,
+            state: states,
+            queue: queues,
+            name: names,
+            lane,
+            key,
+            workflow,
+            batch,
+            search,
+            since,
+            until,
+          };
   }
 
   async count(): Promise<CappedCount> {
-    if (this.#look !== null) return countOf(operatorOf(this.#hf).store.insight, this.#look);
-    return { count: await this.#hf.jobs.count(this.#wanted), more: false };
+    if (this.#query === null) return countOf(operatorOf(this.#hf).store.insight, this.#filter);
+    return { count: await this.#hf.jobs.count(this.#query), more: false };
   }
 
   async page(limit: number, cursor: string | null): Promise<Page> {
-    if (this.#look === null) return this.#hf.jobs.list({ ...this.#wanted, limit, cursor });
-    const found = await operatorOf(this.#hf).store.insight.browse(this.#look, { limit, cursor });
+    if (this.#query !== null) return this.#hf.jobs.list({ ...this.#query, limit, cursor });
+    const found = await operatorOf(this.#hf).store.insight.browse(this.#filter, { limit, cursor });
     const ids = found.jobs.map(({ id }) => id);
     const { jobs } = ids.length === 0 ? { jobs: [] } : await this.#hf.jobs.list({ ids, limit: ids.length });
     return { jobs, cursor: found.cursor, ...(found.cut ? { cut: true } : {}) };
   }
 }
 
-/** The same as the dashboard's looks take it. */
-export function lookOf({
-  state,
-  queue,
-  name,
-  since,
-  until,
-  lane,
-  key,
-  workflow,
-  batch,
-  trace,
-  search,
-  error,
-  retrying,
-  words,
-  ids,
-}: Wanted): InsightFilter {
-  const list = <T extends string>(value: T | readonly T[]): readonly T[] =>
-    typeof value === "string" ? [value] : value;
+/**
+ * The filter with checked ids: an unknown id must not match everything.
+ *
+ * @throws UsageError BAD_OPTION
+ */
+export function checked(filter: InsightFilter): InsightFilter {
+  const { workflow, batch, trace } = filter;
   return {
-    ...(state === undefined ? {} : { states: list(state) }),
-    ...(queue === undefined ? {} : { queues: list(queue) }),
-    ...(name === undefined ? {} : { names: list(name) }),
-    ...(lane === undefined ? {} : { lane }),
-    ...(key === undefined ? {} : { key }),
+    ...filter,
     ...(workflow === undefined ? {} : { workflow: checkRunId(workflow) }),
     ...(batch === undefined ? {} : { batch: checkBatchId(batch) }),
     ...(trace === undefined ? {} : { trace: checkTrace(trace) }),
-    ...(search === undefined ? {} : { search }),
-    ...(since === undefined ? {} : { since: Number(since) }),
-    ...(until === undefined ? {} : { until: Number(until) }),
-    ...(error === undefined ? {} : { errorGroup: error }),
-    ...(retrying === undefined ? {} : { retrying }),
-    ...(ids === undefined ? {} : { ids }),
-    ...words,
   };
 }
 
@@ -236,7 +229,8 @@ export function instant(text: string, what: string, now: number = Date.now()): D
   throw new UsageError("BAD_INSTANT", `--${what} takes ${INSTANT_HELP}; got ${JSON.stringify(text)}.`);
 }
 
-function endedOf(text: string, now: number): string {
+function endedOf(text: string | undefined, now: number): string | undefined {
+  if (text === undefined) return undefined;
   const window = windowOf(text, now);
   if (window !== null) return window;
   throw new UsageError("BAD_INSTANT", `--where ended: takes ${WINDOW_HELP}; got ${JSON.stringify(text)}.`);

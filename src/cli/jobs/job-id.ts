@@ -6,10 +6,10 @@
  */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast } from "../../index.ts";
+import type { InsightFilter } from "../../operate/browse.ts";
 import { beginsWith, type IdPart, idPart } from "../../values/id-part.ts";
 import { isId } from "../../values/id.ts";
 import type { Context } from "../command-context.ts";
-import type { Wanted } from "./filter-options.ts";
 import { relative } from "../text.ts";
 import { operatorOf } from "../../operate/operator.ts";
 
@@ -47,10 +47,15 @@ export async function wholeIds(
 }
 
 /** The filter with whole ids in place of parts. */
-export async function wholeFilter(ctx: Context, hf: Holdfast, wanted: Wanted, use: Use): Promise<Wanted> {
-  const { ids, workflow } = wanted;
+export async function wholeFilter(
+  ctx: Context,
+  hf: Holdfast,
+  filter: InsightFilter,
+  use: Use,
+): Promise<InsightFilter> {
+  const { ids, workflow } = filter;
   return {
-    ...wanted,
+    ...filter,
     ...(ids === undefined ? {} : { ids: await wholeIds(ctx, hf, ids, use) }),
     ...(workflow === undefined ? {} : { workflow: await wholeId(ctx, hf, workflow, use) }),
   };
