@@ -77,7 +77,7 @@ onEveryStore((target) => {
       expect(await operatorOf(hf).store.workers.overdueJobs(35_000, 100)).toBe(0);
       await store.query(`update ${store.table("session")} set lease_until = lease_until - 110000`);
       expect(named((await over(hf).get<DoctorReport>("/doctor")).body.checks, "leases")?.text).toBe(
-        "2 jobs are held by workers that are gone",
+        "2 jobs are held by dead workers",
       );
       expect(await operatorOf(hf).store.workers.overdueJobs(35_000, 1)).toBe(1);
       await store.query(`delete from ${store.table("session")}`);

@@ -273,7 +273,7 @@ onEveryStore((target) => {
       const answer = await marked();
       expect(answer.workers.find(({ id }) => id === first.id)?.duties).toContain("bury");
       expect(misfits(schemas["WorkerList"]!, answer, "workers")).toEqual([]);
-      const known = (await on(store)(["workers", "duties", "--json"])).json<{ name: string; by: string }[]>();
+      const known = (await on(store)(["workers", "upkeep", "--json"])).json<{ name: string; by: string }[]>();
       expect(known.find(({ name }) => name === "bury")?.by).toBe(first.id);
       await first.stop();
       const second = hf.work([plain], { queues: ["other"], name: "second" });
@@ -428,7 +428,7 @@ onEveryStore((target) => {
         "--dry-run",
       ]);
       expect(listed.out).toBe(
-        `2 slots of hourly without a job; 2 have one.\n${[-4, -3].map((n) => `${new Date(start + n * hour).toISOString()}\n`).join("")}`,
+        `2 occurrences of hourly without a job; 2 with one.\n${[-4, -3].map((n) => `${new Date(start + n * hour).toISOString()}\n`).join("")}`,
       );
       expect((await send("POST", "/schedules/hourly/backfill", { from: start - 4 * hour })).status).toBe(200);
       const { entries } = (await get<{ entries: { action: string; outcome: string }[] }>("/audit")).body;
