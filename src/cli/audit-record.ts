@@ -11,7 +11,7 @@ import { standing } from "../operate/audit/standings.ts";
 import { subjectOf } from "../operate/audit/undo.ts";
 import type { Holdfast } from "../index.ts";
 import { storable } from "../operate/operations.ts";
-import { describeFailure } from "../jobs/failure.ts";
+import { describeFailure } from "../operate/index.ts";
 import type { Context } from "./command-context.ts";
 import { oneLine } from "./text.ts";
 import { operatorOf } from "../operate/operator.ts";

@@ -1,7 +1,7 @@
 /** Notes about unknown and unserved names. None is an error, because a worker may start later. */
 import type { Holdfast } from "../index.ts";
 import { isName } from "../values/name.ts";
-import { isQuiet, takesJobs } from "../limits/serving.ts";
+import { isQuiet, takesJobs } from "../operate/index.ts";
 import type { Context } from "./command-context.ts";
 import { oneLine } from "./text.ts";
 

@@ -7,7 +7,7 @@ import { dirname, resolve } from "node:path";
 import type { HoldfastConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
 import { DEFAULT_SCHEMA } from "../values/name.ts";
-import { withoutSecrets } from "../storage/open.ts";
+import { withoutSecrets } from "../operate/index.ts";
 
 export interface Target {
   readonly url: string;

@@ -9,13 +9,14 @@ export { isClient, type Operator, operatorOf } from "./operator.ts";
 
 // Jobs and their inputs.
 export { isJob } from "../jobs/define-job.ts";
+export { describeFailure } from "../jobs/failure.ts";
 export { JOB_STATES } from "../jobs/job.ts";
 export { checkDeclared, topicOf } from "../workflows/signal.ts";
 
 // Workflows.
 export { stemOf } from "../workflows/alike-steps.ts";
 export { historyPage, type HistoryPage } from "../workflows/job-history.ts";
-export { type RunFile, runFileOf } from "../workflows/run-file.ts";
+export { readRunFile, type RunFile, runFileOf } from "../workflows/run-file.ts";
 
 // Schedules.
 export { passedCron } from "../schedules/cron-pattern.ts";
@@ -31,12 +32,13 @@ export { isQuiet, takesJobs } from "../limits/serving.ts";
 // Measurements and failures.
 export { commonFields } from "../observe/common-fields.ts";
 export { TRIAGE_STATES } from "../observe/failure-decision.ts";
-export { checkBy, checkTriageState, isGroup } from "../observe/failure-groups.ts";
-export { LOG_LEVELS } from "../observe/job-log.ts";
+export { checkBy, checkGroup, checkTriageState, isGroup } from "../observe/failure-groups.ts";
+export { checkLevel, LOG_LEVELS } from "../observe/job-log.ts";
 export type { LoadRow, QueueMinute, SeriesStore } from "../observe/store.ts";
 
 // The database.
 export type { KindInfo } from "../enqueue/store.ts";
-export { withoutSecrets } from "../storage/open.ts";
+export { type Admin, MOVED_TO } from "../storage/admin.ts";
+export { createDatabase, migrationSql, openAdmin, sqliteFile, withoutSecrets } from "../storage/open.ts";
 export type { Store } from "../storage/store.ts";
 export { viewing } from "../storage/viewing.ts";

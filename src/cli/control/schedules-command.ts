@@ -1,7 +1,7 @@
 /** `holdfast schedules`: the verbs of `hf.schedules`. */
 import { UsageError } from "../../errors.ts";
 import type { Holdfast, ScheduleEdit, ScheduleRun, ScheduleState } from "../../index.ts";
-import { timingInWords } from "../../schedules/cron-words.ts";
+import { timingInWords } from "../../operate/index.ts";
 import { checkName } from "../../values/name.ts";
 import { type Command, FORCE } from "../command.ts";
 import { acting } from "../audit-record.ts";

@@ -1,7 +1,6 @@
 /** `holdfast create`, `migrate`, `status`, `drop` and `reset`. */
 import { type Holdfast, open, silentLogger } from "../../index.ts";
-import { MOVED_TO } from "../../storage/admin.ts";
-import { createDatabase, migrationSql } from "../../storage/open.ts";
+import { createDatabase, migrationSql, MOVED_TO } from "../../operate/index.ts";
 import { record } from "../audit-record.ts";
 import { type Command, FORCE } from "../command.ts";
 import type { Context } from "../command-context.ts";

@@ -1,13 +1,7 @@
 /** `holdfast errors`: failure groups and the decisions about them. */
 import { StateError } from "../../errors.ts";
-import type { ErrorGroup } from "../../index.ts";
-import {
-  checkBy,
-  checkGroup,
-  checkTriageState,
-  type ErrorGroupQuery,
-  type FailureCountQuery,
-} from "../../observe/failure-groups.ts";
+import type { ErrorGroup, ErrorGroupQuery, FailureCountQuery } from "../../index.ts";
+import { checkBy, checkGroup, checkTriageState } from "../../operate/index.ts";
 import { type Command, type Option } from "../command.ts";
 import { ACTOR, acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";

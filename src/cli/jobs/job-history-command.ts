@@ -1,5 +1,5 @@
 /** `holdfast jobs history`: a run's history as a file, which `holdfast check` replays elsewhere. */
-import { runFileOf } from "../../workflows/run-file.ts";
+import { runFileOf } from "../../operate/index.ts";
 import { isId } from "../../values/id.ts";
 import type { Command } from "../command.ts";
 import { jobIdOf } from "./job-id.ts";

@@ -1,5 +1,6 @@
 /** `holdfast jobs logs`: the stored log lines of a job's handler. */
-import { checkLevel, type JobLogLine } from "../../observe/job-log.ts";
+import type { JobLogLine } from "../../index.ts";
+import { checkLevel } from "../../operate/index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { jobIdOf } from "./job-id.ts";

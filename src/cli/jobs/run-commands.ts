@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import { checkFiles } from "../../operate/check.ts";
-import { readRunFile, type RunFile } from "../../workflows/run-file.ts";
+import { readRunFile, type RunFile } from "../../operate/index.ts";
 import type { Command } from "../command.ts";
 import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";

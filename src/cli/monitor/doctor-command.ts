@@ -2,7 +2,7 @@
 import { type Check, diagnose, type Facts } from "../../operate/doctor/diagnosis.ts";
 import { isHoldfastError } from "../../errors.ts";
 import { findings, noFacts } from "../../operate/doctor/findings.ts";
-import { MOVED_TO } from "../../storage/admin.ts";
+import { MOVED_TO } from "../../operate/index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { oneLine } from "../text.ts";

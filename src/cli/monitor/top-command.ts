@@ -7,7 +7,7 @@
 import { sleep, systemClock } from "../../clock.ts";
 import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
 import { durationMs } from "../../values/duration.ts";
-import { isQuiet } from "../../limits/serving.ts";
+import { isQuiet } from "../../operate/index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
 import { counted, MOST_COUNTED } from "../../operate/doctor/bounded-count.ts";

@@ -9,7 +9,7 @@ import { hostname } from "node:os";
 import type { HoldfastConfig, Manifest } from "../../config.ts";
 import { UsageError } from "../../errors.ts";
 import type { AnyJob, Holdfast, Logger, WorkOptions } from "../../index.ts";
-import { describeFailure } from "../../jobs/failure.ts";
+import { describeFailure } from "../../operate/index.ts";
 import { VERSION } from "../../version.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
