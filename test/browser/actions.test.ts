@@ -363,7 +363,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("Escape");
   await keys.press("j");
   await keys.press("Enter");
-  await page.getByText("Cancelled at").waitFor();
+  await page.getByText("Cancelled at").first().waitFor();
   await keys.press("r");
   await page.getByText("It runs again.").waitFor();
 
