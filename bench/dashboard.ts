@@ -22,6 +22,7 @@ import { defineJob, type Holdfast, open, silentLogger } from "../src/index.ts";
 import { temporaryDirectory } from "../test/support/guard.ts";
 import { startPostgres } from "../test/support/postgres.ts";
 import { percentile } from "./measure.ts";
+import { operatorOf } from "../src/operate/operator.ts";
 
 const targetMs = 50;
 const minuteMs = 60_000;
@@ -155,7 +156,7 @@ async function fill(): Promise<void> {
   if (!sqlite) await run("vacuum analyze");
   await client?.end();
   file?.close();
-  const { store } = hf.internals;
+  const { store } = operatorOf(hf);
   for (let hour = now - (now % hourMs) - 26 * hourMs; hour < now - 2 * hourMs; hour += hourMs)
     await store.series.compact(hour, hour + hourMs);
   for (let i = 0; i < 40; i += 1)

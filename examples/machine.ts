@@ -1,4 +1,4 @@
-// A job in named steps, each typed by the next; it fails, is mended, and goes on where it was. `node examples/machine.ts`
+// A job in named steps, each typed by the next; it fails, is fixed, and resumes at the failed step. `node examples/machine.ts`
 import { defineMachine, finish, fixed, next, open } from "holdfast";
 
 let paperJam = true;
@@ -26,7 +26,7 @@ const hf = await open("sqlite::memory:");
 const worker = hf.work([invoice], { queues: ["default"] });
 const { id } = await hf.enqueue(invoice, { items: [1, 2, 3] });
 await hf.result(id).catch((error: Error) => console.log(error.message.replace(id, "…")));
-console.log(`it stands at: ${(await hf.jobs.get(id))?.step}`);
+console.log(`failed at step: ${(await hf.jobs.get(id))?.step}`);
 
 paperJam = false;
 await hf.jobs.retry(id);

@@ -1,4 +1,4 @@
-// What a handler can say about its failure. `node examples/retries.ts`
+// Decisions of a handler about its failure. `node examples/retries.ts`
 import { Dead, defineJob, fixed, open, RetryAfter, silentLogger } from "holdfast";
 
 const fetchPage = defineJob({

@@ -1,4 +1,4 @@
-// Steps that say how they are undone, and a job that fails. `node examples/saga.ts`
+// Steps with compensations, and a job that fails. `node examples/saga.ts`
 import { Dead, defineJob, open } from "holdfast";
 
 const trip = defineJob({

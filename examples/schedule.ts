@@ -1,4 +1,4 @@
-// Three nights in no time, one of them without 02:30. `node examples/schedule.ts`
+// Three nights with a fake clock, one of them without 02:30. `node examples/schedule.ts`
 import assert from "node:assert/strict";
 import { defineJob, defineSchedule, open } from "holdfast";
 import { FakeClock } from "holdfast/testing";

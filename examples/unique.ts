@@ -8,7 +8,7 @@ const reindex = defineJob({
 });
 
 const hf = await open("sqlite::memory:");
-// Somebody types: each change starts the wait anew and brings its own input.
+// A user types: each change replaces the input and starts the delay again.
 for (const words of [10, 20, 30]) {
   const { status } = await hf.enqueue(reindex, { document: "notes", words }, { delay: "200ms" });
   console.log(status);

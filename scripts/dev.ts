@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "vite";
-import { openShop } from "../src/cli/parts/demo-shop.ts";
+import { openShop } from "../src/cli/start/demo-shop.ts";
 import { dashboard, type NodeRequest, toNodeHandler } from "../src/dashboard/index.ts";
 import { consoleLogger, open, silentLogger } from "../src/index.ts";
 

@@ -1,26 +1,26 @@
 /**
- * Every error that Holdfast throws or records, classed by who must act, each with a stable code.
+ * The errors that Holdfast throws or records. The class says who must act; the code is stable.
  *
- *   UsageError  the caller: the call itself is wrong; nothing was written
- *   StateError  the caller: the call is right, but the job (lease, client …) is not in a state that allows it
+ *   UsageError  the caller: the call is wrong; nothing was written
+ *   StateError  the caller: the call is right, but the state of the job (lease, client …) does not allow it
  *   StoreError  the operator: the database, its file or its driver; act, or wait
- *   JobError    the reader of a failed job: what ended this attempt
- *   HoldfastError with INTERNAL: us
+ *   JobError    the reader of a failed job: the cause that ended the attempt
+ *   HoldfastError with INTERNAL: a fault in Holdfast
  *
- * Invariants: a code never changes its meaning; a message says what happened and what to do; `details` holds
+ * Invariants: a code never changes its meaning; a message gives the problem and the remedy; `details` holds
  * plain values only, never an input or a connection string. Expected outcomes are values, not errors.
- * Not here: what handlers throw on purpose (jobs/decision.ts), how a thrown value is recorded (jobs/failure.ts).
+ * Not here: decisions that handlers throw (jobs/decision.ts), the record of a thrown value (jobs/failure.ts).
  */
 
 /**
- * The codes. They are part of the public API: programs branch on them, so they are added to and never renamed.
+ * The codes. Programs branch on them, so a code is never renamed or removed.
  *
  * @example
  * const code: ErrorCode = "LEASE_LOST";
  */
 export type ErrorCode =
-  // --- the caller gave something wrong -------------------------------------------------------------------
-  /** An options object has a key that is not an option. */
+  // --- UsageError: the call is wrong -------------------------------------------------------------------
+  /** An options object has an unknown key. */
   | "UNKNOWN_OPTION"
   /** An option has a value of the wrong type or out of range. */
   | "BAD_OPTION"
@@ -28,113 +28,115 @@ export type ErrorCode =
   | "BAD_DURATION"
   /** An instant is not a valid Date. */
   | "BAD_INSTANT"
-  /** The name of a job, queue, step or other thing has characters that names may not have, or is too long. */
+  /** A name has characters that are not allowed, or is too long. */
   | "BAD_NAME"
-  /** A unique key or lane is empty, too long, or not storable text. */
+  /** A unique key or lane is empty, too long, or not text that can be stored. */
   | "BAD_KEY"
   /** A priority is not an integer in range. */
   | "BAD_PRIORITY"
-  /** There is no such command of `holdfast`. */
+  /** `holdfast` has no such command. */
   | "UNKNOWN_COMMAND"
-  /** A command destroys something: it needs `--force`, or a yes on a terminal. */
+  /** A destructive command needs `--force`, or a confirmation on a terminal. */
   | "FORCE_REQUIRED"
-  /** holdfast.config.ts cannot be loaded, or says something that is no setting. */
+  /** holdfast.config.ts cannot be loaded, or has an unknown setting. */
   | "BAD_CONFIG"
-  /** The address of the database is not one that we understand. */
+  /** The address of the database is not valid. */
   | "BAD_URL"
   /** A cursor did not come from `list`, or came from another filter. */
   | "BAD_CURSOR"
+  /** A file given to `holdfast check` is not the history of a run. */
   | "BAD_RUN_FILE"
   /** The input does not fit the job's schema. */
   | "INPUT_INVALID"
-  /** A value to be stored holds something that JSON cannot hold without loss. */
+  /** JSON cannot hold a value without loss. */
   | "INPUT_NOT_JSON"
-  /** A value to be stored is over the size limit. */
+  /** A value exceeds the size limit. */
   | "INPUT_TOO_LARGE"
-  /** No job of this name is defined or registered here. */
+  /** The argument is not a definition made by `defineJob`. */
   | "UNKNOWN_JOB"
-  /** The job's kind has a unique function: enqueue by name must give `key`. */
+  /** The definition has a `unique` function, and the enqueue by name has no `key`. */
   | "KEY_REQUIRED"
-  /** The job's kind has a lane function: enqueue by name must give `lane`. */
+  /** The definition has a `lane` function, and the enqueue by name has no `lane`. */
   | "LANE_REQUIRED"
-  /** The transaction handle is of a kind that we cannot write through. */
+  /** The transaction handle is of an unknown kind, or has no open transaction. */
   | "TX_UNSUPPORTED"
   /** The transaction handle belongs to another database or file than this client. */
   | "TX_WRONG_DATABASE"
-  /** An `after` names a job that does not exist (any more). */
+  /** An `after` names a job that does not exist, or no longer exists. */
   | "AFTER_UNKNOWN"
-  /** Jobs of one batch wait for each other in a circle, or one for itself. */
+  /** Jobs of one batch depend on each other in a cycle, or one on itself. */
   | "AFTER_CYCLE"
   /** A run would wait for its own job. */
   | "WAITS_FOR_ITSELF"
-  /** A step's function, or its undo, called `ctx.step`, `ctx.sleep`, `ctx.waitFor`, `ctx.call`, `ctx.version` or `ctx.commit`. */
+  /** The function of a step or of its compensation called `ctx.step`, `ctx.sleep`, `ctx.waitFor`, `ctx.call`, `ctx.version` or `ctx.commit`. */
   | "INSIDE_STEP"
-  /** Something that only the handler of a running job can do was asked for elsewhere, or too late. */
+  /** A call that needs a job's handler was made elsewhere, or too late. */
   | "NOT_IN_A_RUN"
   /** A signal's data does not fit the signal's schema. */
   | "SIGNAL_INVALID"
   /** A worker was started without a queue or without a handler. */
   | "NO_QUEUES"
-  /** A worker was given two definitions with one name. */
+  /** A worker has two definitions with one name. */
   | "DUPLICATE_NAME"
   /** Lease and heartbeat do not fit together (0 < heartbeat < lease). */
   | "BAD_LEASE"
-  /** A cron pattern cannot be read, or no date matches it. */
+  /** A cron pattern is not valid, or no date matches it. */
   | "BAD_CRON"
-  /** A time zone is not one that this runtime knows. */
+  /** The runtime does not know this time zone. */
   | "BAD_TIMEZONE"
-  // --- the thing is not in a state that allows it ----------------------------------------------------------
-  /** The attempt is no longer leased to this holder; it may write nothing more. */
+  // --- StateError: the state does not allow the call ----------------------------------------------------------
+  /** This holder no longer holds the attempt; its writes are refused. */
   | "LEASE_LOST"
+  /** The run has not ended, or its history before the step cannot be reused. */
   | "FORK_REFUSED"
   /** No job has this id. */
   | "JOB_NOT_FOUND"
-  /** This Node is too old: it can neither run TypeScript nor open SQLite. Thrown when the package is imported. */
+  /** This Node can neither run TypeScript nor open SQLite. Thrown when the package is imported. */
   | "NODE_TOO_OLD"
-  /** The command line: no operation, or no cause of failures, has this id. */
+  /** The command line: no operation or failure group has this id. */
   | "NOT_FOUND"
   /** The job ended dead, so it has no result. */
   | "JOB_DEAD"
   /** The job ended cancelled, so it has no result. */
   | "JOB_CANCELLED"
-  /** The job did not end within the time that the caller would wait. */
+  /** The job did not end within the timeout. */
   | "RESULT_TIMEOUT"
-  /** The job's state does not allow this move. */
+  /** The current state does not allow this call. */
   | "ILLEGAL_MOVE"
   /** No schedule has this name. */
   | "SCHEDULE_NOT_FOUND"
   /** A pass of this name is running, here or in another process. */
   | "PASS_RUNNING"
-  /** A pass lost its right to run: its process did not renew it in time, and another may have taken over. */
+  /** The pass was not renewed in time, and another process may have taken it over. */
   | "PASS_LOST"
-  /** Too much failed in a row, so the pass was given up. */
+  /** Too many failures in a row ended the pass. */
   | "PASS_ABORTED"
   /** The client or the worker has been closed. */
   | "CLOSED"
-  // --- the operator must act, or wait --------------------------------------------------------------------
-  /** The connection broke and the deadline for trying again has passed. */
+  // --- StoreError: the operator must act, or wait --------------------------------------------------------------------
+  /** The connection broke, and the time for retries has passed. */
   | "CONNECTION_LOST"
   /** No connection could be made. */
   | "DATABASE_UNREACHABLE"
-  /** Postgres: the server has no database of this name. `holdfast create` makes it. */
+  /** Postgres: the server has no database of this name. `holdfast create` creates it. */
   | "DATABASE_MISSING"
   /** The database did not answer within the deadline of the statement. */
   | "STATEMENT_TIMEOUT"
-  /** The database stayed locked by others for longer than we try. */
+  /** The database stayed locked by another program. */
   | "DATABASE_BUSY"
-  /** The database had an error of its own (out of memory, its disk, a failed process); nothing was written. */
+  /** The server had an internal error (memory, disk, a failed process); nothing was written. */
   | "DATABASE_FAILING"
-  /** Postgres: somebody's open transaction holds what this needs (a unique key, mostly). */
+  /** Postgres: another open transaction holds a lock that this call needs, mostly on a unique key. */
   | "LOCK_TIMEOUT"
   /** The user or password was refused, or a right is missing. */
   | "PERMISSION_DENIED"
-  /** The schema was made by a newer version of Holdfast. */
+  /** A newer version of Holdfast made the schema. */
   | "SCHEMA_TOO_NEW"
-  /** The schema is older than this version needs, and migrating is turned off. */
+  /** The schema is older than this version needs, and migrating is off. */
   | "SCHEMA_TOO_OLD"
-  /** The schema does not exist, and migrating is turned off. */
+  /** The schema does not exist, and migrating is off. */
   | "SCHEMA_MISSING"
-  /** There is no space left for the database. */
+  /** The disk is full. */
   | "DISK_FULL"
   /** The database takes no writes (a replica, a read-only file). */
   | "READ_ONLY"
@@ -146,53 +148,53 @@ export type ErrorCode =
   | "POSTGRES_TOO_OLD"
   /** The driver package is not installed. */
   | "DRIVER_MISSING"
-  /** The SQLite file lies on a network file system, where its locks do not work. */
+  /** The SQLite file is on a network file system, where SQLite's locks do not work. */
   | "NETWORK_FILE_SYSTEM"
   /** The SQLite file was removed or replaced while it was open. */
   | "FILE_REPLACED"
   /** The jobs were moved to another database (`holdfast move`), and this one takes no writes. */
   | "MOVED"
-  /** A move cannot begin or go on: the target is not empty, or the two databases do not fit together. */
+  /** A move cannot start or continue: the target is not empty, or the databases do not fit together. */
   | "MOVE_REFUSED"
-  /** What was copied is not what is there. */
+  /** The target differs from the copy. */
   | "MOVE_INCOMPLETE"
-  /** The database refused a statement for a reason that we do not know; see the cause. */
+  /** The database refused a statement for another reason; see the cause. */
   | "STORE_FAILED"
-  // --- the reader of a failed job ------------------------------------------------------------------------
+  // --- JobError: the reader of a failed job ------------------------------------------------------------------------
   /** The attempt ran for longer than its timeout. */
   | "TIMEOUT"
-  /** The stored input (or step, or state) is not what this version can read. */
+  /** The stored input (or step, or state) cannot be read. */
   | "DECODE_FAILED"
-  /** The output holds something that JSON cannot hold. */
+  /** JSON cannot hold the output. */
   | "OUTPUT_NOT_JSON"
-  /** The output is over the size limit. */
+  /** The output exceeds the size limit. */
   | "OUTPUT_TOO_LARGE"
   /** A step failed, after all its tries. */
   | "STEP_FAILED"
-  /** A job that this one called ended dead or cancelled. */
+  /** A called job ended dead or cancelled. */
   | "CALL_FAILED"
-  /** The code asks for other steps than the run's history has. */
+  /** The code no longer matches the run's history. */
   | "DIVERGED"
-  /** A machine stands at, or was sent to, a step that it does not have; or a step returned neither next nor finish. */
+  /** A machine is at, or was sent to, an unknown step; or a step returned neither next nor finish. */
   | "BAD_MOVE"
   /** The transaction given to `ctx.commit` was not committed. */
   | "NOT_COMMITTED"
-  /** What undoes a step failed, after all its tries. */
+  /** A compensation failed, after all its tries. */
   | "UNDO_FAILED"
-  /** The job ended its worker's process too often. */
+  /** The job killed its worker too often. */
   | "KILLED_WORKER"
-  /** The attempt was told to stop because the job was cancelled. */
+  /** The attempt was stopped because the job was cancelled. */
   | "CANCELLED"
-  /** The worker is shutting down and takes the attempt back. */
+  /** The worker is shutting down and releases the attempt. */
   | "SHUTDOWN"
-  /** The job's queue was paused or held, or its worker made quiet, while the job runs. */
+  /** The job's queue was paused or held, or its worker made quiet. */
   | "PAUSED"
-  // --- us ------------------------------------------------------------------------------------------------
-  /** A fault in Holdfast itself: please report it. */
+  // --- HoldfastError ------------------------------------------------------------------------------------------------
+  /** A fault in Holdfast. Please report it. */
   | "INTERNAL";
 
 /**
- * What may come with an error besides its message.
+ * The optional details and cause of an error.
  *
  * @example
  * const extra: ErrorExtra = { details: { job: id }, cause };
@@ -200,7 +202,7 @@ export type ErrorCode =
 export type ErrorExtra = {
   /** Plain values for programs; never an input or a secret. */
   details?: Readonly<Record<string, unknown>>;
-  /** What led to this error. */
+  /** The original error. */
   cause?: unknown;
 };
 
@@ -210,7 +212,7 @@ const brand = Symbol.for("holdfast.error");
 const noDetails: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /**
- * The base of all our errors.
+ * The base class of all errors of Holdfast.
  *
  * @example
  * try { await hf.enqueue(job, input); }
@@ -234,7 +236,7 @@ export class HoldfastError extends Error {
 }
 
 /**
- * The caller gave something wrong. Fix the call; nothing was written.
+ * The call is wrong, and nothing was written. Fix the call.
  *
  * @example
  * throw new UsageError("BAD_PRIORITY", "priority must be an integer; got 1.5", { details: { priority: 1.5 } });
@@ -246,7 +248,7 @@ export class UsageError extends HoldfastError {
 }
 
 /**
- * The call is right, but the job, lease or client is not in a state that allows it.
+ * The call is right, but the state of the job, lease or client does not allow it.
  *
  * @example
  * throw new StateError("LEASE_LOST", `Job ${id} is no longer leased to worker ${worker}.`, { details: { job: id } });
@@ -258,7 +260,7 @@ export class StateError extends HoldfastError {
 }
 
 /**
- * The database, its file or its driver. The operator must act, or wait.
+ * A problem of the database, its file or its driver. The operator must act, or wait.
  *
  * @example
  * throw new StoreError("DRIVER_MISSING", "Postgres needs the package `pg`: npm install pg", { cause });
@@ -270,7 +272,7 @@ export class StoreError extends HoldfastError {
 }
 
 /**
- * What the reader of a failed job sees.
+ * The cause that ended an attempt, for the reader of a failed job.
  *
  * @example
  * throw new JobError("TIMEOUT", "timeout after 600s", { details: { timeoutMs: 600_000 } });
@@ -282,7 +284,7 @@ export class JobError extends HoldfastError {
 }
 
 /**
- * Whether a caught value is one of our errors, also when it comes from another copy of the package.
+ * Whether a caught value is an error of Holdfast, also of another copy of the package.
  *
  * @example
  * if (isHoldfastError(error) && error.code === "LEASE_LOST") return;
@@ -291,12 +293,12 @@ export function isHoldfastError(error: unknown): error is HoldfastError {
   try {
     return typeof error === "object" && error !== null && brand in error;
   } catch {
-    return false; // a Proxy whose traps throw is not ours
+    return false; // a Proxy whose traps throw
   }
 }
 
 /**
- * A value as it may appear in a message: short, on one line, and never the content of an object.
+ * A value for a message: short, on one line, without the content of objects.
  *
  * @example
  * shown("a\nb");   // "a\nb", in quotes and escaped

@@ -35,6 +35,7 @@ import { Errors } from "./observe/failure-groups.ts";
 import { Holds } from "./limits/holds.ts";
 import type { Enqueued, NewJob } from "./jobs/job.ts";
 import { Jobs } from "./operate/jobs-client.ts";
+import { OPERATOR, type Operator } from "./operate/operator.ts";
 import { KindCache } from "./enqueue/registered-names.ts";
 import { Lanes } from "./limits/lanes.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease/lease-client.ts";
@@ -56,7 +57,7 @@ import { Schedules } from "./schedules/schedules-client.ts";
 import { openStore } from "./storage/open.ts";
 import { State } from "./state/state-client.ts";
 import { type ClientCounters, Counters, type Stats, stats } from "./observe/stats.ts";
-import type { Inspection, Store } from "./storage/store.ts";
+import type { Store } from "./storage/store.ts";
 import type { PruneReport } from "./upkeep/store.ts";
 import { VERSION } from "./version.ts";
 import { Worker, type WorkerDeps, type WorkOptions } from "./worker/worker.ts";
@@ -111,7 +112,7 @@ export async function open(target?: string | object, options?: OpenOptions): Pro
   const store = await new Retry(clock, waitMs, client.logger).repeatable(() =>
     openOnce().catch((error: unknown) => {
       if (first && isLost(error))
-        told.onWarning(`The database is not there yet; trying again for ${waitMs} ms: ${error.message}`, {
+        told.onWarning(`The database does not answer yet; retrying for ${waitMs} ms: ${error.message}`, {
           code: error.code,
         });
       first = false;
@@ -296,20 +297,19 @@ export class Holdfast implements AsyncDisposable {
     });
   }
 
-  /** @internal For what is built on a client and ships with it: the dashboard. */
-  get internals(): {
-    readonly store: Store;
-    readonly retry: Retry;
-    readonly settings: ClientSettings;
-    readonly env: ClientEnv;
-    /** What this process was given to work on, also by a worker that has stopped. */
-    readonly definitions: ReadonlyMap<string, AnyJob>;
-  } {
+  /** @internal The operators' interface, for the dashboard and the command line. */
+  get [OPERATOR](): Operator {
     return {
+      jobs: this.jobs,
+      queues: this.queues,
+      workers: this.workers,
+      holds: this.holds,
+      schedules: this.schedules,
+      errors: this.errors,
       store: this.#store,
       retry: this.#retry,
-      settings: this.#settings,
       env: this.#env,
+      settings: this.#settings,
       definitions: this.#definitions,
     };
   }
@@ -387,7 +387,10 @@ export class Holdfast implements AsyncDisposable {
     const { timeout } = checkOptions(options, ["timeout"], "result") as { timeout?: Duration };
     const id: unknown = typeof job === "object" && job !== null ? job.id : job;
     if (typeof id !== "string")
-      throw new UsageError("BAD_OPTION", `result takes a job's id, or what enqueue gave; got ${shown(job)}.`);
+      throw new UsageError(
+        "BAD_OPTION",
+        `result takes a job id, or the result of enqueue; got ${shown(job)}.`,
+      );
     return (await this.#results.of(
       id.toLowerCase(),
       timeout === undefined ? null : durationMs(timeout, "timeout"),
@@ -593,12 +596,6 @@ export class Holdfast implements AsyncDisposable {
   workersHere(): { readonly running: number; readonly stopping: number } {
     const stopping = [...this.#workersHere].filter((worker) => worker.stopping).length;
     return { running: this.#workersHere.size - stopping, stopping };
-  }
-
-  /** @internal The database itself, for `holdfast doctor` and health checks. */
-  inspect(): Promise<Inspection> {
-    this.#checkOpen();
-    return this.#retry.repeatable(() => this.#store.inspect());
   }
 
   /** @internal The database's clock, in epoch milliseconds. */

@@ -12,7 +12,7 @@ const oldestNode = [22, 18] as const;
 export function oldNode(version: string): string | null {
   const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);
   const enough = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
-  return enough ? null : `Take Node ${oldestNode.join(".")} or newer.`;
+  return enough ? null : `Use Node ${oldestNode.join(".")} or newer.`;
 }
 
 /** The error for a Node that is too old; null where it is not. */

@@ -11,7 +11,7 @@ const outputs: Readonly<Record<string, RegExp>> = {
   "cancel.ts": /cancel_requested\nJOB_CANCELLED\ncancelled/,
   "fake-time.ts": /a day has passed/,
   "hello.ts": /Hello, Ada!/,
-  "machine.ts": /summing up\n[^]*paper jam\nit stands at: print\n\{ printed: 'total 6' \}/,
+  "machine.ts": /summing up\n[^]*paper jam\nfailed at step: print\n\{ printed: 'total 6' \}/,
   "own-loop.ts": /1² = 1, 2² = 4, 3² = 9/,
   "schedule.ts": /reports: 2026-03-28T01:30:00.000Z, 2026-03-29T01:00:00.000Z/,
   "retries.ts": /done: fetched in attempt 3[^]*does not exist[^]*status 500/,

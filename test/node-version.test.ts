@@ -13,7 +13,7 @@ const entries = Object.values(exported).flatMap((target) =>
     ? [String(target.default).replace("./dist/", "src/").replace(".js", ".ts")]
     : [],
 );
-const message = "Node v20.20.2 is too old for holdfast. Take Node 22.18 or newer.";
+const message = "Node v20.20.2 is too old for holdfast. Use Node 22.18 or newer.";
 /** For --import: Node is told to be another, before the program is loaded. */
 const nodeIs = (version: string): string =>
   `data:text/javascript,${encodeURIComponent(`Object.defineProperty(process, "version", { value: "${version}" });`)}`;
@@ -54,8 +54,8 @@ test("a bundler may not leave the look out, although nothing is imported from it
 test.each([
   ["v22.18.0", null],
   ["v24.0.0", null],
-  ["v22.17.1", "Take Node 22.18 or newer."],
-  ["v18.20.0", "Take Node 22.18 or newer."],
+  ["v22.17.1", "Use Node 22.18 or newer."],
+  ["v18.20.0", "Use Node 22.18 or newer."],
 ])("Node %s: %s", (version, remedy) => {
   expect(oldNode(version)).toBe(remedy);
 });

@@ -1,24 +1,23 @@
 /**
- * What a running command has at hand: its arguments, the database when it first asks for it, and ways to print.
+ * The context of a running command: its arguments, the database (opened on first use), and output.
  *
  * Invariants: results go to standard output, everything else (progress, questions, warnings) to standard error; with --json
- * standard output holds JSON and nothing else; the client is closed when the command ends; no file is made by looking
- * at a database that is not there.
+ * standard output holds only JSON; the client is closed when the command ends; a command that only reads creates no file.
  */
 import { existsSync } from "node:fs";
 import { StateError, StoreError, UsageError } from "../errors.ts";
 import type { Holdfast, Logger, OpenOptions } from "../index.ts";
 import { open } from "../index.ts";
-import type { Admin } from "../storage/admin.ts";
-import { openAdmin, sqliteFile } from "../storage/open.ts";
+import { type Admin, openAdmin, sqliteFile } from "../operate/index.ts";
 import { loadConfig, type LoadedConfig } from "./config-file.ts";
 import { type Io, type Out, type Paint, painter } from "./io.ts";
 import { resolveTarget, secretsOf, type Target } from "./target.ts";
 import { bar, dateOf, grouped, harmless, json, oneLine } from "./text.ts";
+import { operatorOf } from "../operate/operator.ts";
 
 export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
-/** The command that is run, as far as its own messages need it. */
+/** The parts of the running command that its messages need. */
 export interface Called {
   readonly name: string;
   readonly args?: string;
@@ -70,7 +69,7 @@ export class Context {
     return this.#values[name] as boolean | undefined;
   }
 
-  /** Values of an option that may come several times, or with commas. */
+  /** Values of an option that may be repeated or have commas. */
   list(name: string): string[] | undefined {
     const value = this.#values[name];
     if (value === undefined) return undefined;
@@ -103,7 +102,7 @@ export class Context {
     );
   }
 
-  /** A positional argument that must be there. */
+  /** A required positional argument. */
   argument(index: number, what: string): string {
     const value = this.args[index];
     if (value !== undefined && value !== "") return value;
@@ -119,62 +118,61 @@ export class Context {
     this.#config ??= loadConfig(
       this.io.cwd,
       this.string("config"),
-      // With --url the database is known: no file of a folder above is run.
+      // With --url the database is known, so no config of a folder above is run.
       this.string("url") === undefined ? undefined : 0,
     );
     return this.#config;
   }
 
-  async target(): Promise<Target> {
+  target(): Promise<Target> {
+    return this.#resolve(this.string("url"));
+  }
+
+  async #resolve(url: string | undefined): Promise<Target> {
     const { config, path } = await this.config();
-    const flags: { url?: string; schema?: string; "password-env"?: string } = {};
-    for (const name of ["url", "schema", "password-env"] as const) {
-      const value = this.string(name);
-      if (value !== undefined) flags[name] = value;
-    }
+    const [schema, passwordEnv] = [this.string("schema"), this.string("password-env")];
+    const flags = {
+      ...(url === undefined ? {} : { url }),
+      ...(schema === undefined ? {} : { schema }),
+      ...(passwordEnv === undefined ? {} : { "password-env": passwordEnv }),
+    };
     const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
     for (const secret of target.secrets) this.#secrets.add(secret);
     return target;
   }
 
-  /** Something that must never be printed. */
+  /** Hides the secrets of this URL in all output. */
   hide(url: string): void {
     for (const secret of secretsOf(url)) this.#secrets.add(secret);
   }
 
-  /** The client, opened once. The schema must be there and up to date, unless `migrate` says to make it so. */
+  /** The client, opened once. The schema must exist and be up to date, unless `migrate` is set. */
   async client(options: { migrate?: boolean; logger?: Logger } = {}): Promise<Holdfast> {
     if (this.#client !== undefined) return this.#client;
     const target = await this.target();
     const { config } = await this.config();
     if (options.migrate !== true) await this.#mustExist(target);
-    const given: OpenOptions = {
-      metrics: true,
-      ...config.open,
-      schema: target.schema,
-      migrate: options.migrate === true ? (config.open?.migrate ?? true) : "check",
-      logger: options.logger ?? this.#logger(),
-    };
-    this.#client = await open(target.url, given);
+    const migrate = options.migrate === true ? (config.open?.migrate ?? true) : "check";
+    this.#client = await this.#open(target, { migrate, logger: options.logger ?? this.#logger() });
     if (options.migrate !== true) await this.#noteMoved(this.#client);
     await config.setup?.(this.#client);
     return this.#client;
   }
 
-  /** What is read from a database that was moved is a copy that nobody works on: writing fails, and reading must say it, too. */
+  /** Warns when a command reads a database that has been moved. */
   async #noteMoved(hf: Holdfast): Promise<void> {
-    const { movedTo, movedAt } = await hf.internals.store.schemaState();
+    const { movedTo, movedAt } = await operatorOf(hf).store.schemaState();
     if (movedTo === null) return;
     const at = movedAt === null ? "" : ` at ${new Date(movedAt).toISOString()}`;
     this.note(
       this.paintError(
         "warn",
-        `this database was moved to ${harmless(movedTo)}${at}; what it shows is from then`,
+        `This database was moved to ${harmless(movedTo)}${at}. It shows the data of that time.`,
       ),
     );
   }
 
-  /** Values of an option that may come several times, as they are. */
+  /** Values of an option that may be repeated, unsplit. */
   strings(name: string): string[] {
     const given = this.#values[name];
     return (Array.isArray(given) ? given : [given]).filter((one) => typeof one === "string");
@@ -182,27 +180,19 @@ export class Context {
 
   /** A client on another address, opened like `client`. */
   async clientOn(url: string): Promise<Holdfast> {
-    const { config, path } = await this.config();
-    const flags: { url: string; schema?: string; "password-env"?: string } = { url };
-    for (const name of ["schema", "password-env"] as const) {
-      const value = this.string(name);
-      if (value !== undefined) flags[name] = value;
-    }
-    const target = resolveTarget({ flags, env: this.io.env, config, configPath: path });
-    for (const secret of target.secrets) this.#secrets.add(secret);
+    const target = await this.#resolve(url);
     await this.#mustExist(target);
-    const hf = await open(target.url, {
-      metrics: true,
-      ...config.open,
-      schema: target.schema,
-      migrate: "check",
-      logger: this.#logger(),
-    });
+    const hf = await this.#open(target, { migrate: "check", logger: this.#logger() });
     this.#others.push(hf);
     return hf;
   }
 
-  /** An operator's hands on the database; closed when the command ends. */
+  async #open(target: Target, options: Pick<OpenOptions, "migrate" | "logger">): Promise<Holdfast> {
+    const { config } = await this.config();
+    return open(target.url, { metrics: true, ...config.open, schema: target.schema, ...options });
+  }
+
+  /** Administration of the database; closed when the command ends. */
   async admin(url?: string, schema?: string): Promise<Admin> {
     const target = await this.target();
     if (url !== undefined) this.hide(url);
@@ -224,12 +214,12 @@ export class Context {
 
   async #mustExist(target: Target): Promise<void> {
     const file = await sqliteFile(target.url);
-    // `open` waits for a server that is away; whoever sits at a terminal is told at once.
+    // `open` waits for a server that is away; a person at a terminal should learn it at once.
     if (target.url.startsWith("postgres")) await (await openAdmin(target.url, target.schema)).close();
     if (file === null || existsSync(file)) return;
     throw new StoreError(
       "SCHEMA_MISSING",
-      `There is no database ${file} (from ${target.from}). Make it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}; holdfast work makes it, too.`,
+      `There is no database ${file} (address from ${target.from}). Create it with: holdfast migrate${target.from === "--url" ? ` --url ${target.place}` : ""}; holdfast work also creates it.`,
     );
   }
 
@@ -242,19 +232,19 @@ export class Context {
     return { debug: nothing, info: nothing, warn: line("warn"), error: line("bad") };
   }
 
-  /** Of a job that is not there: what may have become of it, and where it was looked for. */
+  /** The error for a job that does not exist, with the database that was searched. */
   async noJob(id: string): Promise<StateError> {
     const { place } = await this.target();
     return new StateError(
       "JOB_NOT_FOUND",
-      `There is no job ${oneLine(id, 60)} in ${place}: it never was, it was deleted, or it has outlived its retention.`,
+      `There is no job ${oneLine(id, 60)} in ${place}. The id is wrong, or the job was deleted or pruned.`,
       { details: { job: id } },
     );
   }
 
   // --- printing ----------------------------------------------------------------------------------------
 
-  /** One result: JSON, or the text for people. */
+  /** Prints the result: JSON, or the text for people. */
   result(value: unknown, text: () => string): void {
     this.print(this.json ? json(value, this.io.stdout.isTTY ? 2 : undefined) : text());
   }
@@ -268,12 +258,12 @@ export class Context {
     this.#write(this.io.stdout, `${text}\n`);
   }
 
-  /** To standard error: beside the result. */
+  /** A line on standard error. */
   note(text: string): void {
     this.#write(this.io.stderr, `${text}\n`);
   }
 
-  /** Without a newline, for whoever draws. */
+  /** Output without a newline, for progress lines and `top`. */
   draw(out: Out, text: string): void {
     this.#write(out, text);
   }
@@ -284,7 +274,7 @@ export class Context {
     out.write(shown);
   }
 
-  /** A bar on standard error, on a terminal only. */
+  /** A progress bar on standard error, only on a terminal. */
   progress(label: string): (done: number, total: number) => void {
     const { stderr } = this.io;
     if (!stderr.isTTY || this.json) return () => {};
@@ -303,17 +293,17 @@ export class Context {
   // --- asking ------------------------------------------------------------------------------------------
 
   /**
-   * Whether to go on with something that cannot be undone: --force says yes, a terminal is asked, anything else is refused.
+   * Confirms an action: --force confirms, a terminal is asked, anything else is refused.
    *
    * @throws UsageError FORCE_REQUIRED
    */
-  async confirm(what: string, undone = "This cannot be undone."): Promise<boolean> {
+  async confirm(what: string, warning = "This cannot be reverted."): Promise<boolean> {
     if (this.flag("force")) return true;
     if (!this.io.interactive || this.json)
-      throw new UsageError("FORCE_REQUIRED", `${what} ${undone} Add --force to do it.`);
-    const answer = await this.io.ask(`${harmless(what)} ${undone} Go on? [y/N] `);
+      throw new UsageError("FORCE_REQUIRED", `${what} ${warning} Add --force to confirm.`);
+    const answer = await this.io.ask(`${harmless(what)} ${warning} Continue? [y/N] `);
     if (/^y(es)?$/i.test(answer.trim())) return true;
-    this.note("Nothing was done.");
+    this.note("No changes made.");
     return false;
   }
 }

@@ -1,8 +1,7 @@
 /**
  * Finds and loads holdfast.config.ts: here, or up to four folders up; TypeScript runs as it is (Node strips types).
  *
- * Invariants: what is no setting is refused by name; a file that fails to load says why and where; nothing of the config
- * is ever printed.
+ * Invariants: an unknown setting is refused by name; a load error names the file and the cause; the config is never printed.
  */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -27,12 +26,12 @@ const keys = [
 ];
 
 export interface LoadedConfig {
-  /** Null: there is none. */
+  /** Null without a config. */
   readonly path: string | null;
   readonly config: HoldfastConfig;
 }
 
-/** The file's path, or null. Each folder is looked into itself and in its folder `config`. */
+/** The file's path, or null. Searches each folder and its folder `config`. */
 export function findConfig(cwd: string, levels: number = levelsUp): string | null {
   let folder = resolve(cwd);
   for (let level = 0; level <= levels; level += 1) {
@@ -79,14 +78,14 @@ export async function loadConfig(
 }
 
 /**
- * A file that was found and not named must be this user's or root's: to load it is to run it, and others may write into a folder
+ * A config that was found, not named, must belong to this user or root: loading it runs it, and others may write into a folder
  * above, such as /tmp.
  */
 export function checkOwner(path: string, me: number | undefined = process.getuid?.()): void {
   if (me === undefined) return; // Windows
   const { uid } = statSync(path);
   if (uid !== me && uid !== 0)
-    throw bad(`${path} belongs to another user and is not run. Name it with --config if you trust it.`);
+    throw bad(`${path} belongs to another user, so it is not run. If you trust it, name it with --config.`);
 }
 
 function bad(message: string, cause?: unknown): UsageError {

@@ -1,4 +1,4 @@
-/** The texts of --help: one for the whole, one for each command. Pure. */
+/** The texts of --help: the overview and one text for each command. Pure. */
 import { type Command, COMMON_OPTIONS, type Option } from "./command.ts";
 import type { Paint } from "./io.ts";
 import { wrap } from "./text.ts";
@@ -26,13 +26,13 @@ export function overview(groups: readonly CommandGroup[], paint: Paint): string 
   }
   lines.push(
     "",
-    "holdfast help <command> tells more, with examples. Every command takes --url, --json and --config.",
-    "Exit codes: 0 done, 1 failed (or, for checks, something is wrong), 2 wrong use.",
+    "holdfast help <command> shows options and examples. Every command takes --url, --json and --config.",
+    "Exit codes: 0 success, 1 failure or a problem found, 2 wrong use.",
   );
   return lines.join("\n");
 }
 
-/** `path` is what stands before the command: "" or "jobs ". */
+/** `path` is the text before the command: "" or "jobs ". */
 export function helpFor(command: Command, path: string, paint: Paint): string {
   const full = `${path}${command.name}`;
   const lines = [`${paint("bold", `holdfast ${full}`)}: ${command.summary}`, ""];
@@ -44,11 +44,11 @@ export function helpFor(command: Command, path: string, paint: Paint): string {
     lines.push("", paint("bold", "Commands"));
     for (const sub of command.subcommands) lines.push(`  ${sub.name.padEnd(left)}${sub.summary}`);
     const [first] = command.subcommands;
-    lines.push("", `holdfast help ${full} ${first?.name ?? ""} tells its options, and so for each of them.`);
-    if (first?.name === "list") lines.push(`holdfast ${full} alone is holdfast ${full} list.`);
+    lines.push("", `holdfast help ${full} <command> shows the options of one command.`);
+    if (first?.name === "list") lines.push(`holdfast ${full} means holdfast ${full} list.`);
   }
   const own = Object.entries(command.options ?? {});
-  // What a command takes in its own way is said once.
+  // An option of the command replaces the common one of the same name.
   const common = Object.entries(COMMON_OPTIONS).filter(([name]) => command.options?.[name] === undefined);
   if (own.length > 0) lines.push("", paint("bold", "Options"), ...optionLines(own));
   lines.push("", paint("bold", "Common options"), ...optionLines(common));

@@ -1,8 +1,7 @@
 /**
- * The world as a command sees it: two streams, a terminal or none, the environment, a way to ask.
+ * Input and output of a command: two streams, an optional terminal, the environment, questions.
  *
- * Invariants: everything that is printed goes through here, so that a secret that is known (the password of a URL) never
- * leaves, colours appear only on a terminal, and tests run commands without a process.
+ * Invariants: all output goes through here, so that colours appear only on a terminal and tests run commands without a process.
  */
 import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
@@ -23,7 +22,7 @@ export interface Io {
   readonly cwd: string;
   /** The version of Node, as process.version has it. */
   readonly node: string;
-  /** Whether somebody is there to answer. */
+  /** Whether a person can answer questions. */
   readonly interactive: boolean;
   ask(question: string): Promise<string>;
   /** All of the standard input. */
@@ -39,7 +38,7 @@ export function processIo(): Io {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
   let listening = false;
-  // A pipe that is closed (`holdfast jobs list | head`) is no fault.
+  // A closed pipe (`holdfast jobs list | head`) is not an error.
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EPIPE") process.exit(0);
@@ -90,6 +89,14 @@ export function processIo(): Io {
   };
 }
 
+/** Resolves when the signal has aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 function outOf(stream: NodeJS.WriteStream & { readonly fd: number }): Out {
   return {
     write: (text) => void stream.write(text),
@@ -115,7 +122,7 @@ const styles = {
   accent: "cyan",
 } as const;
 
-/** A painter for one stream: colours on a terminal that wants them, nothing elsewhere. */
+/** Paints text of one stream: with colours on a terminal, unchanged elsewhere. */
 export type Paint = (tone: Tone, text: string) => string;
 
 export function painter(out: Out, env: Io["env"], wanted: boolean | undefined): Paint {

@@ -36,7 +36,7 @@ export function loggerTo(ctx: Context, least: string): Logger {
   return logger;
 }
 
-/** A stack goes below its line, whole: cut to the width of a field it would end before the first frame of the job's own code. */
+/** A stack is printed whole below its line. Cut to the width of a field, it would end before the first frame of the job's own code. */
 function isStack(name: string, value: unknown): value is string {
   return name === "stack" && typeof value === "string";
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env node
 /**
- * `holdfast`: the command line. Everything of it is in run.ts; this file is the process.
+ * `holdfast`: the command line. This file is the process; command-line.ts has the rest.
  *
- * On a Node that is too old nothing else is loaded: run.ts and what it imports may not even link there.
+ * On a Node that is too old nothing else is loaded: command-line.ts and its imports may not even link there.
  */
 import { nodeTooOld } from "../node-version.ts";
 
 const argv = process.argv.slice(2);
 const tooOld = nodeTooOld(process.version);
 if (tooOld === null) {
-  const [{ processIo }, { run }] = await Promise.all([import("./io.ts"), import("./run.ts")]);
+  const [{ processIo }, { run }] = await Promise.all([import("./io.ts"), import("./command-line.ts")]);
   process.exitCode = await run(argv, processIo());
 } else {
   const { code, message, details } = tooOld;

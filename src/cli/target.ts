@@ -1,5 +1,5 @@
 /**
- * Which database: the flag, the environment, the config, the default, in this order; and how it may be shown.
+ * Chooses the database (the flag, the environment, the config, the default, in this order) and hides its secrets.
  *
  * Pure but for its arguments. Not here: opening it (command-context.ts).
  */
@@ -7,16 +7,16 @@ import { dirname, resolve } from "node:path";
 import type { HoldfastConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
 import { DEFAULT_SCHEMA } from "../values/name.ts";
-import { withoutSecrets } from "../storage/open.ts";
+import { withoutSecrets } from "../operate/index.ts";
 
 export interface Target {
   readonly url: string;
   readonly schema: string;
-  /** Where the address came from. */
+  /** The source of the address. */
   readonly from: string;
-  /** As it may be shown. */
+  /** The address without secrets. */
   readonly place: string;
-  /** What must never be printed. */
+  /** Texts that must never be printed. */
   readonly secrets: readonly string[];
 }
 
@@ -29,9 +29,9 @@ export interface TargetInput {
 
 /** @throws UsageError BAD_URL, BAD_CONFIG */
 export function resolveTarget({ flags, env, config, configPath }: TargetInput): Target {
-  // A variable that is not set, in a shell: the command was meant for no other database.
+  // An unset shell variable: the command must not fall back to another database.
   if (flags.url?.trim() === "")
-    throw new UsageError("BAD_URL", "--url is empty. Give it an address, or leave it away.");
+    throw new UsageError("BAD_URL", "--url is empty. Give an address, or omit the option.");
   const candidates: readonly (readonly [string | undefined, string])[] = [
     [flags.url, "--url"],
     [env["HOLDFAST_URL"], "HOLDFAST_URL"],
@@ -54,7 +54,7 @@ export function resolveTarget({ flags, env, config, configPath }: TargetInput): 
   };
 }
 
-/** A file in the config is beside the config, wherever the command is run from. */
+/** A relative file in the config is relative to the config. */
 function relativeTo(url: string | undefined, configPath: string | null): string | undefined {
   const match = /^(sqlite|file):(?!\/\/|:memory:|\/)(.+)$/.exec(url ?? "");
   if (url === undefined || configPath === null || match === null) return url;
@@ -67,21 +67,21 @@ function withPassword(url: string, name: string, env: TargetInput["env"]): strin
   if (password === undefined || password === "")
     throw new UsageError(
       "BAD_CONFIG",
-      `The password is said to be in the environment variable ${name}, which is not set.`,
+      `The environment variable ${name}, which should hold the password, is not set.`,
     );
   const [, , more = ""] = MORE_HOSTS.exec(url) ?? [];
   const one = url.replace(MORE_HOSTS, "$1");
   // The error of `new URL` has the whole URL as `input`.
-  if (!URL.canParse(one)) throw new UsageError("BAD_URL", "The Postgres URL cannot be read.");
+  if (!URL.canParse(one)) throw new UsageError("BAD_URL", "The Postgres URL is not valid.");
   const parsed = new URL(one);
   parsed.password = encodeURIComponent(password);
   return parsed.href.replace(/^\w+:\/\/[^/?]*/, (head) => head + more);
 }
 
-/** A URL may name several hosts, which `URL` does not know of. */
+/** A Postgres URL may name several hosts, which `URL` refuses. */
 const MORE_HOSTS = /^(\w+:\/\/(?:[^/?@]*@)*[^/?,@]*)(,[^/?]*)/;
 
-/** Passwords in a URL, as they are written there and as they are meant. */
+/** Passwords in a URL, encoded and decoded. */
 export function secretsOf(url: string): string[] {
   try {
     const parsed = new URL(url.replace(MORE_HOSTS, "$1"));

@@ -30,7 +30,7 @@ function visible(character: string): string {
   return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** JSON that no terminal can be harmed by: what JSON itself leaves alone is escaped too. */
+/** JSON that is safe for a terminal: control characters that JSON does not escape are escaped too. */
 export function json(value: unknown, indent?: number): string {
   return JSON.stringify(value, plain, indent).replaceAll(
     /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
@@ -43,7 +43,7 @@ function plain(_key: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
 }
 
-/** A value of a job, as one may show it. */
+/** A value of a job on one line. */
 export function shownValue(value: unknown, most = 80): string {
   if (value === null || value === undefined) return "–";
   return oneLine(typeof value === "string" ? value : json(value), most);
@@ -54,9 +54,9 @@ export interface Column<Row> {
   readonly align?: "left" | "right";
   /** Cut to this. */
   readonly most?: number;
-  /** Left out where the table is too wide, those with the lowest number first. */
+  /** Columns with a number are omitted from a table that is too wide, the lowest first. */
   readonly spare?: number;
-  /** Where the table is too wide, cut down to this at the least, the last column first, before any is left out. */
+  /** Columns of a table that is too wide are cut to this, the last column first, before any is omitted. */
   readonly least?: number;
   readonly cell: (row: Row) => string | number;
 }
@@ -92,7 +92,7 @@ export function table<Row>(
   return [line(titles, null), ...cells.map((texts, i) => line(texts, rows[i] as Row))].join("\n");
 }
 
-/** The columns that fit: cut as far as they may be, and without those that can be spared. */
+/** The columns that fit the width: cut first, then omitted. */
 function fitting<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -116,7 +116,7 @@ function fitting<Row>(
       );
 }
 
-/** The columns so many signs narrower; null where they cannot be. */
+/** The columns cut by this many characters; null if they cannot be. */
 function narrowed<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -136,7 +136,7 @@ function narrowed<Row>(
   return left <= 0 ? cut.toReversed() : null;
 }
 
-/** "1,234", and "10,000+" where counting stopped. */
+/** "1,234", or "10,000+" if the count stopped there. */
 export function shownCount({ count, more }: { readonly count: number; readonly more: boolean }): string {
   return `${grouped(count)}${more ? "+" : ""}`;
 }
@@ -170,9 +170,9 @@ export function wrap(text: string, width: number, indent = ""): string {
   return lines.map((line) => (line === "" ? "" : indent + line)).join("\n");
 }
 
-/** As much of a painted line as fits into so many columns; colours take no room, and end with it. */
+/** A painted line cut to a number of columns. Colours take no room and are reset at the end. */
 export function clipped(line: string, columns: number): string {
-  // oxlint-disable-next-line no-control-regex -- the colours are made of it
+  // oxlint-disable-next-line no-control-regex -- colours begin with this character
   const parts = [...line.matchAll(/(\u001b\[[0-9;]*m)|[^\u001b]+/g)];
   const width = parts.reduce(
     (sum, [part, colour]) => sum + (colour === undefined ? Array.from(part).length : 0),

@@ -14,6 +14,7 @@
 import { UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
 import { checkOptions } from "../values/options.ts";
+import { isClient } from "../operate/index.ts";
 import { adaptersOf } from "./api/adapters.ts";
 import type { DatabaseLine } from "./api/contract.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
@@ -50,11 +51,6 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const mostDatabases = 100;
 const probes: readonly string[] = ["/api/v1/health", "/api/v1/ready"];
 
-/** Whether it is one client rather than several by name. */
-export function isClient(target: Holdfast | Databases): target is Holdfast {
-  return typeof target === "object" && target !== null && "internals" in target && "enqueue" in target;
-}
-
 /**
  * The databases, checked.
  *
@@ -74,7 +70,7 @@ export function checkDatabases(databases: Databases): ReadonlyMap<string, Dashbo
         throw wrong(
           `A database's name stands in its address: letters, digits, ".", "_" and "-", at most 64; got ${JSON.stringify(name.slice(0, 80))}.`,
         );
-      if (isClient(given as Holdfast)) return [name, { hf: given as Holdfast }];
+      if (isClient(given)) return [name, { hf: given }];
       const options = checkOptions(
         given,
         ["hf", "readOnly", "redact", "authorize", "label", "labelColor"],

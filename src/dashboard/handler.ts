@@ -12,20 +12,17 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type AnyJob, isJob } from "../jobs/define-job.ts";
 import { isHoldfastError, shown, UsageError } from "../errors.ts";
-import type { Holdfast } from "../index.ts";
 import type { AuditEntry } from "../operate/browse.ts";
 import { Operations, storable } from "../operate/operations.ts";
 import { dressOf } from "./appearance/brand.ts";
 import { parseExact } from "../values/exact-numbers.ts";
 import { checkOptions } from "../values/options.ts";
-import { viewing } from "../storage/viewing.ts";
 import { type Adapters, adaptersOf } from "./api/adapters.ts";
 import { Assets } from "./appearance/assets.ts";
 import { badgeOf, checkLabel } from "./appearance/badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
-import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
+import { checkDatabases, dashboardOfMany, type Databases, type Shared } from "./databases.ts";
 import { Doctor } from "./api/doctor.ts";
 import { AUDIT_ID, type Permission, READ_AT } from "./api/contract.ts";
 import { inTime } from "./live/deadline.ts";
@@ -43,7 +40,9 @@ import { checkBody, match, type Route, type RouteContext } from "./routes/table.
 import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/security.ts";
 import { type Followed, Stream } from "./live/stream.ts";
 import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
-import { undoOf } from "./audit/undo.ts";
+import { undoOf } from "../operate/audit/undo.ts";
+import type { AnyJob, Holdfast } from "../index.ts";
+import { isClient, isJob, operatorOf, viewing } from "../operate/index.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
@@ -85,7 +84,7 @@ export function dashboard(target: Holdfast | Databases, options: DashboardOption
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
   const basePath = checkBasePath(given.basePath);
   const [own] = databases.values();
-  const clock = own?.hf.internals.env.clock;
+  const clock = own === undefined ? undefined : operatorOf(own.hf).env.clock;
   const gate = new Gate(given.auth, () => clock?.monotonic() ?? 0);
   return dashboardOfMany(databases, given, basePath, gate, (hf, its, adapters, shared) =>
     dashboardWith(hf, its, adapters, pageDirectory(), shared),
@@ -101,7 +100,8 @@ export function dashboardWith(
   shared: Shared | null = null,
 ): DashboardHandler {
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
-  const { store, env, settings, definitions } = hf.internals;
+  const operator = operatorOf(hf);
+  const { store, env, settings, definitions } = operator;
   const gate = shared?.gate ?? new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
@@ -130,6 +130,7 @@ export function dashboardWith(
 
   const common = {
     hf,
+    operator,
     store,
     insight: store.insight,
     definition: (name: string) => jobs.get(name) ?? definitions.get(name) ?? null,

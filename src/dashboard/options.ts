@@ -1,9 +1,9 @@
 /** What `dashboard` takes, and what it gives. */
-import type { AnyJob } from "../jobs/define-job.ts";
 import type { Brand } from "./appearance/brand.ts";
 import type { DashboardLanguage } from "./appearance/language.ts";
 import type { Redact } from "./access/redact.ts";
 import type { Auth, Authorize } from "./access/security.ts";
+import type { AnyJob } from "../index.ts";
 
 /**
  * What `dashboard` takes.

@@ -97,7 +97,7 @@ export class Batches {
 
   async list(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage> {
     if (page.cursor !== null && !isId(page.cursor))
-      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+      throw new UsageError("BAD_CURSOR", "cursor must be the value returned with the previous page.");
     const deadline = performance.now() + PATIENCE_MS;
     const batches: BatchSummary[] = [];
     let before = page.cursor ?? HIGHEST_ID;

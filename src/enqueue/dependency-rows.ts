@@ -47,7 +47,7 @@ export function* resolveScript(ended: readonly Ended[], now: number | null, at: 
       // Who waits until it is done is told of another end only when nobody can retry it any more.
       const end = text(row, "policy") === "wait" ? "gone" : text(row, "state");
       if (bad && text(row, "policy") !== "continue")
-        entry.cancelledBy = `job ${text(row, "on_job")}, which it waits for, is ${end}`;
+        entry.cancelledBy = `job ${text(row, "on_job")}, a dependency, is ${end}`;
       byJob.set(job, entry);
     }
     if (byJob.size === 0) return freed;
@@ -111,7 +111,7 @@ export function* enqueueWithAfter(
   if (unknown !== undefined)
     throw new UsageError(
       "AFTER_UNKNOWN",
-      `No job has the id ${unknown}, so none can wait for it: it never existed, was deleted, or its kind keeps nothing once done. Nothing was enqueued.`,
+      `No job has the id ${unknown}. It never existed, was deleted, or its definition keeps no done jobs. Nothing was enqueued.`,
       { details: { job: unknown } },
     );
   const outcomes = yield* enqueueScript(placed, now);
@@ -171,7 +171,7 @@ function* placeDependents(
       const met = state !== null && (state === "done" || policy !== "wait");
       if (!met) unmet += 1;
       if (state !== null && state !== "done" && policy === "cancel")
-        doomed.set(job.id, `job ${on}, which it waits for, is ${state}`);
+        doomed.set(job.id, `job ${on}, a dependency, is ${state}`);
       rows.push({ job: job.id, on, policy, step: null, state: met ? state : null });
     }
     if (unmet > 0) pending.push({ id: job.id, pending: unmet });

@@ -338,10 +338,7 @@ export class Enqueuer {
 
 /** The client is closed. */
 export function closedError(): StateError {
-  return new StateError(
-    "CLOSED",
-    "This client has been closed: nothing more can be done with it. Open another one.",
-  );
+  return new StateError("CLOSED", "This client is closed. Open another one.");
 }
 
 // A schema may answer with a promise of another library.
@@ -378,7 +375,7 @@ function withCarrier(
   if (chars > maxCarrierChars)
     throw new UsageError(
       "BAD_OPTION",
-      `A middleware's carrier takes texts, ${maxCarrierChars} characters in all.`,
+      `The carrier of a middleware takes texts of at most ${maxCarrierChars} characters in all.`,
       { details: { option: "carrier" } },
     );
   const add = (job: NewJob): NewJob => ({

@@ -209,7 +209,7 @@ export function* takeKeys(wanted: readonly KeyRow[], now: number | null): Script
   if (open.length === 0) return losers;
   throw new StoreError(
     "DATABASE_BUSY",
-    `The unique key ${JSON.stringify(open[0]?.key)} changed hands too often to be taken.`,
+    `The unique key ${JSON.stringify(open[0]?.key)} was taken and freed too often to enqueue the job. Try again.`,
   );
 }
 

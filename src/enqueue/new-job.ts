@@ -73,11 +73,9 @@ export function newJob(
     };
   }
   if (given.delay !== undefined && given.at !== undefined) {
-    throw new UsageError(
-      "BAD_OPTION",
-      "delay and at cannot both be given: one says how long from now, the other when.",
-      { details: { option: "at" } },
-    );
+    throw new UsageError("BAD_OPTION", "Give either delay (a duration) or at (an instant), not both.", {
+      details: { option: "at" },
+    });
   }
   return {
     id: given.id === undefined ? deps.newId() : checkId(given.id),
@@ -114,7 +112,7 @@ export function newJob(
 /** What was probably meant: the id of what enqueuing gave, or of the promise of it. */
 function idHint(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
-  if ("then" in value) return " It is a promise: await it, and pass the id of what it gives.";
+  if ("then" in value) return " It is a promise: await it, and pass the id of its result.";
   return "id" in value ? " Pass its id: after: [job.id]." : "";
 }
 
@@ -130,11 +128,11 @@ function afterOf(after: unknown, onDead: unknown): Pick<NewJob, "after"> {
     );
   const bad = (text: string): UsageError =>
     new UsageError("BAD_OPTION", text, { details: { option: "after" } });
-  if (!Array.isArray(after)) throw bad(`after must be an array of jobs' ids; got ${shown(after)}.`);
+  if (!Array.isArray(after)) throw bad(`after must be an array of job ids; got ${shown(after)}.`);
   const ids = (after as unknown[]).map((id) => {
     const lower = typeof id === "string" ? id.toLowerCase() : "";
     if (isId(lower)) return lower;
-    throw bad(`after must hold jobs' ids; got ${shown(id)}.${idHint(id)}`);
+    throw bad(`after must contain job ids; got ${shown(id)}.${idHint(id)}`);
   });
   return ids.length === 0 ? {} : { after: { ids: [...new Set(ids)], policy: onDead ?? "cancel" } };
 }
@@ -163,7 +161,7 @@ export function checkCycles(jobs: readonly NewJob[]): void {
         const way = [...path.slice(path.findIndex((step) => step.id === id)).map((step) => step.id), id];
         throw new UsageError(
           "AFTER_CYCLE",
-          `These jobs would wait for each other for ever: ${way.slice(0, 10).join(" → ")}. Nothing was enqueued.`,
+          `These jobs depend on each other in a circle: ${way.slice(0, 10).join(" → ")}. Nothing was enqueued.`,
           { details: { jobs: way } },
         );
       } else if (after.has(id) && !done.has(id)) {
@@ -183,7 +181,7 @@ function queueOf(
   if (given.queue !== undefined) return checkName(given.queue, "queue");
   if (job !== null && job.queue !== null) return job.queue;
   if (route === null) return defaultQueue;
-  return checkName(route(name), `What route("${name}") gives`);
+  return checkName(route(name), `The queue returned by route("${name}")`);
 }
 
 function deadlineOf(deadline: Date | number | string, clock: Clock): number {
@@ -197,7 +195,7 @@ export function checkJob(job: unknown): asserts job is AnyContract {
   if (typeof job === "object" && job !== null && (job as { [jobBrand]?: unknown })[jobBrand] === true) return;
   throw new UsageError(
     "UNKNOWN_JOB",
-    `What to enqueue must be a definition made by defineJob, or a job's name; got ${shown(job)}.`,
+    `enqueue takes a definition made by defineJob, or a job name; got ${shown(job)}.`,
   );
 }
 
@@ -207,7 +205,7 @@ export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
   if (kind.unique && job.unique === null) {
     throw new UsageError(
       "KEY_REQUIRED",
-      `Jobs "${job.name}" have a unique key that their definition computes: enqueue by name must give \`key\`, or use the definition.`,
+      `Jobs "${job.name}" have a unique key that their definition computes. Give \`key\`, or enqueue with the definition.`,
       {
         details: { name: job.name },
       },
@@ -216,7 +214,7 @@ export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
   if (kind.lane && job.lane === null) {
     throw new UsageError(
       "LANE_REQUIRED",
-      `Jobs "${job.name}" have a lane that their definition computes: enqueue by name must give \`lane\`, or use the definition.`,
+      `Jobs "${job.name}" have a lane that their definition computes. Give \`lane\`, or enqueue with the definition.`,
       {
         details: { name: job.name },
       },
@@ -298,13 +296,9 @@ function checkId(id: unknown): string {
   const lower = typeof id === "string" ? id.toLowerCase() : id;
   // Lists, retention and partitions go by the time that is in an id, so a random one would be out of place for ever.
   if (typeof lower === "string" && isId(lower) && lower[14] === "7") return lower;
-  throw new UsageError(
-    "BAD_OPTION",
-    `id must be a UUID of version 7, which carries its time; got ${shown(id)}.`,
-    {
-      details: { option: "id" },
-    },
-  );
+  throw new UsageError("BAD_OPTION", `id must be a UUID of version 7; got ${shown(id)}.`, {
+    details: { option: "id" },
+  });
 }
 
 // Any text: it is stored as JSON, which holds NUL and halves of surrogate pairs.
@@ -327,7 +321,7 @@ function withBackoff(extras: JobExtras | null, backoff: unknown): JobExtras {
   if (typeof checked !== "function") return { ...extras, backoff: checked };
   throw new UsageError(
     "BAD_OPTION",
-    "A backoff function cannot be stored with one job: give it to defineJob, or use exponential(…), fixed(…), power() or immediately().",
+    "A backoff function cannot be stored with a job. Give it to defineJob, or use exponential(…), fixed(…), power() or immediately().",
     {
       details: { option: "backoff" },
     },

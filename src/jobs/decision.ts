@@ -196,7 +196,7 @@ function checkReason(reason: unknown, what: string): string {
   if (typeof reason === "string") return reason;
   throw new UsageError(
     "BAD_OPTION",
-    `The reason of ${what} must be a string; got ${shown(reason)}. An error belongs into \`cause\`.`,
+    `The reason of ${what} must be a string; got ${shown(reason)}. Pass an error as \`cause\`.`,
     {
       details: { what },
     },

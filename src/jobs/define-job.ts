@@ -294,9 +294,13 @@ function extrasOf(
 
 function lanesOf(value: unknown, lane: unknown, what: string): LaneLimits {
   if (lane === undefined) {
-    throw new UsageError("BAD_OPTION", `The ${what} need \`lane\`, which says which lane a job is in.`, {
-      details: { what },
-    });
+    throw new UsageError(
+      "BAD_OPTION",
+      `The ${what} need \`lane\`, the function or field that gives a job its lane.`,
+      {
+        details: { what },
+      },
+    );
   }
   return { concurrency: null, rate: null, weight: null, ...checkLaneLimits(value, what) };
 }

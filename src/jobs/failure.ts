@@ -63,7 +63,7 @@ export function describeFailure(thrown: unknown): Failure {
   try {
     return describe(thrown);
   } catch {
-    return { message: "thrown: a value that cannot be described", stack: null };
+    return { message: "the handler threw a value that cannot be described", stack: null };
   }
 }
 

@@ -22,5 +22,5 @@ export function cursorFor(driver: Pick<Driver, "dialect">, cursor: string | null
   if (cursor === null) return null;
   const fits = driver.dialect === "sqlite" ? /^\d{1,15}$/.test(cursor) : isId(cursor);
   if (fits) return cursor;
-  throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+  throw new UsageError("BAD_CURSOR", "cursor must be the value returned with the previous page.");
 }

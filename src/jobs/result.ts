@@ -177,7 +177,7 @@ class Wait {
 function unknownJob(id: string): StateError {
   return new StateError(
     "JOB_NOT_FOUND",
-    `No job has the id ${id}: it never existed, was deleted, its retention has passed, or its kind keeps nothing once done.`,
+    `No job has the id ${id}. It never existed, was deleted or pruned, or its definition keeps no done jobs.`,
     {
       details: { job: id },
     },
@@ -188,7 +188,7 @@ function endedBadly(job: Job): StateError {
   const code = job.state === "dead" ? "JOB_DEAD" : "JOB_CANCELLED";
   return new StateError(
     code,
-    `Job ${job.id} (${job.name}) is ${job.state} and has no result: ${job.error ?? "no error was kept"}`,
+    `Job ${job.id} (${job.name}) is ${job.state} and has no result: ${job.error ?? "no error was recorded"}`,
     {
       details: { job: job.id, name: job.name, error: job.error },
     },
@@ -198,7 +198,7 @@ function endedBadly(job: Job): StateError {
 function tooLate(job: Job, timeoutMs: number): StateError {
   return new StateError(
     "RESULT_TIMEOUT",
-    `Job ${job.id} (${job.name}) has not ended within ${timeoutMs} ms: it is ${job.state}. hf.jobs.why(id) says more.`,
+    `Job ${job.id} (${job.name}) has not ended within ${timeoutMs} ms: it is ${job.state}. hf.jobs.why(id) gives the reason.`,
     {
       details: { job: job.id, state: job.state, timeoutMs },
     },

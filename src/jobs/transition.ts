@@ -155,7 +155,8 @@ export function triedToUndo(
   const errors = ended.state === "done" ? job.errors : ended.errors;
   if (job.attempt < policy.maxAttempts + undoRuns)
     return again(job, backoffMs(policy.backoff, job.attempt, env.random), errors === null ? {} : { errors });
-  const message = "UNDO_FAILED: its steps could not be undone: its handler ended before it came to them";
+  const message =
+    "UNDO_FAILED: its steps were not compensated, because its handler ended before it reached them";
   return end(job, "dead", { errors: withFailure({ ...job, errors }, { message, stack: null }, env) });
 }
 

@@ -161,17 +161,14 @@ export class Claims {
   ): Promise<ClaimedJob[]> {
     for (const queue of broken) {
       this.#warn(
-        `The limits of queue "${queue}" cannot be read: nothing is claimed from it. Set them again with hf.queues.set.`,
+        `The limits of queue "${queue}" cannot be read, so no job is claimed from it. Set them again with hf.queues.set.`,
         { queue },
       );
     }
     if (strays > 0)
-      this.#warn(
-        `${strays} rows of "ready" had no row in "job", so that nothing could run: they were deleted.`,
-        {
-          count: strays,
-        },
-      );
+      this.#warn(`${strays} rows of "ready" had no row in "job" and could not run. They were deleted.`, {
+        count: strays,
+      });
     const unknown = unknownLines(rows, this.#lines);
     if (unknown.length > 0)
       this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));

@@ -60,14 +60,14 @@ const graceMs = 1_000;
 
 const deadlinePassed: Outcome = {
   kind: "cancelled",
-  reason: "deadline passed before it was started",
+  reason: "its deadline passed before it started",
   unstarted: true,
 };
 
 const lateForRate: Outcome = {
   kind: "released",
   delayMs: 0,
-  reason: "it came too late for its rate",
+  reason: "its claim arrived too late for its rate",
   unstarted: true,
 };
 
@@ -330,7 +330,7 @@ export class LeaseSession {
       onLost();
       log.warn(
         { job: job.id, name: job.name, attempt: job.attempt, token: job.token },
-        "a lease was lost: its holder was too late",
+        "a lease was lost: its holder settled too late",
       );
       events.emit("lease.lost", {
         id: job.id,
@@ -343,8 +343,8 @@ export class LeaseSession {
     }
     return new StateError(
       "LEASE_LOST",
-      `Job ${job.id} (${job.name}) is no longer leased to this holder: attempt ${job.attempt} was settled before, or outlived its lease of ${this.#forMs} ms. ` +
-        "Nothing was written. Lease for longer, or renew in time.",
+      `Job ${job.id} (${job.name}) is no longer leased to this holder: attempt ${job.attempt} was already settled, or its lease of ${this.#forMs} ms has expired. ` +
+        "Nothing was written. Take a longer lease, or renew in time.",
       { details: { job: job.id, attempt: job.attempt, token: job.token, leaseMs: this.#forMs } },
     );
   }

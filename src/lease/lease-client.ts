@@ -239,11 +239,7 @@ function checkLeaseOptions(
   const given = checkOptions(options, ["queues", "names", "limit", "for"], "lease") as LeaseOptions;
   const forMs = durationMs(given.for ?? "30s", "for");
   if (forMs < 1)
-    throw new UsageError(
-      "BAD_LEASE",
-      "for must be longer than 0: a lease that is over at once can settle nothing.",
-      { details: { option: "for" } },
-    );
+    throw new UsageError("BAD_LEASE", "for must be longer than 0.", { details: { option: "for" } });
   const limit = given.limit === undefined ? 1 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 });
   const queues = given.queues === undefined ? "all" : checkNames(given.queues, "queues");
   const names = given.names === undefined ? "all" : checkNames(given.names, "names");
@@ -254,7 +250,7 @@ function checkNames(names: unknown, what: string): string[] {
   if (!Array.isArray(names) || names.length === 0) {
     throw new UsageError(
       "BAD_OPTION",
-      `${what} must be an array of at least one name; leave it out for all. Got ${shown(names)}.`,
+      `${what} must be an array of at least one name; omit it for all. Got ${shown(names)}.`,
       { details: { option: what } },
     );
   }

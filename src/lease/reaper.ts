@@ -106,7 +106,7 @@ function tell(
   if (unheard > 0)
     deps.log.warn(
       { jobs: unheard, sessions },
-      "released jobs of a claim that was committed after its session was closed: no worker has heard of them",
+      "released jobs of a claim that was committed after its session was closed",
     );
   if (moved.size > unheard)
     deps.log.warn({ jobs: moved.size - unheard, sessions }, "took over jobs of a worker that died");

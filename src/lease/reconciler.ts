@@ -76,7 +76,7 @@ export async function reconcile(deps: ReconcilerDeps, session: number): Promise<
   if (released.size === 0) return 0;
   log.warn(
     { worker: workerId, session, jobs: released.size },
-    `released ${released.size} jobs that the database counted as running here: the answer to their claim was lost`,
+    `released ${released.size} jobs of a claim whose answer was lost`,
   );
   return released.size;
 }

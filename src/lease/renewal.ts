@@ -253,7 +253,7 @@ class ThreadRenewal implements RenewalHandle {
       // A configuration that cannot be copied into a thread (a function as password), or a bundle without our file.
       this.#deps.log.warn(
         { error: describeFailure(error).message },
-        "leases are renewed on the main thread: the renewal thread could not be started",
+        "the renewal thread could not be started; the main thread renews the leases",
       );
       this.#deps.onThreadError(error);
       this.#deps.onEstablished();
@@ -283,7 +283,7 @@ class ThreadRenewal implements RenewalHandle {
       case "blocked":
         this.#deps.log.warn(
           { session: this.#deps.session, blockedMs: message.blockedMs },
-          "the event loop was blocked for longer than maxBlock; the lease was not renewed meanwhile",
+          "the event loop was blocked for longer than maxBlock, so the lease was not renewed",
         );
         return;
     }

@@ -80,7 +80,7 @@ export class SettleFaults {
       const { log, workerId } = this.#deps;
       log.debug(
         { worker: workerId, jobs: batch.length, tries: tries + 1, error: describeFailure(error).message },
-        "settling is tried again",
+        "retrying to settle",
       );
       await this.#pause(Math.min(longestRetryMs, firstRetryMs * 2 ** tries));
       try {
@@ -120,7 +120,7 @@ export class SettleFaults {
     const { id, token } = only.job;
     log.warn(
       { job: id, error: describeFailure(error).message },
-      "the database refuses the outcome of a job; it is tried again",
+      "the database refused the outcome of a job; retrying",
     );
     keep(token);
     this.owed.push(...spent.filter((other) => other !== token));
@@ -145,7 +145,10 @@ export class SettleFaults {
     if (this.#bare.has(only)) return this.#refused(batch, spent, error);
     const { log, clock } = this.#deps;
     const { code, message } = describeFailure(error);
-    log.error({ job: only.job.id, error: message }, "the outcome of a job could not be written; it is dead");
+    log.error(
+      { job: only.job.id, error: message },
+      "the outcome of a job could not be written; the job is dead",
+    );
     const dead = unwritable(only, code ?? "STORE_FAILED", clock.now());
     this.#bare.add(dead);
     if (this.#doubtful.has(only)) this.#doubtful.add(dead);

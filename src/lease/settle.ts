@@ -327,7 +327,7 @@ function isCounted(transition: Transition): boolean {
 }
 
 function notUndone({ errors, attempt }: Transition, at: number): string {
-  const message = "UNDO_FAILED: its workers died before its steps were undone";
+  const message = "UNDO_FAILED: its workers died before its steps were compensated";
   return appendFailure(errors, { at, attempt, message, stack: null });
 }
 

@@ -125,7 +125,7 @@ export class Tenancy {
         const quiet = failures > 0 || isTold(error, store.dialect);
         log[quiet ? "debug" : "warn"](
           { worker: info.workerId, error: message, code },
-          "opening a session failed; it is tried again every second",
+          "opening a session failed; retrying every second",
         );
         failures += 1;
         await sleep(clock, reopenMs * (0.75 + random() / 2), this.#ending.signal).catch(() => undefined);
@@ -149,7 +149,7 @@ export class Tenancy {
   }
 
   #wentBack(session: number): false {
-    this.abandon(session, "the database gave a fencing token twice (a failover?)");
+    this.abandon(session, "the database issued a fencing token twice (a failover?)");
     return false;
   }
 
@@ -169,7 +169,7 @@ export class Tenancy {
       // Its lease passes by itself.
       this.#deps.log.debug(
         { session, error: describeFailure(error).message },
-        "the session could not be closed; its lease will pass",
+        "the session could not be closed; its lease will expire",
       );
     }
   }
@@ -196,7 +196,7 @@ export class Tenancy {
       onThreadError: this.#deps.onThreadError,
       listener: {
         onRenewed: (renewal, sentAt) => this.#renewed(session, renewal, sentAt),
-        onLost: () => this.#lost(session, "its lease had passed"),
+        onLost: () => this.#lost(session, "its lease had expired"),
         onFailed: (error) => this.#failed(session, error),
       },
     });

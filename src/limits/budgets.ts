@@ -113,9 +113,13 @@ export class Budgets {
     const back = (): Promise<Record<string, unknown> | null> => budgetStands(store, known);
     // The code's numbers are no choice of an operator's: they neither end one nor can be for a while.
     if (standard && untilOf(when) !== null)
-      throw new UsageError("BAD_OPTION", "default: true is the code's word, which has no end.", {
-        details: { option: "default" },
-      });
+      throw new UsageError(
+        "BAD_OPTION",
+        "default: true stores the value of the code and cannot have an end.",
+        {
+          details: { option: "default" },
+        },
+      );
     await retry.repeatable(() =>
       standard ? change() : override(store, { kind: "budget", name: known }, when, null, back, change),
     );
@@ -318,7 +322,7 @@ class Purse {
   #answer(waiters: readonly Waiter[], take: BudgetTake | null): void {
     if (take === null) {
       this.#deps.warn(
-        `There is no budget "${this.#name}": whatever asks for it is throttled. Set it with hf.budgets.set.`,
+        `There is no budget "${this.#name}", so its jobs are throttled. Set it with hf.budgets.set.`,
         {
           budget: this.#name,
         },

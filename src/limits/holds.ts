@@ -48,7 +48,7 @@ export class Holds {
     if (queues !== undefined && (!Array.isArray(queues) || queues.length === 0)) {
       throw new UsageError(
         "BAD_OPTION",
-        "queues must be an array of at least one queue; leave it out to hold every queue.",
+        "queues must be an array of at least one queue; omit it to hold every queue.",
         { details: { option: "queues" } },
       );
     }

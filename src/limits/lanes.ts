@@ -158,7 +158,11 @@ export class Lanes {
 function cursorOf(cursor: unknown): number {
   if (cursor === null) return 0;
   if (typeof cursor === "string" && /^\d{1,10}$/.test(cursor)) return Number(cursor);
-  throw new UsageError("BAD_CURSOR", `cursor must be what lanes.list gave; got ${shown(cursor)}.`, {
-    details: { option: "cursor" },
-  });
+  throw new UsageError(
+    "BAD_CURSOR",
+    `cursor must be the value returned by lanes.list; got ${shown(cursor)}.`,
+    {
+      details: { option: "cursor" },
+    },
+  );
 }

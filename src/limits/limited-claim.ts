@@ -510,7 +510,7 @@ class Claiming implements GatedClaim {
     for (const row of taken) {
       const line = number(row, "line");
       const turn = byLane.get(number(row, "lane_id"))?.find((one) => one.line === line);
-      if (turn === undefined) throw new TypeError("a lane gave a job that it was not asked for");
+      if (turn === undefined) throw new TypeError("a lane returned an unexpected job");
       row["lane"] = turn.lane.key;
       given.get(turn)?.push(row);
       this.#note(row, turn.queue, turn.lane.rate, instant);

@@ -1,6 +1,6 @@
 /**
- * The rows of limits that hold for a while (src/limits/temporary-limits.ts says what they mean). There are few: one for each thing that
- * somebody has changed for now.
+ * The rows of temporary limits: one for each queue, lane or budget with a temporary change. Not here: their meaning
+ * (temporary-limits.ts).
  */
 import type { TemporaryLimitStore, OverrideRow, OverrideTarget } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
@@ -25,7 +25,7 @@ export class TemporaryLimits implements TemporaryLimitStore {
     }));
   }
 
-  /** What was written first is what it goes back to: a later change only adds what it changes besides. */
+  /** The values recorded first are kept; a later change only adds settings that are not recorded yet. */
   begin(
     target: OverrideTarget,
     back: OverrideRow["back"],
@@ -48,7 +48,7 @@ export class TemporaryLimits implements TemporaryLimitStore {
     });
   }
 
-  /** Takes these out of it (null: all); with `untilAt` only if nobody has changed it since. */
+  /** Removes these settings from the record (null: all); with `untilAt`, only if the end has not changed since. */
   forget(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void> {
     const now = this.#driver.now();
     return this.#driver.transaction("forgetOverride", function* (): Script<void> {

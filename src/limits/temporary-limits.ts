@@ -1,13 +1,13 @@
 /**
- * Limits for a while: what an operator sets with an end goes back by itself to what was there before.
+ * Temporary limits: a change with an end, after which the previous values are restored.
  *
- *   set(…, { for: "1h" }) ─▶ override (what to go back to, until when) ─▶ the new limits
- *   the time has come, or `end` ─▶ what was there before ─▶ the override is forgotten
+ *   set(…, { for: "1h" }) ─▶ the previous values and the end are recorded ─▶ the new limits
+ *   the end, or `end(…)`  ─▶ the previous values are restored ─▶ the record is deleted
  *
- * Invariants: what to go back to is written before anything changes, and forgotten after it is back, so that a crash in
- * between costs a second try and nothing else; a second change for a while keeps the first one's way back; a change for good
- * of the same thing takes it out of the override, so that the end does not undo it.
- * Not here: who looks whether the time has come (upkeep/tasks.ts, every 40 s), the rows (temporary-limit-rows.ts).
+ * Invariants: the previous values are recorded before a change and deleted after their restoration, so a crash in between
+ * only repeats the restoration; a second temporary change keeps the values recorded by the first; a permanent change
+ * removes its settings from the record, so that the end does not revert them.
+ * Not here: the check for ended limits (upkeep/tasks.ts, every 40 s), the rows (temporary-limit-rows.ts).
  */
 import { UsageError } from "../errors.ts";
 import { type Duration, durationMs, instantMs } from "../values/duration.ts";
@@ -17,27 +17,27 @@ import type { Store } from "../storage/store.ts";
 import type { BudgetRate, OverrideRow, OverrideTarget } from "./store.ts";
 import type { LaneLimits } from "../jobs/job.ts";
 
-/** How long a change holds; without either: for good. */
+/** The end of a change. Without either, the change is permanent. */
 export interface OverrideOptions {
-  /** So long from now: "1h". */
+  /** A duration from now: "1h". */
   readonly for?: Duration | undefined;
   readonly until?: Date | number | undefined;
 }
 
-/** A change that ends by itself. */
+/** A temporary limit. */
 export interface Override {
   readonly kind: "queue" | "lane" | "budget";
-  /** Of the queue or the budget; of a lane its queue. */
+  /** The queue or the budget; for a lane, its queue. */
   readonly name: string;
-  /** Of a lane. */
+  /** The key of a lane; null for others. */
   readonly key: string | null;
   readonly setAt: Date;
   readonly untilAt: Date;
-  /** What it goes back to; null: it was not there. */
+  /** The values to restore; null if the budget did not exist. */
   readonly back: Readonly<Record<string, unknown>> | null;
 }
 
-/** What `hf.overrides` needs of the client. */
+/** The parts of the client that `hf.overrides` uses. */
 export interface OverridesDeps {
   readonly store: Store;
   readonly retry: Retry;
@@ -53,7 +53,7 @@ export class Overrides {
   }
 
   /**
-   * What holds for a while, the next end first.
+   * Lists the temporary limits, the next end first.
    *
    * @example
    * for (const { kind, name, untilAt } of await hf.overrides.list()) console.log(kind, name, untilAt);
@@ -70,7 +70,7 @@ export class Overrides {
   }
 
   /**
-   * Goes back at once. False: nothing holds for a while there.
+   * Ends a temporary limit now. Returns false if there is none.
    *
    * @example
    * await hf.overrides.end({ kind: "queue", name: "mail" });
@@ -92,7 +92,7 @@ export class Overrides {
 }
 
 /**
- * Changes something for a while, or for good. `back` says what was there: it is asked for only if it will be needed.
+ * Makes a temporary or permanent change. `back` reads the previous values; it is called for a temporary change only.
  *
  * @throws UsageError BAD_OPTION, BAD_DURATION, BAD_INSTANT
  */
@@ -114,18 +114,15 @@ export async function override(
 export function untilOf(
   options: OverrideOptions | undefined,
 ): { at: number | null; delayMs: number | null } | null {
-  const given = checkOptions(options ?? {}, ["for", "until"], "how long it holds") as OverrideOptions;
+  const given = checkOptions(options ?? {}, ["for", "until"], "the time of the change") as OverrideOptions;
   if (given.for === undefined && given.until === undefined) return null;
   if (given.for !== undefined && given.until !== undefined)
-    throw new UsageError(
-      "BAD_OPTION",
-      "for and until cannot both be given: one says how long from now, the other until when.",
-    );
+    throw new UsageError("BAD_OPTION", "Give either for (a duration) or until (an instant), not both.");
   if (given.for !== undefined) return { at: null, delayMs: durationMs(given.for, "for") };
   return { at: instantMs(given.until as Date, "until"), delayMs: null };
 }
 
-/** A queue's own values of these settings; null: the default. */
+/** A queue's own values of these settings; null means the default. */
 export async function queueStands(
   store: Store,
   queue: string,
@@ -137,7 +134,7 @@ export async function queueStands(
   return Object.fromEntries(keys.map((key) => [key, known[key] ?? null]));
 }
 
-/** A lane's own values of these, and whether they were set by hand. */
+/** A lane's own values of these limits, and whether an operator set them. */
 export async function laneStands(
   store: Store,
   queue: string,
@@ -152,7 +149,7 @@ export async function laneStands(
   };
 }
 
-/** A budget's numbers, and whether they were set by hand; null: there is none. */
+/** A budget's values, and whether an operator set them; null without a budget. */
 export async function budgetStands(store: Store, name: string): Promise<Record<string, unknown> | null> {
   const row = (await store.budgets.list()).find((one) => one.name === name);
   return row === undefined
@@ -164,13 +161,13 @@ export function laneName(queue: string, key: string): string {
   return JSON.stringify([queue, key]);
 }
 
-/** Puts back what was there, and then forgets that anything was different. */
+/** Restores the previous values, and then deletes the record. */
 async function goBack(store: Store, row: OverrideRow): Promise<void> {
   await putBack(store, row);
   await store.temporaryLimits.forget({ kind: row.kind, name: row.name }, null, row.untilAt);
 }
 
-/** Puts back what was there, as `queueStands` and its kin told it. */
+/** Restores values that `queueStands`, `laneStands` or `budgetStands` read. */
 export async function putBack(
   store: Store,
   { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
@@ -184,13 +181,13 @@ export async function putBack(
   } else {
     const { tuned, ...rate } = (back ?? {}) as unknown as BudgetRate & { tuned: boolean };
     if (back === null) await store.budgets.remove(name);
-    // The code's numbers may be others by now, and they count again.
+    // The code may define other values by now, and those apply.
     else if (tuned || !(await store.budgets.reset(name))) await store.budgets.set(name, rate, false);
   }
 }
 
 /**
- * Goes back wherever the time has come.
+ * Restores the previous values of every temporary limit that has ended.
  *
  * @example
  * await endOverridesOnce({ store });

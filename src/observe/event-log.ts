@@ -155,7 +155,7 @@ export class EventLog {
       given.limit === undefined ? 100 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 });
     const cursor = given.cursor ?? null;
     if (cursor !== null && !isId(cursor))
-      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+      throw new UsageError("BAD_CURSOR", "cursor must be the value returned with the previous page.");
     const job = given.job ?? null;
     if (job !== null && !isId(job)) return { events: [], cursor: null };
     const { store, retry } = this.#deps;
@@ -227,7 +227,7 @@ export class EventLog {
       } catch (error) {
         log.debug(
           { error: describeFailure(error).message, buffered: this.#buffer.length },
-          "the event log is behind",
+          "the event log could not be written; events wait in memory",
         );
         this.#timer ??= this.#deps.clock.after(flushEveryMs, () => void this.flush(), { unref: true });
         return;

@@ -164,10 +164,7 @@ export class Errors {
     ) as IgnoreOptions;
     const { for: delay, until, count, ...rest } = given;
     if (delay !== undefined && until !== undefined)
-      throw new UsageError(
-        "BAD_OPTION",
-        "for and until cannot both be given: one says how long from now, the other until when.",
-      );
+      throw new UsageError("BAD_OPTION", "Give either for (a duration) or until (an instant), not both.");
     return this.#decide(group, "ignored", rest, "errors.ignore", {
       untilDelayMs: delay === undefined ? null : durationMs(delay, "for"),
       untilAt: until === undefined ? null : instantMs(until, "until"),
@@ -230,7 +227,7 @@ export function checkGroup(group: unknown): string {
   if (isGroup(group)) return group;
   throw new UsageError(
     "BAD_OPTION",
-    `A group of errors is named by 16 hexadecimal digits, as hf.errors.list() and \`holdfast errors list\` give them; got ${shown(group)}.`,
+    `A failure group is named by 16 hexadecimal digits (hf.errors.list() or \`holdfast errors list\`); got ${shown(group)}.`,
   );
 }
 

@@ -4,7 +4,7 @@
  * Functions over a client, so that any HTTP server can mount them; `holdfast/dashboard` does, below its `/api/v1`, and tells those who
  * bring no token yes or no. None of them throws for a
  * database that is away: that is what they are there to tell.
- * Not here: metrics over time (metrics.ts, prometheus/), what to do about a fault (cli/commands/doctor.ts).
+ * Not here: metrics over time (metrics.ts, prometheus/), what to do about a fault (cli/monitor/doctor-command.ts).
  */
 import { systemClock } from "../clock.ts";
 import type { Holdfast } from "../holdfast.ts";

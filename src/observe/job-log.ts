@@ -214,7 +214,7 @@ export class JobLog {
       } catch (error) {
         log.debug(
           { error: describeFailure(error).message, buffered: this.#buffer.length },
-          "the job log is behind",
+          "the job log could not be written; lines wait in memory",
         );
         this.#timer ??= this.#deps.clock.after(flushEveryMs, () => void this.flush(), { unref: true });
         return;
@@ -236,7 +236,7 @@ function detailsOf(details: unknown): string | null {
     const cut = cutText(text, maxTextBytes);
     return cut === text ? text : JSON.stringify(cut);
   } catch {
-    return JSON.stringify("details that JSON cannot hold");
+    return JSON.stringify("details that JSON cannot represent");
   }
 }
 

@@ -220,7 +220,7 @@ export class Recorder {
       this.#dropOldest();
       log.debug(
         { worker: workerId, error: describeFailure(error).message },
-        "the minute could not be written",
+        "the metrics of a minute could not be written",
       );
     }
   }

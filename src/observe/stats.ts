@@ -21,7 +21,7 @@ export interface ClientCounters {
   readonly suppressed: number;
   /** Holders that were too late. */
   readonly leasesLost: number;
-  /** Calls that were tried again because the database was busy or away. */
+  /** Calls repeated because the database was busy or away. */
   readonly retries: number;
   /** Statements sent by this client and its workers. */
   readonly statements: number;

@@ -494,7 +494,7 @@ export class SqlInsight implements Insight {
 
   async runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage> {
     if (page.cursor !== null && !isId(page.cursor))
-      throw new UsageError("BAD_CURSOR", "cursor must be what the page before gave as its cursor.");
+      throw new UsageError("BAD_CURSOR", "cursor must be the value returned with the previous page.");
     const deadline = performance.now() + PATIENCE_MS;
     const runs: RunSummary[] = [];
     let before = page.cursor ?? HIGHEST;

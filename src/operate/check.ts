@@ -93,7 +93,7 @@ export async function checkFiles(
     const store = historyOf(steps);
     const fault =
       definition === undefined
-        ? { step: null, message: `none of your jobs is named "${run.name}"` }
+        ? { step: null, message: `your code has no job named "${run.name}"` }
         : await replay({ ...deps, store }, definition, run);
     if (fault !== null) broken.push({ id: run.id, name: run.name, ...fault });
   }
@@ -119,7 +119,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
   if (place !== undefined)
     return {
       step: place.label,
-      message: `the machine stands at step "${place.label}", and your job "${flow.name}" is no machine`,
+      message: `the machine is at step "${place.label}", but your job "${flow.name}" is not a machine`,
     };
   // Without what was undone: a run that undoes would go on with it.
   const records = steps.filter(({ kind }) => kind !== "undo");
@@ -128,7 +128,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
     const timer = deps.clock.after(patienceMs, () =>
       over(
         attempt.flow?.replayed === false
-          ? { step: null, message: `it did not come through its history within ${patienceMs} ms` }
+          ? { step: null, message: `the replay did not finish within ${patienceMs} ms` }
           : lacking(),
       ),
     );
@@ -142,7 +142,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
       const lack = attempt.flow?.lacking;
       if (lack?.asked !== true) return null;
       const { name } = lack.record;
-      return { step: name, message: `step "${name}" could be undone, and the code has no undo for it` };
+      return { step: name, message: `step "${name}" had an undo function, but the code has none` };
     };
     const lacking = (): Fault | null =>
       undoGone() ?? notAsked(attempt.flow?.loaded === true ? attempt.flow.lacking?.record : records[0]);
@@ -199,7 +199,7 @@ function notAsked(record: StepRecord | undefined): Fault | null {
   const { name, kind } = record;
   return {
     step: name,
-    message: `the history has ${shownKind(kind)} "${name}", and the code does not ask for it`,
+    message: `the history has ${shownKind(kind)} "${name}", but the code does not ask for it`,
   };
 }
 
@@ -213,13 +213,13 @@ async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow)
     if (first === undefined) return null;
     return {
       step: first.name,
-      message: `the history has ${shownKind(first.kind)} "${first.name}", and your job "${flow.name}" is a machine`,
+      message: `the history has ${shownKind(first.kind)} "${first.name}", but your job "${flow.name}" is a machine`,
     };
   }
   const at = saved.label;
   if (at === null) return null;
   if (!steps.includes(at))
-    return { step: at, message: `the machine stands at step "${at}", which it does not have any more` };
+    return { step: at, message: `the machine is at step "${at}", which the code does not have` };
   const schema = Object.hasOwn(data, at) ? data[at] : undefined;
   if (schema === undefined) return null;
   try {
@@ -233,9 +233,7 @@ async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow)
 }
 
 function refused(): Promise<never> {
-  return Promise.reject(
-    new StateError("NOT_IN_A_RUN", "Nothing is enqueued or written while histories are replayed."),
-  );
+  return Promise.reject(new StateError("NOT_IN_A_RUN", "A replay enqueues and writes nothing."));
 }
 
 function claimed(flow: LiveFlow, now: number): ClaimedJob {

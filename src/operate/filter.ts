@@ -85,7 +85,7 @@ export function checkBulkFilter(query: JobQuery, what: string): JobFilter {
   if (Object.keys(filter).length > 0) return filter;
   throw new UsageError(
     "BAD_OPTION",
-    `${what} needs to be told which jobs: an id, or a filter that says something, such as { state: "dead" }.`,
+    `${what} needs an id, or a filter that is not empty, such as { state: "dead" }.`,
   );
 }
 
@@ -116,11 +116,9 @@ export function checkRunId(id: unknown): string {
 export function checkBatchId(id: unknown): string {
   const known = typeof id === "string" ? id.toLowerCase() : "";
   if (isId(known)) return known;
-  throw new UsageError(
-    "BAD_OPTION",
-    `batch must be the id of a batch, as hf.batch gives it; got ${shown(id)}.`,
-    { details: { option: "batch" } },
-  );
+  throw new UsageError("BAD_OPTION", `batch must be the id returned by hf.batch; got ${shown(id)}.`, {
+    details: { option: "batch" },
+  });
 }
 
 function checkIds(ids: unknown): readonly string[] {

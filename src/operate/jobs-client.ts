@@ -358,12 +358,12 @@ export class Jobs {
     const made = isId(known) ? await retry.once(() => store.fork(known, step, fresh)) : null;
     if (made === null) {
       if (isId(known) && (await this.get(known)) !== null)
-        throw new StateError("FORK_REFUSED", `Job ${known} has not ended: wait for it, or cancel it first.`, {
+        throw new StateError("FORK_REFUSED", `Job ${known} has not ended. Wait for it, or cancel it first.`, {
           details: { id: known },
         });
       throw new StateError(
         "JOB_NOT_FOUND",
-        `There is no job ${shown(known)}: it was deleted, or never was.`,
+        `There is no job ${shown(known)}. It never existed, or was deleted or pruned.`,
         {
           details: { id: known },
         },
@@ -633,15 +633,9 @@ export function checkEdit(change: JobEdit): JobChange {
   const given = checkOptions(change, ["delay", "at", "queue", "priority"], "jobs.edit") as JobEdit;
   const { delay, at, queue, priority } = given;
   if (delay !== undefined && at !== undefined)
-    throw new UsageError(
-      "BAD_OPTION",
-      "delay and at cannot both be given: one says how long from now, the other when.",
-    );
+    throw new UsageError("BAD_OPTION", "Give either delay (a duration) or at (an instant), not both.");
   if ([delay, at, queue, priority].every((value) => value === undefined))
-    throw new UsageError(
-      "BAD_OPTION",
-      "jobs.edit needs to be told what to change: delay or at, queue, priority.",
-    );
+    throw new UsageError("BAD_OPTION", "jobs.edit needs at least one change: delay or at, queue, priority.");
   return {
     delayMs: delay === undefined ? null : durationMs(delay, "delay"),
     runAt: at === undefined ? null : instantMs(at, "at"),

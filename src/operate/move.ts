@@ -107,7 +107,7 @@ export function placeOf(
 export async function abortMove(source: Admin): Promise<void> {
   if ((await source.meta(MOVED_TO)) !== null)
     throw refused(
-      `The jobs of ${source.place} are at ${await source.meta(MOVED_TO)} now: to have them back, move them back into an empty database.`,
+      `The jobs of ${source.place} were moved to ${await source.meta(MOVED_TO)}. To reverse the move, move them into an empty database.`,
     );
   await source.thaw();
   await source.setMeta(TO, null);
@@ -123,11 +123,11 @@ async function begin(
   const goingTo = await source.meta(TO);
   if (goingTo !== null && goingTo !== targetId)
     throw refused(
-      `A move of ${source.place} to another database has begun. Finish that one, or give it up with --abort.`,
+      `A move of ${source.place} to another database has begun. Finish it, or abort it with --abort.`,
     );
   if ((await target.meta(MOVED_TO)) !== null || (await target.meta(TO)) !== null)
     throw refused(
-      `${target.place} has itself been moved away, and takes no writes. Drop it first (holdfast drop --force), or choose another.`,
+      `${target.place} has itself been moved and refuses writes. Drop it first (holdfast drop --force), or choose another.`,
     );
   const tables = pairs(source, target, await source.tables(), await target.tables());
   const from = await target.meta(FROM);
@@ -252,7 +252,7 @@ async function compareAll(
         "MOVE_INCOMPLETE",
         `The table ${pair.name} has ${a.rows} rows in ${source.place} and ${b.rows} in ${target.place}` +
           (a.rows === b.rows ? ", and their contents differ" : "") +
-          `. Nothing runs on the target. Did something write to it? Drop it and move again.`,
+          `. Nothing runs on the target. Another program may have written to it. Drop it and move again.`,
         { details: { table: pair.name, source: a.rows, target: b.rows } },
       );
     compared += a.rows;
@@ -261,17 +261,17 @@ async function compareAll(
   const rung = async (admin: Admin): Promise<string> =>
     JSON.stringify((await admin.bells()).map(({ line, lane, at, back }) => [line, lane, at, back]));
   if ((await rung(source)) !== (await rung(target)))
-    throw differs("What rang for lanes", BELLS, source, target);
+    throw differs("The table of lane wake-ups", BELLS, source, target);
   const refunded = async (admin: Admin): Promise<string> =>
     JSON.stringify((await admin.refunds()).map(({ queue, n }) => [queue, n]));
   if ((await refunded(source)) !== (await refunded(target)))
-    throw differs("What was given back to queues with limits", REFUNDS, source, target);
+    throw differs("The table of returned capacity", REFUNDS, source, target);
 }
 
 function differs(what: string, table: string, source: Admin, target: Admin): StoreError {
   return new StoreError(
     "MOVE_INCOMPLETE",
-    `${what} differs between ${source.place} and ${target.place}. Nothing runs on the target. Did something write to it? Drop it and move again.`,
+    `${what} differs between ${source.place} and ${target.place}. Nothing runs on the target. Another program may have written to it. Drop it and move again.`,
     { details: { table } },
   );
 }

@@ -62,7 +62,7 @@ export interface Stops {
 export function paused(queue: string, stops: Stops | undefined): Obstacle | null {
   const at = stops?.pausedAt ?? null;
   if (at === null) return null;
-  return { reason: "paused", text: `Queue "${queue}" is paused since ${iso(new Date(at))}.` };
+  return { reason: "paused", text: `Queue "${queue}" has been paused since ${iso(new Date(at))}.` };
 }
 
 export function held(queue: string, holds: readonly Hold[]): Obstacle | null {
@@ -75,7 +75,7 @@ export function held(queue: string, holds: readonly Hold[]): Obstacle | null {
 export function cooling(queue: string, stops: Stops | undefined, now: number): Obstacle | null {
   const until = new Date(stops?.coolUntil ?? 0);
   if (until.getTime() <= now) return null;
-  const text = `Queue "${queue}" cools down until ${iso(until)} because it was throttled.`;
+  const text = `Queue "${queue}" is cooling down until ${iso(until)}, because a job was throttled.`;
   return { reason: "cool-down", text, until };
 }
 
@@ -84,11 +84,11 @@ export function broken({ key, state, failures, openUntil, probing }: BreakerStat
   if (state === "open")
     return {
       reason: "breaker-open",
-      text: `The breaker ${key} is open after ${count(failures, "failure")} in a row; one job tries at ${iso(openUntil)}.`,
+      text: `The breaker ${key} is open after ${count(failures, "failure")} in a row; a probe starts at ${iso(openUntil)}.`,
       until: openUntil,
       breaker: key,
     };
-  const tried = probing ? "one job is trying now" : "the next job to run tries";
+  const tried = probing ? "a probe is running" : "the next job is the probe";
   return { reason: "breaker-half-open", text: `The breaker ${key} is half-open: ${tried}.`, breaker: key };
 }
 
@@ -125,8 +125,8 @@ export function unserved(
 function quietText(quiet: readonly WorkerState[]): string {
   const [first] = quiet;
   return quiet.length === 1
-    ? `The one worker that serves it, ${first?.name}, is quiet since ${iso(first?.quietAt ?? null)}: it starts when that is resumed.`
-    : `The ${quiet.length} workers that serve it are quiet: it starts when one of them is resumed.`;
+    ? `The only worker, ${first?.name}, has been quiet since ${iso(first?.quietAt ?? null)}. Jobs start when it is resumed.`
+    : `The ${quiet.length} workers are quiet. Jobs start when one of them is resumed.`;
 }
 
 export function broke(
@@ -138,14 +138,14 @@ export function broke(
   if (row === undefined)
     return {
       reason: "budget-unknown",
-      text: `There is no budget "${name}": set it with hf.budgets.set.`,
+      text: `There is no budget "${name}". Set it with hf.budgets.set.`,
       budget: name,
     };
   const wanted = count(tokens, "token");
   if (tokens > row.burst)
     return {
       reason: "budget-empty",
-      text: `The budget "${name}" never holds the ${wanted} that it takes, but ${row.burst} at the most: raise its burst.`,
+      text: `The budget "${name}" never has the ${wanted} that a job takes, because its burst is ${row.burst}. Raise the burst.`,
       budget: name,
     };
   // Sums of fractions, as the budget itself compares them.
@@ -154,7 +154,7 @@ export function broke(
   const left = Math.floor(row.tokens * 100) / 100;
   return {
     reason: "budget-empty",
-    text: `The budget "${name}" has ${left} of the ${wanted} that it takes; the rest comes by ${iso(until)}, unless another job takes it.`,
+    text: `The budget "${name}" has ${left} of the ${wanted} that a job takes. The rest arrives by ${iso(until)}, unless another job takes it.`,
     budget: name,
     until,
   };
@@ -170,7 +170,7 @@ export function laneShut(
   if (concurrency !== null && running >= concurrency)
     return {
       reason: "lane-full",
-      text: `${named} is full: ${running} of ${concurrency} run.`,
+      text: `${named} is full: ${running} of ${concurrency} jobs are running.`,
       limit: { limit: concurrency, used: running },
     };
   if (rate === null || until === null) return null;
@@ -188,12 +188,12 @@ export function queueShut(queue: string, use: NonNullable<JobPlace["queue"]>): O
   if (!use.readable)
     return {
       reason: "queue-full",
-      text: `The limits of queue "${queue}" cannot be read: set them again with hf.queues.set.`,
+      text: `The limits of queue "${queue}" cannot be read. Set them again with hf.queues.set.`,
     };
   if (concurrency !== null && running >= concurrency)
     return {
       reason: "queue-full",
-      text: `Queue "${queue}" is full: ${running} of ${concurrency} run.`,
+      text: `Queue "${queue}" is full: ${running} of ${concurrency} jobs are running.`,
       limit: { limit: concurrency, used: running },
     };
   if (rate === null || use.opensAt === null) return null;

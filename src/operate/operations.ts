@@ -17,7 +17,6 @@
 import { randomUUID } from "node:crypto";
 import { sleep } from "../clock.ts";
 import { shown, UsageError } from "../errors.ts";
-import type { Holdfast } from "../holdfast.ts";
 import type { CappedCount, Insight, InsightFilter, InsightPage } from "./browse.ts";
 import type { JobState } from "../jobs/job.ts";
 import { type BulkExample, examplesOf, type JobEdit } from "./jobs-client.ts";
@@ -25,6 +24,7 @@ import { type BulkVerb, STATES_OF } from "./bulk-verbs.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { idFactory, isId } from "../values/id.ts";
 import type { InputPatch } from "../values/json-patch.ts";
+import { type Operated, type Operator, operatorOf } from "./operator.ts";
 import type { StateRow } from "../state/store.ts";
 
 export { type BulkAction, type BulkVerb, STATES_OF } from "./bulk-verbs.ts";
@@ -134,7 +134,7 @@ export function actionFilter(action: BulkVerb, filter: InsightFilter): InsightFi
   if (states.length > 0) return { ...filter, states };
   throw new UsageError(
     "BAD_OPTION",
-    `${action} does nothing to jobs that are ${(filter.states ?? []).join(" or ")}.`,
+    `${action} has no effect on jobs that are ${(filter.states ?? []).join(" or ")}.`,
     { details: { option: "filter.state" } },
   );
 }
@@ -151,7 +151,7 @@ export function checkRate(given: unknown): OperationRate {
   if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > 1_000_000)
     throw new UsageError(
       "BAD_OPTION",
-      `rate.limit must be a whole number from 1 to 1,000,000: how many jobs in rate.per; got ${shown(limit)}.`,
+      `rate.limit must be a whole number from 1 to 1,000,000: the number of jobs in rate.per; got ${shown(limit)}.`,
       { details: { option: "rate.limit" } },
     );
   const perMs = durationMs(per as Duration, "rate.per");
@@ -176,16 +176,18 @@ export function pace(rate: OperationRate | null): { size: number; eachMs: number
 }
 
 export class Operations {
-  readonly #hf: Holdfast;
+  readonly #hf: Operated;
+  readonly #operator: Operator;
   readonly #newId: () => string;
   readonly #here = new Map<string, Driven>();
   /** Cuts the rest between two chunks short. */
   readonly #wakes = new Map<string, AbortController>();
   readonly #closing = new AbortController();
 
-  constructor(hf: Holdfast) {
+  constructor(hf: Operated) {
     this.#hf = hf;
-    this.#newId = idFactory(() => hf.internals.env.clock.now());
+    this.#operator = operatorOf(hf);
+    this.#newId = idFactory(() => this.#operator.env.clock.now());
   }
 
   /** How many this process drives. */
@@ -195,7 +197,7 @@ export class Operations {
 
   /** Starts it here. The filter has been made that of the action (`actionFilter`) and bounded by now. */
   async start(task: Task, actor: string): Promise<Driven> {
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     const total = await retry.repeatable(() => countOf(store.insight, task.filter));
     const driver = randomUUID();
     const kept: Kept = {
@@ -220,7 +222,7 @@ export class Operations {
 
   /** The newest first. */
   async list(): Promise<Operation[]> {
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     const rows = await retry.repeatable(() => store.state.rows(prefix, mostKept));
     return rows.flatMap((row) => {
       const kept = keptOf(row);
@@ -291,12 +293,12 @@ export class Operations {
     try {
       last = await this.#walk(begun, driver, tell);
     } catch (error) {
-      const { logger } = this.#hf.internals.settings;
+      const { logger } = this.#operator.settings;
       logger.error({ error, operation: begun.id }, "a bulk action failed");
       const failed = {
         state: "failed",
-        endedAt: this.#hf.internals.env.clock.now(),
-        error: "It failed on the way; what it did stands. The log says why.",
+        endedAt: this.#operator.env.clock.now(),
+        error: "The operation failed. Completed changes stay; the log has the cause.",
       } as const;
       const kept = await this.#change(
         begun.id,
@@ -310,7 +312,7 @@ export class Operations {
   }
 
   async #walk(begun: Kept, driver: string, tell: (now: Operation) => void): Promise<Operation> {
-    const { store, env, retry } = this.#hf.internals;
+    const { store, env, retry } = this.#operator;
     const { size, eachMs } = pace(begun.rate);
     const { clock } = env;
     for (;;) {
@@ -355,7 +357,7 @@ export class Operations {
     limit: number,
     cursor: string | null,
   ): Promise<{ ids: string[]; cursor: string | null }> {
-    const { insight } = this.#hf.internals.store;
+    const { insight } = this.#operator.store;
     if (filter.ids === undefined) {
       const page = await insight.browse(filter, { limit, cursor });
       return { ids: page.jobs.map(({ id }) => id), cursor: page.cursor };
@@ -370,7 +372,7 @@ export class Operations {
   /** Gives way to the event loop at least. A long rest looks up now and then: somebody may have paused it. */
   async #rest(id: string, driver: string, ms: number): Promise<void> {
     if (ms <= 0) await new Promise((resolve) => setImmediate(resolve));
-    const { clock } = this.#hf.internals.env;
+    const { clock } = this.#operator.env;
     const wake = this.#wakes.get(id)?.signal ?? this.#closing.signal;
     const signal = AbortSignal.any([wake, this.#closing.signal]);
     const until = clock.monotonic() + ms;
@@ -388,7 +390,7 @@ export class Operations {
     outcome: string,
     change: (kept: Kept, now: number) => Partial<Kept> | null,
   ): Promise<Operation | null> {
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     const at = await retry.repeatable(() => store.now());
     const kept = await this.#change(id, (one) => {
       const changed = change(one, at);
@@ -416,7 +418,7 @@ export class Operations {
 
   /** A repeat after a lost answer finds what the first one wrote. */
   #swap(key: string, was: string, value: string): Promise<boolean> {
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     return retry.repeatable(
       async () => (await store.state.swap(key, was, value)) || (await store.state.row(key))?.value === value,
     );
@@ -424,7 +426,7 @@ export class Operations {
 
   async #read(id: string): Promise<{ kept: Kept; row: StateRow } | null> {
     if (!isId(id)) return null;
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     const row = await retry.repeatable(() => store.state.row(prefix + id));
     const kept = row === null ? null : keptOf(row);
     return row === null || kept === null ? null : { kept, row };
@@ -432,7 +434,7 @@ export class Operations {
 
   /** Of those that are over, the oldest are dropped. */
   async #forget(): Promise<void> {
-    const { store, retry } = this.#hf.internals;
+    const { store, retry } = this.#operator;
     const rows = await retry.repeatable(() => store.state.rows(prefix, mostKept * 2));
     for (const row of rows.slice(mostKept)) {
       const kept = keptOf(row);
@@ -442,7 +444,7 @@ export class Operations {
   }
 
   async #audit(kept: Kept, actor: string, outcome: string): Promise<void> {
-    await this.#hf.internals.store.insight.addAudit({
+    await this.#operator.store.insight.addAudit({
       actor: storable(actor, 200),
       action: `jobs.${kept.action}`,
       target: storable(JSON.stringify(kept.filter), 500),
@@ -487,12 +489,13 @@ export async function countOf(
   return { count: Math.max(total.count, count), more: true };
 }
 
-/** Does it to these jobs; gives how many became what. */
+/** Does the action to these jobs; returns how many had which outcome. */
 export async function actOn(
-  { jobs }: Holdfast,
+  hf: Operated,
   { action, change, patch }: Pick<Task, "action" | "change" | "patch">,
   ids: readonly string[],
 ): Promise<Readonly<Record<string, number>>> {
+  const { jobs } = operatorOf(hf);
   switch (action) {
     case "retry":
       return jobs.retry({ ids }, (patch ?? null) === null ? {} : { patch: patch as InputPatch });

@@ -17,12 +17,12 @@ export interface SearchWord {
 export const SEARCH_WORDS: readonly SearchWord[] = [
   { word: "state", param: "state", example: "dead", help: "its state" },
   { word: "queue", param: "queue", example: "mail", help: "in this queue" },
-  { word: "name", param: "name", example: "send-mail", help: "of this kind" },
+  { word: "name", param: "name", example: "send-mail", help: "with this job name" },
   { word: "kind", param: "name", example: "send-mail", help: "the same as name" },
-  { word: "error", param: "error", example: "ECONNREFUSED", help: "text in its errors, or a group of them" },
+  { word: "error", param: "error", example: "ECONNREFUSED", help: "text in its errors, or a failure group" },
   { word: "attempt", param: "attempt", example: ">3", help: "attempts so far" },
-  { word: "age", param: "age", example: ">5m", help: "since it was created" },
-  { word: "run", param: "run", example: ">10s", help: "how long it ran, or runs" },
+  { word: "age", param: "age", example: ">5m", help: "time since it was created" },
+  { word: "run", param: "run", example: ">10s", help: "duration of its run" },
   { word: "payload", param: "payload", example: "payload.user.id:42", help: "a value in its input" },
   { word: "worker", param: "worker", example: "web-1", help: "ran on this worker, by name or id" },
   { word: "lane", param: "lane", example: "acme", help: "in this lane" },
@@ -38,7 +38,7 @@ export const SEARCH_WORDS: readonly SearchWord[] = [
   { word: "id", param: "ids", example: "0199…", help: "this job" },
   { word: "since", param: "since", example: "2h", help: "created after: an age or a date" },
   { word: "until", param: "until", example: "2026-01-31", help: "created before" },
-  { word: "ended", param: "ended", example: "1h", help: "ended in the last so long, or from..to" },
+  { word: "ended", param: "ended", example: "1h", help: "ended within this time, or from..to" },
 ];
 
 const byWord = new Map(SEARCH_WORDS.map((one) => [one.word, one]));

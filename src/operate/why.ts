@@ -83,27 +83,21 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
     ...more,
   });
   if (job === null)
-    return say(
-      "not-found",
-      `No job has the id ${id}: it never existed, was deleted, or its retention has passed.`,
-    );
+    return say("not-found", `No job has the id ${id}. It never existed, or was deleted or pruned.`);
   switch (job.state) {
     case "done":
-      return say("done", `It is done since ${iso(job.endedAt)}.`);
+      return say("done", `Done at ${iso(job.endedAt)}.`);
     case "dead":
       return say(
         "dead",
-        `It is dead since ${iso(job.endedAt)} after ${count(job.attempt, "attempt")}: ${job.error ?? "no error was kept"}`,
+        `Died at ${iso(job.endedAt)} after ${count(job.attempt, "attempt")}: ${job.error ?? "no error was recorded"}`,
       );
     case "cancelled":
-      return say(
-        "cancelled",
-        `It was cancelled at ${iso(job.endedAt)}: ${job.error ?? "no reason was kept"}`,
-      );
+      return say("cancelled", `Cancelled at ${iso(job.endedAt)}: ${job.error ?? "no reason was recorded"}`);
     case "running":
       return say(
         "running",
-        `Worker ${job.workerId ?? "(unknown)"} is running attempt ${job.attempt} since ${iso(job.startedAt)}.`,
+        `Worker ${job.workerId ?? "(unknown)"} has been running attempt ${job.attempt} since ${iso(job.startedAt)}.`,
         {
           workerId: job.workerId,
           until: null,
@@ -122,7 +116,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
 
 function explainPaused(place: Awaited<ReturnType<Store["place"]>>, say: Say): Why {
   const reason = place?.note?.reason ?? "by user";
-  return say("job-paused", `It was paused (${reason}), and goes on when it is resumed.`);
+  return say("job-paused", `The job was paused (${reason}). It continues when it is resumed.`);
 }
 
 async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
@@ -131,8 +125,8 @@ async function explainSleep(store: Store, job: Job, say: Say): Promise<Why> {
   const retry = open.find((step) => step.kind === "step");
   const text =
     retry === undefined
-      ? `It is asleep in ${list(names)} until ${iso(job.runAt)}.`
-      : `Step "${retry.name}" failed ${count(retry.tries, "time")}; it is tried again at ${iso(job.runAt)}.`;
+      ? `The run sleeps in ${list(names)} until ${iso(job.runAt)}.`
+      : `Step "${retry.name}" failed ${count(retry.tries, "time")}; the next try is at ${iso(job.runAt)}.`;
   return say("asleep", text, { until: job.runAt, waitsFor: names });
 }
 
@@ -143,7 +137,7 @@ async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
     key === null ? `"${name}"` : `"${name}" with the key "${key}"`,
   );
   const until = job.runAt === null ? "" : `, until ${iso(job.runAt)} at the latest`;
-  return say("waiting-for-signal", `It waits for the signal ${shown.join(" or ")}${until}.`, {
+  return say("waiting-for-signal", `The run waits for the signal ${shown.join(" or ")}${until}.`, {
     until: job.runAt,
     waitsFor: waits.map((step) => step.name),
     signals,
@@ -153,18 +147,22 @@ async function explainSignal(store: Store, job: Job, say: Say): Promise<Why> {
 async function explainJobs(store: Store, job: Job, say: Say): Promise<Why> {
   const open = (await store.workflows.dependencies(job.id)).filter((dependency) => dependency.state === null);
   const ids = open.map(({ on }) => on);
-  if (ids.length === 0) return say("waiting", "It waits for another job or a signal.");
+  if (ids.length === 0) return say("waiting", "The run waits for another job or a signal.");
   const first = await Promise.all(
     open.slice(0, 3).map(async ({ on, policy }) => {
       const state = policy === "wait" ? (await store.get(on))?.state : undefined;
       const over = state === "dead" || state === "cancelled";
-      return over ? `${on} (${state}: it goes on when that is retried and done)` : on;
+      return over ? `${on} (${state}: this job continues when that job is retried and done)` : on;
     }),
   );
   const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
-  return say("waiting-for-jobs", `It waits for ${count(ids.length, "job")}: ${first.join(", ")}${more}.`, {
-    waitsFor: ids,
-  });
+  return say(
+    "waiting-for-jobs",
+    `The job waits for ${count(ids.length, "job")}: ${first.join(", ")}${more}.`,
+    {
+      waitsFor: ids,
+    },
+  );
 }
 
 function list(names: readonly string[]): string {
@@ -183,7 +181,7 @@ async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> 
       case "released":
         return say(
           "released",
-          `It gave its attempt back (${note.reason}) and is due again at ${iso(until)}.`,
+          `The attempt was released (${note.reason}). The job is due again at ${iso(until)}.`,
           {
             until,
           },
@@ -191,7 +189,7 @@ async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> 
       case "paused": // is over: a resume takes the note away
         break;
       case "version":
-        return say("needs-newer-version", `It waits for a worker with newer code: ${note.reason}.`, {
+        return say("needs-newer-version", `The job waits for a worker with newer code: ${note.reason}.`, {
           until,
         });
       case "breaker": {
@@ -199,7 +197,7 @@ async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> 
         const breaker = /breaker (.*) is /.exec(note.reason)?.[1] ?? null;
         return say(
           half ? "breaker-half-open" : "breaker-open",
-          `It waits until ${iso(until)}: ${note.reason}.`,
+          `The job waits until ${iso(until)}: ${note.reason}.`,
           {
             until,
             breaker,
@@ -211,27 +209,29 @@ async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> 
   if (job.errors.length > 0) {
     return say(
       "retry-wait",
-      `Attempt ${job.attempt} failed (${job.error ?? "no error was kept"}); the next one starts at ${iso(until)}.`,
+      `Attempt ${job.attempt} failed (${job.error ?? "no error was recorded"}); the next one starts at ${iso(until)}.`,
       { until },
     );
   }
-  return say("future", `It is due at ${iso(until)}.`, { until });
+  return say("future", `The job is due at ${iso(until)}.`, { until });
 }
 
 /** What it ran short of may have been refilled, changed or removed since: what counts is how that is now. */
 async function explainThrottled(store: Store, reason: string, until: Date | null, say: Say): Promise<Why> {
   const short = shortage(reason);
   if (short === null)
-    return say("throttled", `It was throttled (${reason}) and tries again at ${iso(until)}.`, { until });
+    return say("throttled", `The job was throttled (${reason}). The next attempt is at ${iso(until)}.`, {
+      until,
+    });
   const [budgets, now] = await Promise.all([store.budgets.list(), store.now()]);
   const still = broke(budgets, short, now);
   return still === null
     ? say(
         "throttled",
-        `It was throttled when the budget "${short.name}" was empty, which has its tokens again; it tries again at ${iso(until)}.`,
+        `The job was throttled because the budget "${short.name}" was empty. The budget has tokens again; the next attempt is at ${iso(until)}.`,
         { until },
       )
-    : say("throttled", `It was throttled and tries again at ${iso(until)}. ${still.text}`, {
+    : say("throttled", `The job was throttled. The next attempt is at ${iso(until)}. ${still.text}`, {
         until,
         budget: short.name,
       });
@@ -264,8 +264,8 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   const drains =
     (row?.drainingAt ?? null) === null
       ? ""
-      : ` Queue "${queue}" is draining: this job still runs, and the queue is paused when nothing in it is due.`;
-  return say("ready", `It is ready: it starts when a slot is free and no job stands before it.${drains}`);
+      : ` Queue "${queue}" is draining: this job will still run, and the queue pauses when no job is due.`;
+  return say("ready", `The job is ready. It starts when a slot is free and no job is ahead of it.${drains}`);
 }
 
 /** The limits of its lane, and those of its queue. */

@@ -82,7 +82,7 @@ async function clusterFamilies(hf: Holdfast, exact: boolean): Promise<Family[]> 
       { name: "up", type: "gauge", help: "Whether the database answers.", samples: [one(1)] },
       ...queueFamilies(queues),
       ...workerFamilies(workers),
-      { name: "holds", type: "gauge", help: "Named stops in force.", samples: [one(holds.length)] },
+      { name: "holds", type: "gauge", help: "Active holds.", samples: [one(holds.length)] },
     ];
   } catch {
     return [{ name: "up", type: "gauge", help: "Whether the database answers.", samples: [one(0)] }];
@@ -105,7 +105,7 @@ function queueFamilies(queues: readonly QueueState[]): Family[] {
     {
       name: "queue_depth_capped",
       type: "gauge",
-      help: "1 where queue_depth stopped at its bound: there are at least so many.",
+      help: "1 if queue_depth stopped counting at its bound.",
       samples: queues.flatMap(({ name, atLeast }) =>
         states.map((state) => ({ labels: { queue: name, state }, value: atLeast.includes(state) ? 1 : 0 })),
       ),
@@ -125,19 +125,19 @@ function queueFamilies(queues: readonly QueueState[]): Family[] {
     {
       name: "queue_cooling_seconds",
       type: "gauge",
-      help: "How much longer the queue cools down.",
+      help: "Remaining time of the cool-down.",
       samples: each(({ coolUntil }) => Math.max(0, ((coolUntil?.getTime() ?? 0) - Date.now()) / 1_000)),
     },
     {
       name: "queue_unserved_kinds",
       type: "gauge",
-      help: "Kinds with ready jobs that no live worker serves.",
+      help: "Job names with ready jobs and without a live worker.",
       samples: each(({ unserved }) => unserved.length),
     },
     {
       name: "queue_concurrency_limit",
       type: "gauge",
-      help: "The queue's limit over the cluster; absent where there is none.",
+      help: "The queue's limit over the cluster; absent without a limit.",
       samples: queues.flatMap(({ name, settings }) =>
         settings.concurrency === null ? [] : [{ labels: { queue: name }, value: settings.concurrency }],
       ),
@@ -187,43 +187,31 @@ function processFamilies(hf: Holdfast, buckets: readonly number[]): Family[] {
     {
       name: "jobs_total",
       type: "counter",
-      help: "Attempts of this process's workers, by what became of them.",
+      help: "Attempts of this process's workers, by outcome.",
       samples: totals.flatMap(({ queue, name, counts }) =>
         Object.entries(counts).map(([outcome, value]) => ({ labels: { queue, kind: name, outcome }, value })),
       ),
     },
-    histogram("job_duration_seconds", "How long attempts ran.", totals, buckets, ({ ran }) => ran),
-    histogram("job_wait_seconds", "From due to claimed.", totals, buckets, ({ waited }) => waited),
+    histogram("job_duration_seconds", "Duration of attempts.", totals, buckets, ({ ran }) => ran),
+    histogram("job_wait_seconds", "Time from due to claimed.", totals, buckets, ({ waited }) => waited),
     {
       name: "enqueued_total",
       type: "counter",
-      help: "Enqueues of this process, by what became of them.",
+      help: "Enqueues of this process, by status.",
       samples: (["enqueued", "duplicate", "replaced", "debounced"] as const).map((status) => ({
         labels: { status },
         value: counters[status],
       })),
     },
-    counter(
-      "leases_lost_total",
-      "Attempts that this process lost because their lease had passed.",
-      counters.leasesLost,
-    ),
-    counter("statements_total", "Statements that this process has sent.", counters.statements),
+    counter("leases_lost_total", "Attempts of this process that lost their lease.", counters.leasesLost),
+    counter("statements_total", "Statements sent by this process.", counters.statements),
     counter("commits_total", "Commits of this process.", counters.commits),
-    counter(
-      "retries_total",
-      "Calls that were tried again because the database was busy or away.",
-      counters.retries,
-    ),
-    counter(
-      "event_log_dropped_total",
-      "Lines of the event log that were dropped.",
-      hf.eventLog.status.dropped,
-    ),
+    counter("retries_total", "Calls repeated because the database was busy or away.", counters.retries),
+    counter("event_log_dropped_total", "Dropped events of the event log.", hf.eventLog.status.dropped),
     {
       name: "event_log_buffered",
       type: "gauge",
-      help: "Lines of the event log that wait to be written.",
+      help: "Events that wait to be written to the event log.",
       samples: [one(hf.eventLog.status.buffered)],
     },
   ];

@@ -152,7 +152,7 @@ export function checkSchedules(schedules: unknown): readonly Schedule[] {
   const names = schedules.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice === undefined) return schedules;
-  throw new UsageError("BAD_OPTION", `schedules has two of the name "${twice}".`, {
+  throw new UsageError("BAD_OPTION", `schedules has two schedules named "${twice}".`, {
     details: { option: "schedules", name: twice },
   });
 }
@@ -185,7 +185,7 @@ function slotsOf(
   if (given.timezone !== undefined) {
     throw new UsageError(
       "BAD_OPTION",
-      `Schedule "${name}" has an interval, for which a timezone means nothing: use cron, or leave timezone out.`,
+      `Schedule "${name}" has an interval, which has no timezone. Use cron, or omit timezone.`,
       { details: { option: "timezone", name } },
     );
   }
@@ -208,18 +208,14 @@ export function checkEdit(
 ): Record<string, unknown> {
   const edits: Record<string, unknown> = {};
   if (change.cron !== undefined && change.every !== undefined)
-    throw new UsageError("BAD_OPTION", "An edit gives either cron or every, not both.", {
+    throw new UsageError("BAD_OPTION", "An edit takes either cron or every, not both.", {
       details: { option: "every", name },
     });
   if (change.every !== undefined || change.cron !== undefined || change.timezone !== undefined) {
     if (change.every === undefined && change.cron === undefined && current.cron === null)
-      throw new UsageError(
-        "BAD_OPTION",
-        `Schedule "${name}" has an interval: a timezone means nothing to it.`,
-        {
-          details: { option: "timezone", name },
-        },
-      );
+      throw new UsageError("BAD_OPTION", `Schedule "${name}" has an interval, which has no timezone.`, {
+        details: { option: "timezone", name },
+      });
     const cron = change.every === undefined ? (change.cron ?? current.cron ?? undefined) : undefined;
     const slots = slotsOf({ ...change, cron }, current.timezone ?? "UTC", name);
     // Only what was changed: a pattern that was edited stays in the zone that the code says. An interval has no use for the

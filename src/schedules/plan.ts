@@ -260,7 +260,7 @@ function oneOf(value: unknown, allowed: readonly string[], what: string): void {
 function bad(what: string, value: unknown): UsageError {
   return new UsageError(
     "BAD_OPTION",
-    `The schedule's ${what} in the database is not one that can be used: ${shown(value)}. Put or edit the schedule.`,
+    `The schedule's ${what} in the database is not valid: ${shown(value)}. Put or edit the schedule.`,
     { details: { what } },
   );
 }

@@ -397,7 +397,7 @@ function* act(
     env.now,
   );
   // Under the row's lock nobody can have advanced it meanwhile. If somebody has, nothing of this may stand.
-  if (advanced.length === 0) throw new Error(`schedule ${env.name} was advanced by somebody else`);
+  if (advanced.length === 0) throw new Error(`schedule ${env.name} was advanced by another process`);
   return { fired, skipped, missed: plan.missed, waiting: waiting !== null, fault: null };
 }
 

@@ -76,7 +76,7 @@ export async function tickOnce(deps: TickDeps): Promise<Tick> {
       error ??= fault;
       deps.log.warn(
         { schedule: name, error: describeFailure(fault).message },
-        `schedule ${name} could not be fired now; its slot stays due`,
+        `schedule ${name} could not fire; its occurrence stays due`,
       );
     }
   };
@@ -109,7 +109,7 @@ function tell(deps: TickDeps, name: string, report: SlotReport): void {
   for (const { slot, id } of fired) deps.events.emit("schedule.fired", { name, slot: new Date(slot), id });
   if (skipped > 0) deps.events.emit("schedule.skipped", { name, slots: skipped });
   if (missed > 0) {
-    deps.log.warn({ schedule: name, missed }, `schedule ${name} missed ${missed} slots`);
+    deps.log.warn({ schedule: name, missed }, `schedule ${name} missed ${missed} occurrences`);
     deps.events.emit("schedule.missed", { name, slots: missed });
   }
 }
@@ -215,8 +215,8 @@ export class Scheduler {
     }
     const line = { error: describeFailure(error).message };
     if (trouble === "unclear" && !this.#failing)
-      this.#deps.log.error(line, "firing schedules failed; it is tried again");
-    else this.#deps.log.debug(line, "schedules are put off");
+      this.#deps.log.error(line, "firing schedules failed; retrying");
+    else this.#deps.log.debug(line, "firing schedules is delayed");
     this.#failing = trouble === "unclear";
   }
 

@@ -342,7 +342,7 @@ export class Schedules {
     const from = instantMs(given.from, "from");
     const to = given.to === undefined ? await retry.repeatable(() => store.now()) : instantMs(given.to, "to");
     if (from >= to)
-      throw new UsageError("BAD_OPTION", "from must be earlier than to, and than now.", {
+      throw new UsageError("BAD_OPTION", "from must be earlier than to and now.", {
         details: { option: "from" },
       });
     const range = {
@@ -461,7 +461,7 @@ export class Schedules {
     if (typeof name !== "string")
       throw new UsageError(
         "BAD_OPTION",
-        `schedules.preview takes a schedule's name, or what defineSchedule gives; got ${shown(name)}.`,
+        `schedules.preview takes a schedule name, or the result of defineSchedule; got ${shown(name)}.`,
       );
     const known = checkName(name, "The name of a schedule");
     const [row] = await this.#deps.retry.repeatable(() => this.#deps.store.schedules.list(known));
@@ -488,7 +488,7 @@ export class Schedules {
 function notFound(name: string): StateError {
   return new StateError(
     "SCHEDULE_NOT_FOUND",
-    `There is no schedule "${name}". hf.schedules.list() and \`holdfast schedules list\` give those that there are.`,
+    `There is no schedule "${name}". To list schedules: hf.schedules.list() or \`holdfast schedules list\`.`,
     { details: { name } },
   );
 }

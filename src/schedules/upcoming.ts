@@ -72,9 +72,9 @@ export function localSlots(slots: readonly number[], timezone: string, from: num
       offset: offsetText(offset),
       note:
         change !== undefined && change.at === at && change.after > change.before
-          ? `the clocks go forward ${lengthOf(change.after - change.before)}: times that are skipped run now`
+          ? `the clocks go forward ${lengthOf(change.after - change.before)}: skipped times run now`
           : ahead !== undefined && wall >= ahead.at + ahead.after && wall < ahead.at + ahead.before
-            ? "this time comes twice, since the clocks go back: it runs the first time"
+            ? "this time occurs twice because the clocks go back; it runs the first time"
             : change === undefined
               ? null
               : `after the clocks have gone ${change.after > change.before ? "forward" : "back"} ${lengthOf(Math.abs(change.after - change.before))}`,

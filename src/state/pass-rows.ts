@@ -51,7 +51,7 @@ export class Passes implements PassStore {
         startedAt: before.now,
         endedAt: null,
         // A run that never ended leaves no reason; the next one still is a recovery, also when its begin is sent twice.
-        reason: before.clean || before.runs === 0 ? null : (before.reason ?? "it did not come to its end"),
+        reason: before.clean || before.runs === 0 ? null : (before.reason ?? "it did not reach its end"),
       });
       return { held: false, recovery: !before.clean || run === 1, run };
     });
@@ -69,7 +69,7 @@ export class Passes implements PassStore {
       clean,
       heldUntil: null,
       endedAt: maybeNumber(row, "ended_at") ?? number(row, "now"),
-      reason: clean ? null : (reason ?? "it did not come to its end"),
+      reason: clean ? null : (reason ?? "it did not reach its end"),
     }));
   }
 

@@ -112,7 +112,7 @@ export async function runPass<T>(
   if (start.held) {
     throw new StateError(
       "PASS_RUNNING",
-      `A pass "${known}" is running. Should its process have died, another can begin after ${new Date(start.heldUntil).toISOString()}.`,
+      `A pass "${known}" is running. If its process has died, another pass can start after ${new Date(start.heldUntil).toISOString()}.`,
       { details: { name: known, heldUntil: start.heldUntil } },
     );
   }
@@ -192,7 +192,7 @@ class RunningPass implements Pass {
       this.#giveUp(
         new StateError(
           "PASS_ABORTED",
-          `The pass "${this.name}" was given up after ${this.#failures} failures in a row: ${message}`,
+          `The pass "${this.name}" was aborted after ${this.#failures} failures in a row: ${message}`,
           { details: { name: this.name, failures: this.#failures }, cause: error },
         ),
       );
@@ -240,7 +240,7 @@ class RunningPass implements Pass {
     this.#giveUp(
       new StateError(
         "PASS_LOST",
-        `The pass "${this.name}" was not renewed for a whole lease, and another has taken over: it is not clean. Look for what blocks the process, or raise \`lease\`.`,
+        `The pass "${this.name}" was not renewed for a whole lease, so another process could take it over. It is not clean. Find the cause that blocks the process, or raise \`lease\`.`,
         { details: { name: this.name } },
       ),
     );

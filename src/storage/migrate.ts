@@ -32,7 +32,7 @@ export function pending(
     throw new StoreError(
       "SCHEMA_TOO_NEW",
       `The database's schema is at version ${tooNew.version}; this version of Holdfast knows up to ${newest}. ` +
-        `Upgrade the holdfast package in this process: a newer version has already migrated the database.`,
+        `Upgrade the holdfast package in this process: a newer version has migrated the database.`,
       { details: { found: tooNew.version, known: newest } },
     );
   }
@@ -45,7 +45,7 @@ export function notMigrated(missing: readonly Migration[], applied: readonly App
   const names = missing.map((migration) => `${migration.version} (${migration.name})`).join(", ");
   const details = { missing: missing.map((migration) => migration.version) };
   const todo =
-    "Run `holdfast migrate`, or open it once with { migrate: true }, under a role that may create tables.";
+    "Run `holdfast migrate`, or open the database once with { migrate: true } and a role that may create tables.";
   return applied.length === 0
     ? new StoreError("SCHEMA_MISSING", `The database has no Holdfast schema. ${todo}`, { details })
     : new StoreError(

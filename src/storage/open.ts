@@ -124,7 +124,7 @@ function byUrl<T>(url: string, sqlite: (url: string) => T, postgres: (url: strin
   if (/^(sqlite:|file:)/.test(url) || url === ":memory:") return sqlite(url);
   throw new UsageError(
     "BAD_URL",
-    `This is not a database URL that Holdfast knows: ${JSON.stringify(withoutSecrets(url))}. ` +
+    `Holdfast does not support this database URL: ${JSON.stringify(withoutSecrets(url))}. ` +
       `Use sqlite:jobs.db, sqlite::memory: or postgres://user:password@host:5432/database.`,
   );
 }
@@ -140,7 +140,7 @@ async function byHandle<T>(
   if (isPool(handle)) return postgres(handle);
   throw new StoreError(
     "DRIVER_MISSING",
-    "This handle is none that Holdfast knows. Give a URL, a DatabaseSync of node:sqlite, a better-sqlite3 Database or a node-postgres Pool.",
+    "Holdfast does not support this handle. Give a URL, a DatabaseSync of node:sqlite, a better-sqlite3 Database or a node-postgres Pool.",
   );
 }
 

@@ -58,7 +58,7 @@ export class Patience {
     if (this.#log === null || !isPowerOfTwo || troubleOf(error) === "passing") return;
     this.#log.warn(
       { ...details, tries: tries + 1, error: describeFailure(error).message },
-      "the database refuses a call of a running job; it is tried again",
+      "the database refused a call of a running job; retrying",
     );
   }
 }

@@ -80,10 +80,10 @@ export class Maintenance {
     const trouble = troubleOf(error);
     const details = { duty: duty.name, error: describeFailure(error).message };
     if (trouble === "passing") {
-      this.#deps.log.debug(details, "a duty was put off: the database is away");
+      this.#deps.log.debug(details, "an upkeep task was delayed: the database is away");
       return false;
     }
-    this.#deps.log.error(details, `the duty ${duty.name} failed`);
+    this.#deps.log.error(details, `the upkeep task ${duty.name} failed`);
     if (trouble === "unclear") {
       this.#deps.onError(error, duty.name);
       return false;

@@ -59,7 +59,7 @@ export function durationMs(value: Duration, what: string): number {
   if (!(ms >= 0) || (typeof value === "number" && ms === Infinity)) {
     throw new UsageError(
       "BAD_DURATION",
-      `${what} must be a duration: milliseconds as a number that is not negative, or a string such as ` +
+      `${what} must be a duration: a non-negative number of milliseconds, or a string such as ` +
         `"250ms", "90s", "5m", "1h30m", "1.5h", "2d", "1w" (units w d h m s ms, largest first); got ${shown(value)}.`,
       { details: { what } },
     );

@@ -8,7 +8,7 @@ import { spanMs } from "./duration.ts";
 /** What `since` and `until` take, for who wrote something else. */
 export const INSTANT_HELP = "how long ago (30s, 2h, 7d, 1w) or a date (2026-01-31, 2026-01-31T12:00Z)";
 export const WINDOW_HELP =
-  "the last so long (1h), a window (2h..1h, 2026-01-31T12:00Z..2026-01-31T12:05Z), or >=, <= with a date";
+  "a duration (1h), a window (2h..1h, 2026-01-31T12:00Z..2026-01-31T12:05Z), or >=, <= with a date";
 
 /**
  * The instant in epoch milliseconds; null: that is none. Dates only as ISO 8601 has them: JavaScript takes "1" and "mail 5"

@@ -31,7 +31,7 @@ export function checkPatch(given: unknown, what = "patch"): InputPatch {
       `must be an object to merge into the input, such as { "plan": "pro", "old": null }, or a list of steps; got ${shown(given)}.`,
     );
   if (!Array.isArray(given)) {
-    if (Object.keys(given).length === 0) throw wrong("is empty: it would change nothing.");
+    if (Object.keys(given).length === 0) throw wrong("is empty, so it changes nothing.");
     return given as InputPatch;
   }
   if (given.length === 0 || given.length > most) throw wrong(`must have 1 to ${most} steps.`);

@@ -74,7 +74,7 @@ export function decodeJson(text: string, what: string): unknown {
     // The parser's own message quotes the text, which may be secret, so it is only the cause.
     throw new JobError(
       "DECODE_FAILED",
-      `${what} is not JSON that can be read; the row was written or changed by something else.`,
+      `${what} is not valid JSON. Another program may have changed the row.`,
       {
         details: { what },
         cause,

@@ -31,7 +31,7 @@ export function checkName(value: unknown, what: string): string {
   if (isName(value)) return value;
   throw new UsageError(
     "BAD_NAME",
-    `${what} must be 1 to 128 characters out of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got ${shown(value)}.`,
+    `${what} must have 1 to 128 characters of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got ${shown(value)}.`,
     { details: { what } },
   );
 }
@@ -60,7 +60,7 @@ export function checkText(value: unknown, what: string, maxBytes: number = MAX_K
 }
 
 function textFault(value: unknown, maxBytes: number): string | undefined {
-  if (typeof value !== "string" || value === "") return "must be a string that is not empty";
+  if (typeof value !== "string" || value === "") return "must be a non-empty string";
   if (value.includes("\0")) return "must not contain a NUL character";
   if (!value.isWellFormed()) return "must be well-formed Unicode (it has half of a surrogate pair)";
   // No UTF-16 unit takes more than 3 bytes, so short text need not be measured.
@@ -83,7 +83,7 @@ export function checkSchema(value: unknown, what = "schema"): string {
   if (typeof value === "string" && schemaPattern.test(value)) return value;
   throw new UsageError(
     "BAD_NAME",
-    `${what} must be 1 to 48 characters out of a-z 0-9 _ and begin with a letter or _; got ${shown(value)}.`,
+    `${what} must have 1 to 48 characters of a-z 0-9 _ and begin with a letter or _; got ${shown(value)}.`,
     { details: { what } },
   );
 }

@@ -47,7 +47,7 @@ export async function registerNames(
   } catch (error) {
     const again = troubleOf(error) !== "permanent" && !stopping();
     const details = { worker: workerId, tries: tries + 1, error: describeFailure(error).message };
-    const message = `the kinds of jobs could not be registered${again ? "; it is tried again" : ""}: an enqueue by name is not checked for them`;
+    const message = `the job names could not be registered${again ? "; retrying" : ""}; an enqueue by name is not checked until then`;
     // Not each time, or an hour without the database would fill the log.
     if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
     const next = (): void => {
@@ -100,10 +100,7 @@ async function isPut(deps: AnnounceDeps, schedule: Schedule): Promise<boolean> {
       fail(error, during);
       return false;
     }
-    log.warn(
-      { worker: workerId, error: describeFailure(error).message },
-      `${during} failed; it is tried again`,
-    );
+    log.warn({ worker: workerId, error: describeFailure(error).message }, `${during} failed; retrying`);
     await sleep(clock, putAgainMs);
     return false;
   }
@@ -116,6 +113,6 @@ export function markRelease(
 ): void {
   const minute = Math.floor(clock.now() / 60_000) * 60_000;
   store.series.putGauges([{ minute, source: release, name: "release", value: 1 }]).catch((error: unknown) => {
-    log.debug({ error: describeFailure(error).message }, "the release could not be marked");
+    log.debug({ error: describeFailure(error).message }, "the start of the release could not be recorded");
   });
 }

@@ -106,8 +106,8 @@ export class ClaimFaults {
     const { message, code } = describeFailure(fault);
     const line = { worker: workerId, error: message, code };
     if (this.failures > 0 || isTold(fault, store.dialect)) log.debug(line, "claiming failed again");
-    else if (trouble === "unclear") log.error(line, "claiming failed; it is tried again");
-    else log.warn(line, "the database does not answer a claim; it is tried again");
+    else if (trouble === "unclear") log.error(line, "claiming failed; retrying");
+    else log.warn(line, "the database did not answer a claim; retrying");
     const waitMs = Math.min(longestOutageMs, firstOutageMs * 2 ** this.failures);
     this.failures += 1;
     await sleep(clock, waitMs * (0.75 + random() / 2), stop).catch(() => undefined);

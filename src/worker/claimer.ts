@@ -379,7 +379,7 @@ export class Claimer {
 
   async #look(): Promise<void> {
     const { store, clock, pools, order, live, log, workerId } = this.#deps;
-    log.trace?.({ worker: workerId }, "tick: looking for work");
+    log.trace?.({ worker: workerId }, "tick: polling for jobs");
     live.looked();
     if (this.#claimable === null) return this.#want("poll", this.#pollMs());
     const guard = this.#deps.guards.claims;

@@ -518,7 +518,7 @@ export class AttemptContext implements JobContext {
     this.#attempt.committed = false;
     throw new StateError(
       "LEASE_LOST",
-      `Job ${id} is no longer leased to this attempt (${attempt}): roll your transaction back; another worker may run the job.`,
+      `Job ${id} is no longer leased to this attempt (${attempt}): another worker may run the job. Roll your transaction back.`,
       { details: { job: id, attempt, token } },
     );
   }
@@ -563,7 +563,7 @@ export class AttemptContext implements JobContext {
     if (attempt.machine === true)
       throw new UsageError(
         "NOT_IN_A_RUN",
-        `Job "${this.name}" is a machine: its steps are those of its definition. Use a job for ctx.step, ctx.sleep, ctx.waitFor and ctx.call.`,
+        `Job "${this.name}" is a machine: its definition has its steps. Use a job for ctx.step, ctx.sleep, ctx.waitFor and ctx.call.`,
       );
     attempt.flow = new FlowRun(attempt.job, {
       store,
@@ -586,7 +586,7 @@ export class AttemptContext implements JobContext {
   /** A called job is kept until its caller has its output, whatever its kind says. */
   async #child(job: AnyContract | string, input: unknown, options: EnqueueOptions): Promise<NewJob> {
     const { prepare } = this.#bound;
-    if (prepare === undefined) throw new StateError("NOT_IN_A_RUN", "Nothing can be called from here.");
+    if (prepare === undefined) throw new StateError("NOT_IN_A_RUN", "Jobs cannot be called here.");
     const made = await prepare(job, input, options);
     return { ...made, extras: { ...made.extras, keep: true } };
   }
@@ -620,7 +620,7 @@ function checkStepName(name: unknown): string {
   if (!/^(?:\$|undo:)/.test(text)) return text;
   throw new UsageError(
     "BAD_NAME",
-    `The name of a step must not begin with "$" or "undo:", which name Holdfast's own steps; got ${shown(name)}.`,
+    `The name of a step must not begin with "$" or "undo:", which Holdfast's own steps use; got ${shown(name)}.`,
   );
 }
 

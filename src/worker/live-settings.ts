@@ -141,7 +141,7 @@ export class LiveSettings {
       if (trouble === "unclear")
         this.#deps.log.error(
           { error: describeFailure(error).message },
-          "reading the queues' settings failed; it is tried again",
+          "reading the queues' settings failed; retrying",
         );
     }
     this.#reading = false;

@@ -102,7 +102,7 @@ function handedBack(result: Enqueued | undefined | null): Enqueued {
   if (typeof result === "object" && result !== null) return result;
   throw new UsageError(
     "BAD_OPTION",
-    `A middleware's enqueue must give back what next() gives; got ${shown(result)}. Write: return next().`,
+    `A middleware's enqueue must return the result of next(); got ${shown(result)}. Write: return next().`,
     { details: { option: "enqueue" } },
   );
 }
@@ -121,7 +121,7 @@ function wrap<Request, Result>(
         return Promise.reject(
           new StateError(
             "ILLEGAL_MOVE",
-            "A middleware called next() twice. It may call it once; what it gives can be kept and used again.",
+            "A middleware called next() twice. It may call it once and reuse the result.",
           ),
         );
       }

@@ -69,7 +69,7 @@ export class Report {
     for (const job of jobs) events.emit("lease.lost", { ...this.#about(job), token: job.token });
     log.warn(
       { worker: workerId, count: jobs.length, jobs: jobs.slice(0, 10).map(({ id }) => id) },
-      "leases were lost: the jobs may run elsewhere, and nothing of these attempts was written",
+      "leases were lost; the jobs may run elsewhere, and these attempts wrote nothing",
     );
   }
 
@@ -97,7 +97,7 @@ export class Report {
       events.emit(name, { ...about, reason, delayMs });
       if (outcome.kind === "released" && outcome.outdated === true && !this.#outdated.has(job.name)) {
         this.#outdated.add(job.name); // one line for each kind, however many runs wait for the new workers
-        log.warn({ ...details, reason, delayMs }, "jobs of this kind need newer code: they are given back");
+        log.warn({ ...details, reason, delayMs }, "jobs of this name need newer code and are released");
         return;
       }
       log.debug({ ...details, reason, delayMs }, `attempt was ${outcome.kind}`);
@@ -105,7 +105,7 @@ export class Report {
     }
     const { message: error = "", stack = null } = decodeFailures(transition.errors).at(-1) ?? {};
     if (transition.undo === true) {
-      log.warn({ ...details, error }, `its steps are undone before it is ${transition.state}`);
+      log.warn({ ...details, error }, `its steps are compensated before it is ${transition.state}`);
       return;
     }
     if (transition.state === "cancelled") {

@@ -284,13 +284,13 @@ export class Runner {
     if (job.deadlineAt === null && job.startBy === undefined) return false;
     // By the database's clock: `startedAt` is the claim's instant. A job that has run before did start in time.
     if (job.deadlineAt !== null && job.startedAt > job.deadlineAt && !job.begun) {
-      const reason = "deadline passed before it was started";
+      const reason = "its deadline passed before it started";
       this.settle(job, { kind: "cancelled", reason, unstarted: true }, 0);
       return true;
     }
     // Its claim counts as a start until then: one that comes later could be one too many in a window.
     if (job.startBy === undefined || this.#deps.clock.monotonic() <= job.startBy) return false;
-    this.release(job, "it came too late for its rate");
+    this.release(job, "its claim arrived too late for its rate");
     return true;
   }
 

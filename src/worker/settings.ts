@@ -111,7 +111,7 @@ export function workerSettings(options: WorkOptions | undefined, given: Settings
   if (!(beatMs > 0 && beatMs < leaseMs)) {
     throw new UsageError(
       "BAD_LEASE",
-      `heartbeat (${beatMs} ms) must be more than 0 and less than lease (${leaseMs} ms), or the lease passes between two beats.`,
+      `heartbeat (${beatMs} ms) must be more than 0 and less than lease (${leaseMs} ms), or the lease expires between two heartbeats.`,
       {
         details: { leaseMs, beatMs },
       },
@@ -193,7 +193,7 @@ function queuesOf(
   if (found.size > 0) return { queues: found, even };
   throw new UsageError(
     "NO_QUEUES",
-    'A worker must say which queues it serves: give the option `queues` (["mail"] or { mail: 20 }), or set the environment variable QUEUES ("mail,default").',
+    'A worker needs queues: give the option `queues` (["mail"] or { mail: 20 }), or set the environment variable QUEUES ("mail,default").',
     {
       details: { option: "queues", variable: "QUEUES" },
     },
@@ -277,19 +277,19 @@ export function handlersOf(definitions: readonly AnyJob[]): ReadonlyMap<string, 
     if (definition.run === null) {
       throw new UsageError(
         "NO_QUEUES",
-        `Job ${shown(definition.name)} has no handler: give its definition \`run\`, or give the worker \`definition.handle(fn)\`.`,
+        `Job ${shown(definition.name)} has no handler. Give its definition \`run\`, or give the worker \`definition.handle(fn)\`.`,
         { details: { job: definition.name } },
       );
     }
     if ((handlers.get(definition.name) ?? definition) !== definition) {
       throw new UsageError(
         "DUPLICATE_NAME",
-        `Two definitions of this worker have the name ${shown(definition.name)}: rename one, or give only one of them.`,
+        `Two definitions of this worker have the name ${shown(definition.name)}: rename or omit one.`,
         { details: { job: definition.name } },
       );
     }
     handlers.set(definition.name, definition);
   }
   if (handlers.size > 0) return handlers;
-  throw new UsageError("NO_QUEUES", "A worker must have at least one job with a handler.");
+  throw new UsageError("NO_QUEUES", "A worker needs at least one job with a handler.");
 }

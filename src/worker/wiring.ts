@@ -203,7 +203,7 @@ export class Parts {
     this.#tellPaused(overloaded, "event-loop delay");
     this.#deps.log.warn(
       { worker: this.#deps.workerId, delayMs: Math.round(delayMs) },
-      overloaded ? "overloaded: nothing is claimed until the event loop keeps up" : "no longer overloaded",
+      overloaded ? "overloaded: no job is claimed until the event-loop delay falls" : "no longer overloaded",
     );
   }
 
@@ -214,7 +214,7 @@ export class Parts {
     for (const pool of this.pools.values()) pool.quiet = quiet;
     log.info(
       { worker: workerId, name },
-      quiet ? `worker ${name} is quiet: nothing is claimed until it is resumed` : `worker ${name} goes on`,
+      quiet ? `worker ${name} is quiet: it claims no job until it is resumed` : `worker ${name} was resumed`,
     );
     this.#tellPaused(quiet, "quiet");
     if (quiet) {
@@ -237,7 +237,7 @@ export class Parts {
   #sessionLost(session: number, why: string): void {
     this.#deps.log.error(
       { worker: this.#deps.workerId, session, running: this.runner.running.size },
-      `the session was lost: ${why}; what it held is aborted, and a new one is opened`,
+      `the session was lost: ${why}; its jobs are aborted, and a new session is opened`,
     );
     this.#breakers.sessionLost();
     this.stops.lose(session);
@@ -347,7 +347,7 @@ export class Parts {
       asks: {
         store,
         patiently: (call, over) => writer.patiently(call, over),
-        onFatal: (error) => this.#life.fail(error, "asking what is to be undone"),
+        onFatal: (error) => this.#life.fail(error, "reading pending compensations"),
       },
       claimer: this.claimer,
       onCalm: this.#life.tellCalm,
@@ -497,7 +497,7 @@ export class Parts {
       queueRule: (queue) => this.pools.get(queue)?.breaker ?? null,
       onOpened: ({ key, failures, openUntil, error }) =>
         this.#warn(
-          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was kept"}`,
+          `the breaker ${key} is open after ${failures} failures in a row: ${error ?? "no error was recorded"}`,
           { key, failures, openUntil },
         ),
       onClosed: ({ key }) => log.info({ worker: workerId, key }, `the breaker ${key} is closed again`),

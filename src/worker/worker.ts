@@ -347,7 +347,7 @@ export class Worker {
     if (this.#isCalm()) return;
     log.error(
       { worker: this.id, jobs: settler.pending },
-      "outcomes could not be written for a whole lease and are given up: their jobs run again",
+      "outcomes could not be written for a whole lease and are dropped; their jobs run again",
     );
     // The session is closed next, which orphans what it holds: another worker takes it over at once.
     if (session.session !== null) settler.dropSession(session.session);
@@ -359,7 +359,7 @@ export class Worker {
     this.#cause = { error };
     this.#deps.log.error(
       { worker: this.id, during, error: describeFailure(error).message },
-      `worker ${this.name} stops: ${during} failed for good`,
+      `worker ${this.name} stops: ${during} failed permanently`,
     );
     this.#deps.events.emit("error", { error, during });
     // A worker that owns its process (`signals`) must not let it end as if all were well.

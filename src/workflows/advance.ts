@@ -19,7 +19,7 @@ export function outdatedBy(name: string, extras: JobExtras | null, version: numb
   const needed = neededVersion(extras);
   if (needed <= version) return null;
   const by = made === needed ? "enqueued" : "advanced";
-  return `it was ${by} by version ${needed} of "${name}", and this worker has version ${version}`;
+  return `it was ${by} by version ${needed} of "${name}"; this worker has version ${version}`;
 }
 
 /** What a run needs to be remembered by its version. */

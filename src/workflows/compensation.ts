@@ -87,10 +87,10 @@ export class Undo {
     const undo = this.#deps.undoOf(step.name);
     try {
       if (undo === null)
-        throw new JobError("DIVERGED", `the code has no undo for step "${step.name}" any more`);
+        throw new JobError("DIVERGED", `the code no longer has an undo function for step "${step.name}"`);
       const output = step.output === null ? undefined : decodeJson(step.output, `step "${step.name}"`);
       await this.#orStopped((signal) =>
-        runInside(this.#job, `the undo of step "${step.name}"`, () =>
+        runInside(this.#job, `the compensation of step "${step.name}"`, () =>
           undo(output, { attempt: tries, signal }),
         ),
       );
@@ -113,7 +113,7 @@ export class Undo {
         onLost();
         return false;
       }
-      const message = `UNDO_FAILED: step "${step.name}" could not be undone: ${failure.message}`;
+      const message = `UNDO_FAILED: step "${step.name}" could not be compensated: ${failure.message}`;
       const entry = { at: clock.now(), attempt: this.#job.attempt, message, stack: failure.stack };
       onEnd({ kind: "undone", state: "dead", errors: appendFailure(this.#errors, entry) });
       return false;

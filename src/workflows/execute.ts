@@ -295,7 +295,7 @@ export class Doer {
     if (started.child === id)
       throw new UsageError(
         "WAITS_FOR_ITSELF",
-        `Step "${name}": the job to call has the unique key of this very job, which would wait for itself for ever.`,
+        `Step "${name}": the called job has the unique key of this job, which would then wait for itself.`,
         { details: { job: id, step: name } },
       );
     // One that has already ended is read back with the history: at once.

@@ -30,20 +30,23 @@ export function planFork(
 ): ForkPlan {
   const refused = (why: string): ForkPlan => ({ refused: why, before: null });
   if (steps.some(({ kind }) => kind === "machine"))
-    return refused("A machine has no steps to go back to: it goes from one to the next by its own rules.");
+    return refused("A machine cannot be forked: it moves between its steps by its own rules.");
   if (steps.some(({ name, kind }) => name === "$undo" || kind === "undo"))
-    return refused("Its steps were undone, so what they gave does not hold any more. Retry it instead.");
+    return refused(
+      "Its steps were compensated, so their results are no longer valid. Retry the job instead.",
+    );
   const chosen = steps.find(({ name }) => name === from);
-  if (chosen === undefined) return refused(`It has no step "${from}". hf.jobs.history(id) lists its steps.`);
+  if (chosen === undefined)
+    return refused(`The run has no step "${from}". hf.jobs.history(id) lists its steps.`);
   if (chosen.kind === "version")
-    return refused(`"${from}" is a mark of the code's version, and no step. Choose the step after it.`);
+    return refused(`"${from}" is a version mark, not a step. Choose the step after it.`);
   // A sleep whose time has come is over, though nobody may have written so (run.ts).
   const over = ({ kind, state: of, wakeAt }: PastStep): boolean =>
     of !== "open" || (kind === "sleep" && wakeAt !== null && wakeAt <= endedAt);
   const open = steps.find((step) => step.seq < chosen.seq && !over(step));
   if (open !== undefined)
     return refused(
-      `Step "${open.name}", which was begun before "${from}", was not over when the run was ${state}: choose that one.`,
+      `Step "${open.name}", which started before "${from}", had not finished when the run was ${state}. Choose that step.`,
     );
   return { refused: null, before: chosen.seq };
 }

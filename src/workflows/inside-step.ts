@@ -41,7 +41,7 @@ export function refusalInside(run: ClaimedJob, call: string): UsageError | null 
   if (inside === undefined || inside.run !== run) return null;
   inside.misuse ??= new UsageError(
     "INSIDE_STEP",
-    `${call} was called inside ${inside.where}. Call it in the handler, before or after the step: a step runs to its end and cannot wait for its own run.`,
+    `${call} was called inside ${inside.where}. Call it in the handler, before or after the step. A step cannot wait for its own run.`,
     { details: { job: run.id, call } },
   );
   return inside.misuse;

@@ -293,7 +293,7 @@ async function runMachine(
   )
     throw new JobError(
       "DIVERGED",
-      `Machine "${job.name}": the history is that of a job with steps. Nothing was done. Deploy code that matches, then retry the job.`,
+      `Machine "${job.name}": the history belongs to a job with steps. Nothing was run. Deploy matching code, then retry the job.`,
       { details: { job: job.id } },
     );
   let name = saved?.label ?? start;
@@ -303,7 +303,7 @@ async function runMachine(
   for (;;) {
     const step = steps.get(name);
     if (step === undefined)
-      throw badMove(job, `the machine stands at step "${name}", which it does not have`);
+      throw badMove(job, `the machine is at step "${name}", which the code does not have`);
     // The process that found the crash knew no step, so it allowed as many attempts as the most patient step has.
     const usedUp = place.crashes > 0 && place.attempt > (job.maxAttempts ?? step.policy.attempts);
     if (usedUp && (job.extras?.countCrashes ?? countCrashes) === "attempt") {
@@ -319,7 +319,7 @@ async function runMachine(
     if (!isMove(move, "next")) throw badMove(job, `step "${name}" returned neither next(…) nor finish(…)`);
     const to = move as Next;
     if (!steps.has(to.step))
-      throw badMove(job, `step "${name}" moves to step "${to.step}", which there is not`);
+      throw badMove(job, `step "${name}" moves to step "${to.step}", which does not exist`);
     const text = encodeJson(to.data ?? null, `data of step "${to.step}"`, port.maxBytes, outputCodes);
     const tookMs = port.monotonic() - startedAt;
     const at = seq;
@@ -351,7 +351,7 @@ async function runMachine(
       port.lost();
       throw new StateError(
         "LEASE_LOST",
-        `Job ${job.id} is no longer leased to this attempt: its move was not saved.`,
+        `Job ${job.id} is no longer leased to this attempt: its move was not recorded.`,
       );
     }
     port.log.info({ step: to.step, from: name, delayMs: to.delayMs }, `moved to step ${to.step}`);

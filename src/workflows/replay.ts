@@ -116,7 +116,7 @@ export class Replay {
       record === null ? "nothing" : `${shownKind(record.kind)} "${record.name}" (number ${record.seq + 1})`;
     return this.divergence(
       ask.name,
-      `as number ${ask.seq + 1} the code asks for ${asked}, and the history has ${has} there`,
+      `as number ${ask.seq + 1} the code asks for ${asked}, but the history has ${has}`,
     );
   }
 
@@ -125,7 +125,7 @@ export class Replay {
     if (this.ofMachine)
       return this.divergence(
         this.records.find(({ name }) => name === "$machine")?.label ?? "$machine",
-        "the history is that of a machine, and the code is a job's",
+        "the history belongs to a machine, but the code is a job",
       );
     const [first] = records;
     if (first === undefined) return null;
@@ -135,7 +135,7 @@ export class Replay {
     const all = shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;
     return this.divergence(
       first.name,
-      `the history has ${all}, and the code came to its end without asking for ${records.length === 1 ? "it" : "them"}`,
+      `the history has ${all}, but the code ended without asking for ${records.length === 1 ? "it" : "them"}`,
     );
   }
 
@@ -143,7 +143,7 @@ export class Replay {
     return new JobError(
       "DIVERGED",
       `Step "${step}": the code no longer matches the run's history: ${what}. ` +
-        `Nothing was done. Deploy code that matches (ctx.version keeps both ways), then retry the job.`,
+        `Nothing was run. Deploy matching code (ctx.version keeps both paths), then retry the job.`,
       { details: { job: this.#job.id, step } },
     );
   }

@@ -64,7 +64,7 @@ export function readRunFile(text: string, name: string): RunFile {
   const refuse = (why: string, cause?: unknown): UsageError =>
     new UsageError(
       "BAD_RUN_FILE",
-      `${name} is not the history of a run: ${why}. Take one with "holdfast jobs history <id>", or from the run's page on the dashboard.`,
+      `${name} is not the history of a run: ${why}. Save one with "holdfast jobs history <id>", or from the run's page on the dashboard.`,
       cause === undefined ? { details: { file: name } } : { details: { file: name }, cause },
     );
   let value: unknown;
@@ -76,7 +76,7 @@ export function readRunFile(text: string, name: string): RunFile {
   const file = value as Partial<Record<keyof RunFile, unknown>> | null;
   if (typeof file !== "object" || file === null || file.format !== "holdfast-run")
     throw refuse(`its "format" is not "holdfast-run"`);
-  if (file.version !== 1) throw refuse("it is of a later format than this version of Holdfast reads");
+  if (file.version !== 1) throw refuse("its format is newer than this version of Holdfast");
   const run = file.run as Partial<Record<keyof LiveFlow, unknown>> | null;
   if (
     typeof run !== "object" ||

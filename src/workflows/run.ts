@@ -302,7 +302,7 @@ export class FlowRun {
       return;
     }
     if (past.ofMachine) {
-      this.#stopWith(past.divergence(ask.name, "the history is that of a machine, and the code is a job's"));
+      this.#stopWith(past.divergence(ask.name, "the history belongs to a machine, but the code is a job"));
       return;
     }
     ask.seq = this.#seq++;
@@ -539,7 +539,7 @@ export class FlowRun {
         this.#stopWith(
           past.divergence(
             next.name,
-            `the history has ${shownKind(next.kind)} "${next.name}" next, and the code waits for ${asked} instead`,
+            `the history has ${shownKind(next.kind)} "${next.name}" next, but the code waits for ${asked}`,
           ),
         );
       },

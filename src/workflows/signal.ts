@@ -72,7 +72,10 @@ export function isSignal(value: unknown): value is SignalDefinition {
 export function signalOf(signal: unknown): Pick<SignalDefinition, "name" | "data"> {
   if (typeof signal === "string") return { name: checkName(signal, "The name of a signal"), data: null };
   if (isSignal(signal)) return signal;
-  throw new UsageError("BAD_OPTION", `A signal is a name, or what defineSignal gives; got ${shown(signal)}.`);
+  throw new UsageError(
+    "BAD_OPTION",
+    `A signal is a name, or the result of defineSignal; got ${shown(signal)}.`,
+  );
 }
 
 /** What kinds declare of the signals that they wait for. */

@@ -12,7 +12,7 @@ import type { StepRecord } from "./store.ts";
 export function recordedError(record: StepRecord): HoldfastError {
   if (record.kind !== "call") return stepError(record.name, decodeFailure(record.error), undefined);
   if (record.child === null) return callError(record.name, decodeFailure(record.error));
-  const message = decodeFailures(record.error).at(-1)?.message ?? "no error was kept";
+  const message = decodeFailures(record.error).at(-1)?.message ?? "no error was recorded";
   return new JobError(
     "CALL_FAILED",
     `The job ${record.child ?? ""} that step "${record.name}" called is ${record.label ?? "dead"}: ${message}`,
@@ -42,7 +42,7 @@ function decodeFailure(text: string | null): Failure {
   try {
     return JSON.parse(text ?? "") as Failure;
   } catch {
-    return { message: "no error was kept", stack: null };
+    return { message: "no error was recorded", stack: null };
   }
 }
 

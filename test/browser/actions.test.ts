@@ -42,7 +42,7 @@ describe("one job", () => {
 
   test("a running job is asked to stop", async () => {
     const page = await home.open(`/jobs/${filled.ids.running}`);
-    await page.getByText(/is running attempt 1/).waitFor();
+    await page.getByText(/has been running attempt 1/).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").getByText("Its handler is asked to stop").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
@@ -64,7 +64,7 @@ describe("one job", () => {
     const page = await home.open(`/jobs/${id}`);
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByText("It is paused.").waitFor();
-    await page.getByText("It was paused (by user), and goes on when it is resumed.").waitFor();
+    await page.getByText("The job was paused (by user). It continues when it is resumed.").waitFor();
     await accessible(page);
     await page.keyboard.press("p");
     await page.getByText("It goes on.").waitFor();
@@ -363,7 +363,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("Escape");
   await keys.press("j");
   await keys.press("Enter");
-  await page.getByText("It was cancelled at").waitFor();
+  await page.getByText("Cancelled at").first().waitFor();
   await keys.press("r");
   await page.getByText("It runs again.").waitFor();
 

@@ -6,6 +6,7 @@ import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { ROLES } from "../../src/dashboard/access/security.ts";
 import { defineJob } from "../../src/index.ts";
 import { accessible, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -16,7 +17,7 @@ const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 
 /** Two hosts and a database as they were in the last hour, and a build that came half an hour ago. */
 async function measured(home: Site): Promise<{ last: number }> {
-  const { store } = home.hf.internals;
+  const { store } = operatorOf(home.hf);
   await home.hf.enqueue(plain, 1, { queue: "mail", delay: "1d" });
   const last = Math.floor(Date.now() / MINUTE) * MINUTE - MINUTE;
   const rows = Array.from({ length: 55 }, (_, n) => {

@@ -5,6 +5,7 @@ import { Dead, defineJob, type Holdfast, immediately } from "../../src/index.ts"
 import { Operations } from "../../src/operate/operations.ts";
 import { Histogram } from "../../src/values/histogram.ts";
 import { accessible, choose, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -54,7 +55,7 @@ async function fillMinutes(hf: Holdfast): Promise<number> {
   for (let ms = 5; ms < 900; ms *= 2) took.add(ms);
   const text = took.encode();
   const spike = now - 10 * MINUTE;
-  await hf.internals.store.series.putMetrics(
+  await operatorOf(hf).store.series.putMetrics(
     Array.from({ length: 58 }, (_, n) => ({
       minute: now - (n + 2) * MINUTE,
       queue: "billing",
@@ -293,7 +294,7 @@ describe("[K3] windows of time", () => {
   });
 
   test("what waited in which queue, and slots used and available: lines, a sentence and a table", async () => {
-    const store = home.hf.internals.store;
+    const store = operatorOf(home.hf).store;
     const last = Math.floor(Date.now() / MINUTE) * MINUTE - MINUTE;
     const backlog = { imports: 900, mail: 400, media: 250, billing: 120, reports: 60, orders: 20 };
     await store.series.putGauges(

@@ -18,6 +18,7 @@ import {
   TOKEN,
   useBrowser,
 } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -92,7 +93,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     async () => {
       for (const key of all) await page.keyboard.press(key);
     };
-  const { groups } = await home.hf.internals.store.insight.errorGroups({});
+  const { groups } = await operatorOf(home.hf).store.insight.errorGroups({});
   const dead = groups.find((group) => group.dead > 1)!.group;
   const all = async (): Promise<void> => {
     await page.getByLabel("Choose all on this page").check();

@@ -6,6 +6,7 @@ import { defineJob, defineSignal } from "../../src/index.ts";
 import type { JobDetail } from "../../src/dashboard/api/contract.ts";
 import { accentIn } from "../../src/dashboard/appearance/brand.ts";
 import { accessible, closeSites, fits, shot, type Site, site, TOKEN, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -46,11 +47,11 @@ const focused = (page: Page): Promise<string> =>
   page.evaluate<string>("document.activeElement.id || document.activeElement.textContent.trim()");
 const copied = (page: Page): Promise<string> => page.evaluate<string>("navigator.clipboard.readText()");
 const stored = async (name: string): Promise<string> => {
-  const { jobs } = await home.hf.internals.store.insight.browse(
+  const { jobs } = await operatorOf(home.hf).store.insight.browse(
     { names: [name] },
     { limit: 1, cursor: null },
   );
-  return (await home.hf.internals.store.insight.inspect(jobs[0]!.id))!.input;
+  return (await operatorOf(home.hf).store.insight.inspect(jobs[0]!.id))!.input;
 };
 
 /** As a browser says it. */

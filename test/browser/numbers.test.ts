@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { Histogram } from "../../src/values/histogram.ts";
 import { closeSites, site, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -65,7 +66,7 @@ test("[K3] the longest mark of an axis has room: 16 min 40 s", async () => {
   took.add(1_000_000);
   const minute = Math.floor(Date.now() / 60_000) * 60_000 - 120_000;
   await own.hf.enqueue("slow", null, { queue: "slow" });
-  await own.hf.internals.store.series.putMetrics(
+  await operatorOf(own.hf).store.series.putMetrics(
     Array.from({ length: 20 }, (_, n) => ({
       minute: minute - n * 60_000,
       queue: "slow",

@@ -85,7 +85,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await page.getByRole("button", { name: "Send packed" }).click();
   await page.getByLabel("Data (JSON)").fill('{"boxes":2}');
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
-  await page.getByText("It is done since").first().waitFor();
+  await page.getByText("Done at").first().waitFor();
   await page.getByText('"boxes"').first().waitFor();
 
   // And all of it is on the trail.

@@ -47,7 +47,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   [
     "inspector, dead",
     () => `/jobs/${filled.ids.dead}`,
-    ["It is dead since", "Attempt 1 failed", "Failures", "Hide stack", "[redacted]", "checkout"],
+    ["Died at", "Attempt 1 failed", "Failures", "Hide stack", "[redacted]", "checkout"],
   ],
   ["inspector, done", () => `/jobs/${filled.ids.done}`, ["Done", "Output", "ann@example.org"]],
   [
@@ -58,12 +58,12 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   [
     "inspector, workflow that waits",
     () => `/jobs/${features.flow.waiting}`,
-    ["It waits for the signal", "key o-1, step", "waiting"],
+    ["The run waits for the signal", "key o-1, step", "waiting"],
   ],
   ["inspector, workflow that failed", () => `/jobs/${features.flow.dead}`, ["503 from the bank", "reserve"]],
   ["dead by error", () => "/errors", ["Grouped by", "card 4242 was declined"]],
   ["queues", () => "/queues", ["crawl", "billing", "paused", "held by session-expired"]],
-  ["queue", () => "/queues/reports", ["build-report", "is paused since", "Settings"]],
+  ["queue", () => "/queues/reports", ["build-report", "has been paused since", "Settings"]],
   ["schedules", () => "/schedules", ["0 9 * * 1", "Mondays at 09:00, Europe/London", "Every minute"]],
   ["schedule", () => "/schedules/digest", ["History", "Its first slot is", "in the time of Europe/London"]],
   ["workers", () => "/workers", ["web-1", "crawl 6"]],

@@ -15,6 +15,7 @@ import {
   TOKEN,
   useBrowser,
 } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -42,7 +43,7 @@ test("[K2] queues of a prefix fold; what has not started is purged after the wor
     ran: "[0]",
     waited: "[0]",
   };
-  await home.hf.internals.store.series.putMetrics([
+  await operatorOf(home.hf).store.series.putMetrics([
     { ...row, minute: minute - 60_000, queue: "emails.welcome", done: 30, failed: 4, dead: 0 },
   ]);
   const page = await home.open("/queues");

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { accessible, choose, closeSites, fits, shot, type Site, site, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -57,7 +58,7 @@ async function fill(hf: Holdfast): Promise<void> {
   const now = Date.now();
   for (const { group, name, sample } of await hf.errors.list()) {
     const hours = many(160).filter((n) => (n * 7 + name.length) % 5 !== 0);
-    await hf.internals.store.failures.put(
+    await operatorOf(hf).store.failures.put(
       [{ group, name, sample: sample!, message: '"earlier"', firstAt: now - 160 * HOUR, lastAt: now - HOUR }],
       hours.map((n) => ({
         group,
@@ -187,7 +188,7 @@ describe("[K3] failures", () => {
     await fill(own.hf);
     const page = await own.open("/errors");
     await row(page, /mailbox/).waitFor();
-    const { groups } = await own.hf.internals.store.insight.errorGroups({});
+    const { groups } = await operatorOf(own.hf).store.insight.errorGroups({});
     const at = groups.findIndex(({ name }) => name === "send-mail");
     for (let n = 0; n <= at; n += 1) await page.keyboard.press("j");
     await page.keyboard.press("i");
@@ -368,7 +369,7 @@ describe("[K3] facets", () => {
 test("[K3] a cause's page says since which build it fails, and what its jobs' inputs have in common", async () => {
   const own = await site();
   const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  await own.hf.internals.store.series.putGauges(
+  await operatorOf(own.hf).store.series.putGauges(
     ["build-41", "build-42"].map((source, i) => ({
       minute: minute - (2 - i) * 600_000,
       source,

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { accessible, closeSites, fits, shot, site, TOKEN, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -43,7 +44,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
   await accessible(page);
   await shot(page, "audit-undo-dialog");
   await page.getByRole("button", { name: "Not now" }).click();
-  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
+  expect((await operatorOf(hf).store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
 
   await row(/queues\.pause/)
     .getByRole("button", { name: /^Undo/ })
@@ -62,7 +63,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
       .getByRole("button")
       .count(),
   ).toBe(0);
-  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")).toMatchObject({
+  expect((await operatorOf(hf).store.queues.settings(["mail"])).get("mail")).toMatchObject({
     paused: false,
     concurrency: 2,
   });
@@ -75,7 +76,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
   await page.getByRole("heading", { name: "Set queue mail back to concurrency 5?" }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
   await page.getByText(/Queue mail has been changed since: it is concurrency 9 now/).waitFor();
-  expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.concurrency).toBe(9);
+  expect((await operatorOf(hf).store.queues.settings(["mail"])).get("mail")?.concurrency).toBe(9);
 
   const narrow = await home.open("/audit", { width: 360, height: 760, dark: true });
   await narrow.getByRole("button", { name: "Undo holds.set login" }).waitFor();
@@ -90,7 +91,7 @@ test("[K1] the audit trail offers to undo what it can, asks first in words, does
 
 test("[K1] a dashboard that only shows, and who may read the trail alone, see no button", async () => {
   const home = await site({ auth: () => ({ name: "eve", permissions: ["view", "audit:view"] }) });
-  await home.hf.internals.store.insight.addAudit({
+  await operatorOf(home.hf).store.insight.addAudit({
     actor: "ann",
     action: "queues.pause",
     target: "mail",
@@ -168,7 +169,7 @@ test("[K1] the toast after an action offers to take it back, and does", async ()
   const home = await site();
   await home.hf.enqueue("plain", null, { queue: "mail" });
   const paused = async (): Promise<boolean | undefined> =>
-    (await home.hf.internals.store.queues.settings(["mail"])).get("mail")?.paused;
+    (await operatorOf(home.hf).store.queues.settings(["mail"])).get("mail")?.paused;
   const page = await home.open("/queues/mail");
   await page.getByRole("button", { name: "Pause mail" }).click();
   const undo = page.locator(".toast").getByRole("button", { name: "Undo" });

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { accessible, closeSites, fits, shot, site, useBrowser } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 useBrowser();
 closeSites();
@@ -13,7 +14,7 @@ test("[K3] running jobs by name and link, the id to copy, the runtime; and worke
   const worker = own.hf.work([slow], { queues: { reports: 8 }, name: "web-1", release: "build-41" });
   const made = await own.hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
   await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
-  await own.hf.internals.store.openSession({
+  await operatorOf(own.hf).store.openSession({
     kind: "worker",
     workerId: "019aaaaa-0000-7000-8000-00000000dead",
     name: "web-2",

@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openBrowser, openerOf } from "../../src/cli/parts/browser.ts";
+import { openBrowser, openerOf } from "../../src/cli/monitor/browser.ts";
 import { cli, folder } from "./support.ts";
 
 /** The opener is a script. */

@@ -5,7 +5,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { type Check, diagnose, type Facts, type Limits, LIMITS } from "../../src/operate/diagnosis.ts";
+import { type Check, diagnose, type Facts, type Limits, LIMITS } from "../../src/operate/doctor/diagnosis.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 import type { Holdfast } from "../../src/index.ts";
 import { inspect } from "../../src/storage/sqlite/inspect.ts";
 import { fresh } from "../support/test-clients.ts";
@@ -30,7 +31,7 @@ const others: Facts = {
 
 /** One verdict about the database as it is. */
 async function verdict(hf: Holdfast, name: string, limits: Partial<Limits> = {}): Promise<Check | undefined> {
-  const facts = { ...others, inspection: await hf.inspect() };
+  const facts = { ...others, inspection: await operatorOf(hf).store.inspect() };
   return diagnose(facts, { ...LIMITS, ...limits }).find((check) => check.name === name);
 }
 
@@ -96,7 +97,7 @@ onEveryStore((target) => {
 
   test("[F6] commits that a power cut can undo are found: synchronous_commit off, or SQLite below full", async () => {
     const { hf, store } = await fresh(target);
-    expect((await hf.inspect()).durability).toBe(
+    expect((await operatorOf(hf).store.inspect()).durability).toBe(
       target.dialect === "sqlite" ? "synchronous = full" : "fsync = off", // the tests' servers have nothing to lose
     );
     if (target.dialect === "sqlite") {
@@ -117,7 +118,7 @@ onEveryStore((target) => {
     url.searchParams.set("options", "-c synchronous_commit=off");
     expect(await said({ ...store, url: url.href }, "durability")).toMatchObject({
       verdict: "wrong",
-      text: "fsync = off, synchronous_commit = off: a power cut can lose jobs that were accepted",
+      text: "fsync = off, synchronous_commit = off: a power failure can lose accepted jobs",
     });
   });
 
@@ -140,7 +141,7 @@ onEveryStore((target) => {
     await store.query(`select pg_create_physical_replication_slot('${slot}', true)`);
     onTestFinished(() => void store.query(`select pg_drop_replication_slot('${slot}')`).catch(() => {}));
     await store.query("select pg_logical_emit_message(false, 'hf', repeat('x', 2000000))");
-    const { slot: seen, ...rest } = await hf.inspect();
+    const { slot: seen, ...rest } = await operatorOf(hf).store.inspect();
     expect(seen).toMatchObject({ active: false });
     expect(seen?.bytes).toBeGreaterThan(2_000_000);
     const facts = { ...others, inspection: { ...rest, slot: seen } };
@@ -148,7 +149,7 @@ onEveryStore((target) => {
     expect(found).toMatchObject({
       verdict: "wrong",
       text: expect.stringContaining(
-        `the replication slot ${seen?.name}, which nobody reads, keeps `,
+        `the replication slot ${seen?.name}, which has no reader, keeps `,
       ) as string,
       remedy: expect.stringContaining("pg_drop_replication_slot(") as string,
     });

@@ -1,6 +1,6 @@
 // What the doctor makes of facts, as a table; and of real databases with something wrong.
 import { expect, test } from "vitest";
-import { type Check, diagnose, type Facts } from "../../src/operate/diagnosis.ts";
+import { type Check, diagnose, type Facts } from "../../src/operate/doctor/diagnosis.ts";
 import type { Inspection } from "../../src/storage/store.ts";
 import type { WorkerState } from "../../src/lease/store.ts";
 import { onEveryStore } from "../support/stores.ts";
@@ -157,10 +157,10 @@ test("where only quiet workers would take a job it says to resume them, and not 
   const facts = { ...well, workers: [quiet], queues: [{ ...queue, unserved: ["hello"] }] };
   expect(wrongs(facts)).toEqual(["quiet"]);
   const checks = diagnose(facts);
-  expect(checks.find(({ name }) => name === "workers")?.text).toBe("1 alive, 1 of them quiet");
+  expect(checks.find(({ name }) => name === "workers")?.text).toBe("1 live, 1 of them quiet");
   expect(checks.find(({ name }) => name === "quiet")).toMatchObject({
-    text: "mail: hello wait, and their workers are quiet",
-    remedy: "Let them go on: holdfast workers resume night",
+    text: "mail: hello wait, because their workers are quiet",
+    remedy: "To resume them: holdfast workers resume night",
   });
   expect(wrongs({ ...facts, queues: [{ ...queue, unserved: ["hello", "other"] }] })).toEqual([
     "quiet",
@@ -206,7 +206,7 @@ onEveryStore((target) => {
     const checks = second.json<{ checks: Check[] }>().checks;
     const drift = checks.find(({ name }) => name === "drift");
     expect(drift?.text).toMatch(/ready_order is missing/);
-    expect(drift?.text).toMatch(/intruder.* is not one of ours/);
+    expect(drift?.text).toMatch(/intruder.* is unexpected/);
     expect(checks.find(({ name }) => name === "unserved")?.text).toBe("typo: lost");
     expect((await holdfast(["doctor"])).out).toMatch(/WRONG {2}drift/);
     // It has changed nothing and left nothing.

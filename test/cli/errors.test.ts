@@ -9,7 +9,7 @@ onEveryStore((target) => {
   test("[K4] errors are listed, shown, resolved, ignored, reopened and noted", async () => {
     const { hf, store } = await fresh(target);
     const holdfast = on(store);
-    expect((await holdfast(["errors"])).out).toContain("Nothing fails");
+    expect((await holdfast(["errors"])).out).toContain("There are no open failure groups");
     await hf.enqueue("charge", null, { queue: "billing" });
     const [lease] = await hf.lease({ limit: 1, for: "10m" });
     await lease!.dead("the bank \u001b[31msaid no");

@@ -1,11 +1,12 @@
 // Every command there is, once with --json and once for people: what it prints is what it promises, nothing of it can harm a
 // terminal, and what changes something says so on the audit trail.
 import { expect, test } from "vitest";
-import { ACTOR } from "../../src/cli/parts/audit.ts";
+import { ACTOR } from "../../src/cli/audit-record.ts";
 import { allCommands } from "../../src/cli/registry.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { connect } from "../support/test-clients.ts";
 import { dangerous, evil, scene, type Scene, type Stop, tour, visit } from "./tour.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 /** Commands that the tour leaves out, and where they are tried instead. */
 const elsewhere = new Set(["demo"]); // it starts processes: test/cli/work.test.ts
@@ -31,7 +32,7 @@ const silent = new Set([
 
 /** By name, those that only look. */
 const looks =
-  /^(?:.* )?(list|show|errors|history|logs|preview|runs|duties|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
+  /^(?:.* )?(list|show|history|logs|preview|runs|upkeep|drained|status|stats|top|metrics|events|doctor|dashboard|why|check|completion)$/;
 
 const pathOf = (argv: readonly string[]): string =>
   allCommands.some(({ name, subcommands }) => name === argv[0] && subcommands !== undefined)
@@ -119,7 +120,7 @@ function parsed(stop: Stop, out: string): unknown {
 /** The trail, oldest first: who, action, target, outcome, details. */
 async function trail(set: Scene, fresh: Scene["store"], stop: Stop): Promise<readonly (string | null)[][]> {
   const hf = stop.moved === true ? await connect(fresh) : set.hf;
-  const lines = await hf.internals.store.insight.audit({ limit: 1_000, before: null });
+  const lines = await operatorOf(hf).store.insight.audit({ limit: 1_000, before: null });
   return lines
     .toReversed()
     .map(({ actor, action, target: on, outcome, details }) => [actor, action, on, outcome, details ?? ""]);

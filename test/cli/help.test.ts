@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type Command, COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
-import { checkCount, understand } from "../../src/cli/run.ts";
+import { checkCount, understand } from "../../src/cli/command-line.ts";
 import { cli } from "./support.ts";
 
 const paths = allCommands.flatMap((command) => [
@@ -88,7 +88,7 @@ test("[K4] an unknown command names the nearest and exits with 2", async () => {
   });
   expect(await cli(["xyzzy"])).toMatchObject({
     code: 2,
-    err: expect.stringContaining("There are: init") as string,
+    err: expect.stringContaining("Commands: init") as string,
   });
   const { code, err } = await cli(["xyzzy", "--json"]);
   expect(code).toBe(2);
@@ -110,7 +110,7 @@ test("a Node that is too old is said to be, and not what fails of it", async () 
   expect(await cli(["status"], { node: "v20.20.2" })).toMatchObject({
     code: 1,
     out: "",
-    err: "error NODE_TOO_OLD  Node v20.20.2 is too old for holdfast. Take Node 22.18 or newer.\n",
+    err: "error NODE_TOO_OLD  Node v20.20.2 is too old for holdfast. Use Node 22.18 or newer.\n",
   });
   expect((await cli(["status", "--help"], { node: "v20.20.2" })).code).toBe(0);
 });
@@ -182,7 +182,7 @@ test("[K4] every option that takes a value says so in our words when it has none
   };
   for (const command of allCommands) await walk(command, []);
   expect(await said("jobs", "list", "-5")).toContain(
-    "has no option -5. An argument that begins with a dash goes behind --",
+    "has no option -5. Write an argument that begins with a dash after --",
   );
 });
 
@@ -203,7 +203,7 @@ test("options that every command takes may stand before the command", async () =
   });
   expect((await cli(["--no-color", "help", "stats"])).out).toBe((await cli(["help", "stats"])).out);
   expect((await cli(["--json", "--version"])).out).toBe((await cli(["--version", "--json"])).out);
-  expect(() => understand(words("--queue mail jobs list"))).toThrow(/--queue.* goes behind/);
+  expect(() => understand(words("--queue mail jobs list"))).toThrow(/Write the option --queue after/);
   expect(() => understand(words("--url sqlite:x.db"))).toThrow(/needs a command/);
   expect((await cli(["--url"])).code).toBe(2);
 });

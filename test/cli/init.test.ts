@@ -84,7 +84,7 @@ test.each([
     const manifest = JSON.stringify({ name: "mine", ...(type === undefined ? {} : { type }) });
     writeFileSync(join(app, "package.json"), manifest);
     const said = holdfast(["init", ".", "--postgres"], app);
-    expect(said).toContain(`or the url in holdfast.config.${ending}`);
+    expect(said).toContain(`or set url in holdfast.config.${ending}`);
     for (const file of readdirSync(app))
       if (file !== "package.json") rmSync(join(app, file), { recursive: true });
     expect(holdfast(["init", "."], app)).toContain(`wrote  enqueue.${ending}\n`);

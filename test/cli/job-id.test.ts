@@ -1,11 +1,12 @@
 // Half an id on the command line: the one job that has it, or a choice, or what is said of an unknown one.
 import { describe, expect, test } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { meant } from "../../src/cli/parts/job-id.ts";
+import { meant } from "../../src/cli/jobs/job-id.ts";
 import { idPart } from "../../src/values/id-part.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const later = defineJob({ name: "later", run: async (_input: { n: number }) => {} });
 const at = (n: number): string => `0199c1d8-7c0${n}-7000-8000-00000000abc${n}`;
@@ -51,7 +52,7 @@ onEveryStore((target) => {
       expect([cancelled.code, cancelled.out.trim()]).toEqual([1, "2 cancelled, 1 not found"]);
       expect(cancelled.err).toContain(at(3));
       expect((await hf.jobs.get(at(2)))?.state).toBe("scheduled");
-      const trail = await hf.internals.store.insight.audit({ limit: 10, before: null });
+      const trail = await operatorOf(hf).store.insight.audit({ limit: 10, before: null });
       expect(trail.map(({ target }) => target)).toContain(at(3));
     });
 

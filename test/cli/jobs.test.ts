@@ -7,6 +7,7 @@ import { onEveryStore, type FreshStore, type StoreTarget } from "../support/stor
 import { connect, fresh } from "../support/test-clients.ts";
 import { root } from "../support/repository.ts";
 import { cli, folder, on } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const unkind = defineJob({
   name: "unkind",
@@ -112,11 +113,11 @@ onEveryStore((target) => {
       expect(lines).toHaveLength(3);
     }
     const wide = (await holdfast(["jobs", "list", "--no-color"], { columns: 140, tty: true })).out;
-    expect(wide).toMatch(/^id +state +kind +queue +attempt +created +about\n/);
+    expect(wide).toMatch(/^id +state +name +queue +attempt +created +details\n/);
     expect(wide).toMatch(/dead .* {2}The far side does not .*…\n/);
     // What it is about is worth more than where it stands.
     const narrow = (await holdfast(["jobs", "list", "--no-color"], { columns: 100, tty: true })).out;
-    expect(narrow).toMatch(/^id +state +kind .*about\n/);
+    expect(narrow).toMatch(/^id +state +name .*details\n/);
   });
 
   test("[K4] enqueue says where the job is, when it is due, and that nobody runs it there", async () => {
@@ -124,18 +125,18 @@ onEveryStore((target) => {
     const holdfast = on(store);
     const alone = await holdfast(["enqueue", "hello", "1", "--delay", "1h", "--key", "k"]);
     expect(alone.out).toMatch(/^enqueued [\w-]{36} in queue default, due in (1h|59m 59s|\S+)\n$/);
-    expect(alone.err).toBe("No worker is running: it waits until one does.\n");
+    expect(alone.err).toBe("No worker is running. The job waits until one starts.\n");
     const hello = defineJob({ name: "hello", queue: "mail", run: async (_n: number) => {} });
     const worker = hf.work([hello], { queues: ["mail"] });
     await worker.ready;
     const elsewhere = await holdfast(["enqueue", "hello", "1", "--json"]);
     expect(elsewhere.json()).toMatchObject({ status: "enqueued", queue: "default", served: false });
     expect(elsewhere.err).toBe(
-      "No live worker serves queue default: it waits until one does. Served: mail.\n",
+      "No live worker serves queue default. The job waits until one does. Served queues: mail.\n",
     );
     const other = await holdfast(["enqueue", "other", "--queue", "mail"]);
     expect(other.err).toBe(
-      "No live worker of queue mail has a handler for other: it waits until one does.\n",
+      "No live worker of queue mail has a handler for other. The job waits until one does.\n",
     );
     // A duplicate is where it was put first.
     const twice = await holdfast(["enqueue", "hello", "1", "--queue", "mail", "--key", "k", "--json"]);
@@ -230,10 +231,10 @@ export default defineConfig({ jobs: [hello] });
     });
     expect((await holdfast(["jobs", "retry"])).code).toBe(2);
     // As many as one piece of a look has are still all of them.
-    const { jobs: some } = await hf.internals.store.insight.browse({}, { limit: 1, cursor: null });
+    const { jobs: some } = await operatorOf(hf).store.insight.browse({}, { limit: 1, cursor: null });
     const byCause = ["jobs", "retry", "--error", some[0]?.errorGroup ?? "", "--dry-run"];
     expect((await holdfast([...byCause, "--json"])).out).toMatch(/^\{"dryRun":true,"matched":1000,"samples"/);
-    expect((await holdfast(byCause)).out).toMatch(/^retry would meet 1,000 jobs\./);
+    expect((await holdfast(byCause)).out).toMatch(/^Retry would affect 1,000 jobs\./);
     expect((await holdfast(["jobs", "retry", "--queue", "mail", "--force", "--json"])).json()).toEqual({
       matched: 1_000,
       retried: 1_000,
@@ -257,15 +258,17 @@ export default defineConfig({ jobs: [hello] });
     await hf.enqueue("other", 1, { queue: "mail" });
     const [lease] = await hf.lease({ queues: ["mail"], limit: 1, for: "1m" });
     await lease!.dead("disk full");
-    const groups = (await holdfast(["jobs", "errors", "--json"])).json<
+    const groups = (await holdfast(["errors", "--json"])).json<
       { group: string; dead: number; message: string }[]
     >();
     expect(groups.map(({ dead }) => dead)).toEqual([40, 1]);
     const group = groups[0]!.group;
-    const shown = await holdfast(["jobs", "errors"]);
+    const shown = await holdfast(["errors"]);
     expect(shown.out).toMatch(new RegExp(`${group} +open +40 +0 +40 +unkind +mail .* refused \\d+`));
     expect(shown.out).toContain(`holdfast jobs retry --error ${group} --dry-run`);
-    expect((await holdfast(["jobs", "errors", "--queue", "nowhere"])).out).toContain("Nothing fails");
+    expect((await holdfast(["errors", "--queue", "nowhere"])).out).toContain(
+      "There are no open failure groups",
+    );
     expect((await holdfast(["jobs", "list", "--error", group, "--count", "--json"])).json()).toEqual({
       count: 40,
     });

@@ -22,6 +22,7 @@ import { temporaryDirectory } from "../support/guard.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect, fresh } from "../support/test-clients.ts";
 import { cli, on } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const fine = defineJob({ name: "fine", run: (input: { n: number }) => ({ twice: input.n * 2 }) });
 const bad = defineJob({
@@ -390,7 +391,7 @@ onEveryStore((target) => {
     expect((await on(store)(["move", other, "--to-schema", "holdfast", "--force"])).code).toBe(0);
     expect(await on(store)(["move", other, "--abort"])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("move them back") as string,
+      err: expect.stringContaining("To reverse the move") as string,
     });
     // Run once more: it says so, and changes nothing.
     expect(
@@ -419,7 +420,7 @@ onEveryStore((target) => {
     });
 
     const note =
-      /^this database was moved to sqlite:\S+ \(prefix shop\) at \d{4}-\d\d-\d\dT[\d:.]+Z; what it shows is from then\n$/;
+      /^This database was moved to sqlite:\S+ \(prefix shop\) at \d{4}-\d\d-\d\dT[\d:.]+Z\. It shows the data of that time\.\n$/;
     for (const command of ["stats", "queues", "workers", "errors", "jobs list", "budgets list", "top"]) {
       const read = await holdfast([...command.split(" "), "--json"], {
         signal: AbortSignal.timeout(command === "top" ? 500 : 60_000),
@@ -637,7 +638,7 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   await hf.lanes.set("tenants", "b", { rate: { limit: 5, per: "1h" }, weight: 7 });
   await hf.lanes.pause("tenants", "b");
   await hf.signal("kept", { key: "early", data: [1, 2] });
-  await hf.internals.store.insight.addAudit({
+  await operatorOf(hf).store.insight.addAudit({
     actor: "ada",
     action: "queues.pause",
     target: "mail",
@@ -688,7 +689,7 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   await expect.poll(async () => (await hf.breakers.list())[0]?.state, { timeout: 20_000 }).toBe("open");
   await hf.result((await hf.enqueue("follower", null)).id, { timeout: "20s" });
   await worker.stop();
-  await hf.internals.store.upkeep.duty("tidy", 60_000);
+  await operatorOf(hf).store.upkeep.duty("tidy", 60_000);
   await store.query(`insert into ${store.table("gauge")} values (0, 'here', 'load', 0.1)`);
   await store.query(
     `insert into ${store.table("metric_sum")} values ('', 0, 1, 2, 3, 4, 5, 6, 7, '[0.1]', '[0.2]')`,
@@ -712,12 +713,12 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
 
 /** Newest first. */
 function trailOf(hf: Holdfast) {
-  return hf.internals.store.insight.audit({ limit: 10, before: null });
+  return operatorOf(hf).store.insight.audit({ limit: 10, before: null });
 }
 
 /** With the jobs of each. */
 async function batchesOf(hf: Holdfast) {
-  const { batches } = await hf.internals.store.insight.batches({}, { limit: 10, cursor: null });
+  const { batches } = await operatorOf(hf).store.insight.batches({}, { limit: 10, cursor: null });
   return Promise.all(
     batches.map(async (batch) => {
       const { jobs } = await hf.jobs.list({ batch: batch.id });

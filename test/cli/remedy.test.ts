@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { expect, test } from "vitest";
 import { COMMON_OPTIONS } from "../../src/cli/command.ts";
 import { allCommands } from "../../src/cli/registry.ts";
-import { remedyOf } from "../../src/cli/parts/remedy.ts";
+import { remedyOf } from "../../src/cli/jobs/remedy.ts";
 import { defineJob, type Why, type WhyReason } from "../../src/index.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
@@ -148,7 +148,7 @@ onEveryStore((target) => {
     });
     expect((await holdfast(["queues", "resume", "mail"])).code).toBe(0);
     expect((await holdfast(["why", id])).out).toMatch(
-      /^unserved {2}No worker is running\.\n→ Start a worker/,
+      /^unserved {2}No worker is running\.\n→ To start a worker/,
     );
   });
 
@@ -171,22 +171,22 @@ onEveryStore((target) => {
 
     const empty = await holdfast(["why", id]);
     expect(empty.out).toMatch(
-      /^throttled {2}It was throttled and tries again at .*The budget "slack" has 0(\.\d+)? of the 2 tokens that it takes; the rest comes by /,
+      /^throttled {2}The job was throttled\. The next attempt is at .*The budget "slack" has 0(\.\d+)? of the 2 tokens that a job takes\. The rest arrives by /,
     );
     expect(empty.out).toContain(
-      `→ To allow more: holdfast budgets set slack --rate …; then: holdfast jobs run ${id}\n`,
+      `→ To raise the rate: holdfast budgets set slack --rate …; then: holdfast jobs run ${id}\n`,
     );
     expect((await holdfast(["why", id, "--json"])).json()).toMatchObject({ budget: "slack" });
 
     await hf.budgets.remove("slack");
     const gone = await holdfast(["why", id]);
-    expect(gone.out).toMatch(/There is no budget "slack": set it/);
+    expect(gone.out).toMatch(/There is no budget "slack"\. Set it/);
     expect(gone.out).toContain("holdfast budgets set slack --rate …");
 
     expect((await holdfast(["budgets", "set", "slack", "--rate", "50/1m"])).code).toBe(0);
     const full = await holdfast(["why", id]);
-    expect(full.out).toMatch(/was empty, which has its tokens again; it tries again at /);
-    expect(full.out).toContain(`→ Not to wait: holdfast jobs run ${id}\n`);
+    expect(full.out).toMatch(/was empty\. The budget has tokens again; the next attempt is at /);
+    expect(full.out).toContain(`→ To run it now: holdfast jobs run ${id}\n`);
     expect((await holdfast(["why", id, "--json"])).json()).toMatchObject({ budget: null });
     expect((await holdfast(["jobs", "run", id])).code).toBe(0);
   });

@@ -119,7 +119,7 @@ onEveryStore((target) => {
     const words = (await holdfast(["schedules", "runs", "hourly"])).out
       .split("\n")
       .map((line) => line.split(/ {2,}/));
-    expect(words[0]).toEqual(["slot", "by", "state", "late", "ran", "attempt", "job"]);
+    expect(words[0]).toEqual(["occurrence", "by", "state", "late", "ran", "attempt", "job"]);
     expect(words.slice(1, -1).map(([at, by, state, late]) => [at, by, state, late])).toEqual([
       ["2026-06-01T12:00:30.000Z", "hand", "not kept", "–"],
       ["2026-06-01T12:00:00.000Z", "backfill", "done", "–"],
@@ -141,7 +141,7 @@ onEveryStore((target) => {
     for (const verb of ["remove", "drain"])
       expect(await holdfast(["budgets", verb, "nope"])).toMatchObject({
         code: 1,
-        out: "nope: there is none of this name.\n",
+        out: "nope: there is no such budget.\n",
         err: "",
       });
     expect((await holdfast(["budgets", "remove", "nope", "--json"])).json()).toEqual({
@@ -151,7 +151,7 @@ onEveryStore((target) => {
     expect(await holdfast(["lanes", "pause", "nope", "nope"])).toMatchObject({
       code: 0,
       out: "nope in nope: paused.\n",
-      err: "nope in nope has no jobs and no settings until now.\n",
+      err: "nope in nope has no jobs or settings yet.\n",
     });
     expect((await holdfast(["lanes", "resume", "nope", "nope"])).err).toBe("");
     expect((await holdfast(["lanes", "pause", "no pe", "nope"])).code).toBe(2);
@@ -183,13 +183,13 @@ onEveryStore((target) => {
     await hf.enqueue("some", null, { queue: "full" });
     const drained = await holdfast(["queues", "drain", "full", "empty", "--json"]);
     expect(drained.json()).toEqual({ draining: ["full"], paused: ["empty"] });
-    expect(drained.err).toBe("empty has no jobs, no settings and no worker until now.\n");
+    expect(drained.err).toBe("empty has no jobs, settings or workers yet.\n");
     expect((await holdfast(["queues", "drain", "empty"])).out).toBe("Nothing to finish: empty is paused.\n");
     expect(await hf.queues.list()).toMatchObject([
       { name: "empty", paused: true, draining: false },
       { name: "full", paused: false, draining: true },
     ]);
-    expect((await holdfast(["queues"])).out).toMatch(/full.*draining, since/);
+    expect((await holdfast(["queues"])).out).toMatch(/full.*draining, started/);
     expect((await holdfast(["queues", "resume", "full"])).code).toBe(0);
     expect((await hf.queues.list())[1]).toMatchObject({ paused: false, draining: false });
     const bare = await holdfast(["queues", "drain"]);
@@ -213,13 +213,13 @@ onEveryStore((target) => {
     const late = await holdfast(["queues", "drain", "slow", "empty", "--wait", "--timeout", "0s"]);
     expect(late.code).toBe(1);
     expect(late.out).toMatch(
-      /^Drained and paused: empty\.\nThe time is up; still draining: slow \(0 due, 1 running\)\. The drain stays: .* holdfast queues resume slow\n$/,
+      /^Drained and paused: empty\.\nTimeout; still draining: slow \(0 due, 1 running\)\. The drain continues\. .* holdfast queues resume slow\n$/,
     );
     const ended = AbortSignal.abort();
     const broken = await holdfast(["queues", "drain", "slow", "--wait"], { signal: ended });
     expect([broken.code, broken.out]).toEqual([
       1,
-      expect.stringMatching(/^Broken off; still draining: slow/),
+      expect.stringMatching(/^Interrupted; still draining: slow/),
     ]);
     expect((await hf.queues.list()).map(({ name, draining }) => [name, draining])).toEqual([
       ["empty", false],
@@ -251,7 +251,7 @@ onEveryStore((target) => {
     const stuck = holdfast(["queues", "drain", "slow", "--wait"], { onErr: (err) => (said = err) });
     await expect
       .poll(() => said, { timeout: 20_000 })
-      .toBe("No live worker runs slow of slow: it cannot drain until one does.\n");
+      .toBe("No live worker runs slow in queue slow. The queue cannot drain until one does.\n");
     await hf.jobs.cancel(id);
     expect((await stuck).code).toBe(0);
     await hf.queues.resume("slow");

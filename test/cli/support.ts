@@ -1,7 +1,7 @@
 // Runs command lines without a process: captured streams, a terminal or none, answers to questions.
 import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
-import { run } from "../../src/cli/run.ts";
+import { run } from "../../src/cli/command-line.ts";
 import { removeDirectory, temporaryDirectory } from "../support/guard.ts";
 import type { FreshStore } from "../support/stores.ts";
 

@@ -1,6 +1,6 @@
 // The live view: its picture as text, and what it does to a terminal. Progress bars.
 import { expect, test } from "vitest";
-import { frame, sparkline, type TopState } from "../../src/cli/commands/top.ts";
+import { frame, sparkline, type TopState } from "../../src/cli/monitor/top-command.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../support/test-clients.ts";
 import { on } from "./support.ts";
@@ -75,7 +75,7 @@ const plain = (_tone: string, text: string): string => text;
 test("a quiet quarter of an hour is told as such: the minutes that were measured do not move up to now", () => {
   const later = { ...state, at: new Date(at.getTime() + 5 * 60_000) };
   expect(frame(later, (_tone, text) => text, 160, 40)).toContain(
-    "last 15 min ▁▁▁▁▁▁▁▁▄█▁▁▁▁▁  nothing ended in the last minute",
+    "last 15 min ▁▁▁▁▁▁▁▁▄█▁▁▁▁▁  no job ended in the last minute",
   );
 });
 

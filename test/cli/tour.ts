@@ -115,10 +115,10 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
   const id = (n: number): string => later[n] ?? "";
   const fsyncIsOff = scene.store.dialect === "postgres" ? { code: 1 } : {};
   return [
-    // Begin
+    // Start
     { argv: ["init", "app"], options: { cwd } },
     { argv: ["work", "--once", "--queues", "other"], options: { cwd }, lines: true },
-    // See
+    // Monitor
     { argv: ["status"] },
     { argv: ["stats"] },
     { argv: ["top", "--once"], lines: true },
@@ -136,7 +136,6 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
     { argv: ["jobs", "show", dead] },
     { argv: ["jobs", "show", done] },
     { argv: ["jobs", "show", waiting] },
-    { argv: ["jobs", "errors"] },
     { argv: ["jobs", "history", dead] },
     { argv: ["jobs", "logs", dead] },
     { argv: ["why", waiting] },
@@ -171,7 +170,7 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
     { argv: ["jobs", "retry", "--queue", "later", "--state", "cancelled", "--dry-run"] },
     { argv: ["jobs", "fork", dead, "--from", `step ${evil}`], leaves: ["jobs.fork", dead, "forked"] },
     { argv: ["signal", "go", "1", "--key", evil], leaves: ["flows.signal", "go", "sent"] },
-    // Steer
+    // Control
     { argv: ["queues", "list"] },
     { argv: ["queues", "pause", "later"], leaves: ["queues.pause", "later", "paused"] },
     { argv: ["queues", "resume", "later"], leaves: ["queues.resume", "later", "resumed"] },
@@ -219,7 +218,7 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
       leaves: ["schedules.remove", "nightly", "removed"],
     },
     { argv: ["workers", "list"] },
-    { argv: ["workers", "duties"] },
+    { argv: ["workers", "upkeep"] },
     { argv: ["workers", "quiet", "night"], leaves: ["workers.quiet", worker, "quiet"] },
     { argv: ["workers", "resume", "all"], leaves: ["workers.resume", worker, "resumed"] },
     { argv: ["workers", "drained"], code: 1 },

@@ -9,7 +9,7 @@ import { root } from "../support/repository.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { connect } from "../support/test-clients.ts";
 import { cli, folder, on } from "./support.ts";
-import { isCode } from "../../src/cli/parts/watch.ts";
+import { isCode } from "../../src/cli/start/watch.ts";
 
 const index = JSON.stringify(join(root, "src/index.ts"));
 
@@ -62,7 +62,7 @@ onEveryStore((target) => {
     const hf = await connect(store);
     const { id } = await hf.enqueue("greet", { to: "Ada" });
     expect(await hf.result(id, { timeout: "20s" })).toBe("hello Ada");
-    await waitFor(() => worker.output.includes("the manifest could not be told"), {
+    await waitFor(() => worker.output.includes("the function `manifest` of the config failed"), {
       what: "a warning about the sink",
     });
     worker.kill("SIGTERM");

@@ -3,9 +3,9 @@
 import { execFileSync } from "node:child_process";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Context } from "../../src/cli/command-context.ts";
-import { filterOf, lookOf } from "../../src/cli/parts/filter-options.ts";
+import { checked, filterOf } from "../../src/cli/jobs/filter-options.ts";
 import type { Io } from "../../src/cli/io.ts";
-import { find, parse } from "../../src/cli/run.ts";
+import { find, parse } from "../../src/cli/command-line.ts";
 import type { FilterJson } from "../../src/dashboard/api/contract.ts";
 import { ageless, FILTER_PARAMS, insightFilter } from "../../src/dashboard/api/query.ts";
 import { commandOf, filterJson, filterOf as filterInAddress } from "../../ui/src/jobs/job-filter.ts";
@@ -52,7 +52,7 @@ function understood(command: string): unknown {
   const found = find(argv);
   const { values: options, positionals } = parse(found.command, found.path, found.left);
   const ctx = new Context(nowhere, found.command, positionals, options, found.path);
-  const look = lookOf(filterOf(ctx));
+  const look = checked(filterOf(ctx));
   return positionals.length === 0 ? look : { ...look, ids: positionals };
 }
 
@@ -112,7 +112,7 @@ function understoodPlainly(command: string): unknown {
     argv.push(text.replaceAll(/'([^']*)'|\\(')/g, "$1$2"));
   const found = find(argv.slice(1));
   const { values: options, positionals } = parse(found.command, found.path, found.left);
-  return lookOf(filterOf(new Context(nowhere, found.command, positionals, options, found.path)));
+  return checked(filterOf(new Context(nowhere, found.command, positionals, options, found.path)));
 }
 
 describe("a filter in words", () => {

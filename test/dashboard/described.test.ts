@@ -8,6 +8,7 @@ import { onEveryStore } from "../support/stores.ts";
 import { addressOf, type Call, changes, reads, routeOf, world } from "./every-route.ts";
 import { misfits } from "./misfits.ts";
 import { type Answer, api, TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 interface Described {
   readonly operationId: string;
@@ -48,7 +49,7 @@ onEveryStore((target) => {
          select 1, ${same}, 'gone', started_at, started_at + 1, 1 from ${store.table("session")} where kind = 'worker' limit 1`,
       );
       const minute = Math.floor(Date.now() / 60_000 - 2) * 60_000;
-      await hf.internals.store.series.putGauges(
+      await operatorOf(hf).store.series.putGauges(
         (
           [
             ["web-1-10-00000000000a", "cpu"],
@@ -155,7 +156,7 @@ onEveryStore((target) => {
       let same = await get("/overview", { "if-none-match": await etag() });
       if (same.status !== 304) same = await get("/overview", { "if-none-match": await etag() });
       is("overview", 304, same);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       insight.health = () => Promise.reject(new Error("a fault"));
       is("database", 500, await get("/database"));
       insight.health = () => Promise.reject(new StoreError("CONNECTION_LOST", "gone"));

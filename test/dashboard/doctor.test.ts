@@ -2,12 +2,13 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { DoctorReport } from "../../src/dashboard/api/contract.ts";
-import type { Check } from "../../src/operate/diagnosis.ts";
+import type { Check } from "../../src/operate/doctor/diagnosis.ts";
 import { MOVED_TO } from "../../src/storage/admin.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { on } from "../cli/support.ts";
 import { onEveryStore, onPostgres } from "../support/stores.ts";
 import { api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const named = (checks: readonly Check[], name: string) => checks.find((check) => check.name === name);
 /** What is the same whenever one looks. */
@@ -27,7 +28,8 @@ onEveryStore((target) => {
         name: "unserved",
         verdict: "wrong",
         text: "mail: letter; typo: lost",
-        remedy: "Deploy a worker with these handlers and queues, or cancel the jobs: is a name misspelt?",
+        remedy:
+          "Deploy a worker with these handlers and queues, check the spelling of the names, or cancel the jobs.",
       });
       const told = (await on(store)(["doctor", "--json"])).json<{ checks: Check[] }>().checks;
       const both = (checks: readonly Check[]) => checks.filter(({ name }) => steady.includes(name));
@@ -36,7 +38,7 @@ onEveryStore((target) => {
       // It writes nothing, and so compares nothing; it says who does.
       expect(named(body.checks, "drift")).toMatchObject({
         verdict: "unknown",
-        text: "not compared here, because that makes the schema once more: holdfast doctor does",
+        text: "not compared here, because the comparison creates a schema; run: holdfast doctor",
       });
     });
 
@@ -60,7 +62,7 @@ onEveryStore((target) => {
         eventLogMs: null,
       });
       expect(before.prune).toBeNull();
-      await hf.internals.store.upkeep.duty("prune", 270_000, "worker-1");
+      await operatorOf(hf).store.upkeep.duty("prune", 270_000, "worker-1");
       const { body: after } = await over(hf).get<DoctorReport>("/doctor");
       expect(after.prune).toMatchObject({ by: "worker-1" });
       expect(after.prune!.nextAt - after.prune!.doneAt).toBe(270_000);
@@ -72,20 +74,20 @@ onEveryStore((target) => {
       expect(await hf.lease({ queues: ["default"], limit: 2, for: "1h" })).toHaveLength(2);
       expect(named((await get<DoctorReport>("/doctor")).body.checks, "leases")?.verdict).toBe("ok");
       await store.query(`update ${store.table("session")} set lease_until = lease_until - 3610000`);
-      expect(await hf.internals.store.workers.overdueJobs(35_000, 100)).toBe(0);
+      expect(await operatorOf(hf).store.workers.overdueJobs(35_000, 100)).toBe(0);
       await store.query(`update ${store.table("session")} set lease_until = lease_until - 110000`);
       expect(named((await over(hf).get<DoctorReport>("/doctor")).body.checks, "leases")?.text).toBe(
-        "2 jobs are held by workers that are gone",
+        "2 jobs are held by dead workers",
       );
-      expect(await hf.internals.store.workers.overdueJobs(35_000, 1)).toBe(1);
+      expect(await operatorOf(hf).store.workers.overdueJobs(35_000, 1)).toBe(1);
       await store.query(`delete from ${store.table("session")}`);
-      expect(await hf.internals.store.workers.overdueJobs(35_000, 100)).toBe(2);
+      expect(await operatorOf(hf).store.workers.overdueJobs(35_000, 100)).toBe(2);
     });
 
     test("[K2] ten who look cost one look, and the next comes 5 seconds later; what failed is not kept", async () => {
       const clock = new FakeClock();
       const { hf, get } = await api(target, {}, { clock });
-      const looks = vi.spyOn(hf.internals.store, "inspect");
+      const looks = vi.spyOn(operatorOf(hf).store, "inspect");
       onTestFinished(() => looks.mockRestore());
       const answers = await Promise.all(Array.from({ length: 10 }, () => get<DoctorReport>("/doctor")));
       expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));

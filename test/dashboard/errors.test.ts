@@ -11,6 +11,7 @@ import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";
 import { api, code, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 async function die(hf: Holdfast, name: string, reason: string): Promise<void> {
   await hf.enqueue(name, { secret: "s3cret" }, { queue: `${name}-queue` });
@@ -23,14 +24,14 @@ onEveryStore((target) => {
     test("[K1] clues: the build since which it fails, and what inputs have in common; masked fields are not told, nor anything to those who may not look", async () => {
       const { hf } = await api(target);
       const { get } = over(hf, { auth: () => ({ name: "ann", role: "admin" }) });
-      const minute = Math.floor((await hf.internals.store.now()) / 60_000) * 60_000;
+      const minute = Math.floor((await operatorOf(hf).store.now()) / 60_000) * 60_000;
       const started = (release: string, at: number) => ({
         minute: at,
         source: release,
         name: "release",
         value: 1,
       });
-      await hf.internals.store.series.putGauges([started("build-1", minute - 3_600_000)]);
+      await operatorOf(hf).store.series.putGauges([started("build-1", minute - 3_600_000)]);
       await hf.enqueueMany(
         [1, 2, 3, 4].map((n) => ({ job: "pay", input: { n, user: { plan: "free" }, password: "hunter2" } })),
       );
@@ -46,7 +47,7 @@ onEveryStore((target) => {
         common: [{ path: "user.plan", value: '"free"', n: 4 }],
       });
       expect(misfits(schemas["ErrorClues"]!, first, "clues")).toEqual([]);
-      await hf.internals.store.series.putGauges([
+      await operatorOf(hf).store.series.putGauges([
         started("build-2", minute - 600_000),
         started("build-3", minute + 3_600_000),
       ]);

@@ -5,6 +5,7 @@ import type { AuditLine, Operation } from "../../src/dashboard/api/contract.ts";
 import { type Route, routes } from "../../src/dashboard/routes/table.ts";
 import { fillFeatures } from "../browser/data.ts";
 import type { Answer, Api } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 export interface Call {
   /** Of the route. */
@@ -219,7 +220,7 @@ export async function changes(
   await named("resumeSchedule", "sweep", "schedules.resume");
   await named("resetSchedule", "sweep", "schedules.reset");
   await named("triggerSchedule", "sweep", "schedules.trigger");
-  const now = await hf.internals.store.now();
+  const now = await operatorOf(hf).store.now();
   await named("backfillSchedule", "sweep", "schedules.backfill", {
     from: now - 600_000,
     to: now,

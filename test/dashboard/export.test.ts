@@ -5,6 +5,7 @@ import { quoted } from "../../src/dashboard/routes/export.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, type Api, over, TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const mail = defineJob({ name: "mail", queue: "mail", run: async (_input: unknown) => {} });
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
@@ -149,7 +150,7 @@ onEveryStore((target) => {
     test("a database that goes away breaks the answer off: half a file is never a whole one", async () => {
       const { hf, handler } = await api(target);
       await hf.enqueueMany(Array.from({ length: 1_600 }, (_, n) => ({ job: plain, input: n })));
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const real = insight.browse.bind(insight);
       let pages = 0;
       insight.browse = (...args) => {

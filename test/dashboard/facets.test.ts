@@ -14,6 +14,7 @@ import { countBeside } from "../../ui/src/language/quantities.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const mail = defineJob({ name: "mail", queue: "mail", run: async (_input: unknown) => {} });
@@ -123,7 +124,7 @@ onEveryStore((target) => {
   test("[K2] each facet counts under the other parts of the filter, and shows what else there is", async () => {
     const { hf } = await fresh(target);
     await fill(hf);
-    const { insight } = hf.internals.store;
+    const { insight } = operatorOf(hf).store;
     expect(all(await insight.facets({}))).toEqual({
       states: { ready: "12", dead: "6", done: "3", running: "3", scheduled: "3" },
       queues: { mail: "16", default: "11" },
@@ -159,7 +160,7 @@ onEveryStore((target) => {
     for (let i = 0; i < 3; i += 1)
       await hf.enqueueMany(Array.from({ length: 4_000 }, (_, n) => ({ job: mail, input: n })));
     await hf.enqueue(plain, 1);
-    const { insight } = hf.internals.store;
+    const { insight } = operatorOf(hf).store;
     expect(all(await insight.facets({}))).toEqual({
       states: { ready: "10000+" },
       queues: { mail: "10000+", default: "1" },

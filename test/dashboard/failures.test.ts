@@ -6,6 +6,7 @@ import { on } from "../cli/support.ts";
 import { refusal } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 type Input = { n: number; plan?: string; token?: string };
 const charge = defineJob({
@@ -122,7 +123,7 @@ onEveryStore((target) => {
         { group: "b".repeat(16), at: now - 3 * hour, queue: "mail", version: 2, worker: "", n: 3 },
         { group: "c".repeat(16), at: now - 40 * hour, queue: "old", version: 1, worker: "", n: 9 },
       ];
-      await hf.internals.store.failures.put(
+      await operatorOf(hf).store.failures.put(
         rows
           .map(({ group, at }, i) => ({
             group,

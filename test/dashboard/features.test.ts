@@ -19,6 +19,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 
@@ -365,7 +366,7 @@ onEveryStore((target) => {
       expect((await get(`/series?from=${now}&to=${now - 1}`)).status).toBe(400);
       expect((await get(`/series/load?from=${now}&to=${now - 1}`)).status).toBe(400);
       const gauge = { minute: now - 120_000, source: "queues", name: "ready", value: 3 };
-      await hf.internals.store.series.putGauges([gauge, { ...gauge, source: "queue:mail", value: 2 }]);
+      await operatorOf(hf).store.series.putGauges([gauge, { ...gauge, source: "queue:mail", value: 2 }]);
       const load = (await get<Load>("/series/load")).body;
       expect(load.at).toEqual(all.at);
       expect(load.queues).toMatchObject([{ name: "mail" }]);

@@ -17,6 +17,7 @@ import {
 import { defineJob, type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { waitFor } from "../support/wait.ts";
 import { TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const basePath = "/admin/jobs";
@@ -114,7 +115,7 @@ function handlerOf(hf: Holdfast, options: Options = {}) {
 /** Those who listen for wake-ups: as long as somebody watches, and no longer. */
 function listeners(hf: Holdfast): { count: number } {
   const state = { count: 0 };
-  const { store } = hf.internals;
+  const { store } = operatorOf(hf);
   const real = store.listen.bind(store);
   store.listen = (onWake) => {
     const stop = real(onWake);

@@ -5,6 +5,7 @@ import { walksOf } from "../../src/operate/browse-rows.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { connect, fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const mail = defineJob({ name: "mail", queue: "mail", run: async (_input: unknown) => {} });
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
@@ -37,7 +38,7 @@ onEveryStore((target) => {
   describe("insight", () => {
     test("[K2] pages newest first over live and ended jobs, with filters and totals that follow them", async () => {
       const { hf } = await fresh(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const ids: string[] = [];
       for (let i = 0; i < 1_000; i += 50) {
         const items = Array.from({ length: 50 }, (_, n) => ({
@@ -77,7 +78,7 @@ onEveryStore((target) => {
 
     test("[K2] a walk goes in pieces: what is rare is found behind the cursor of a page that stopped", async () => {
       const { hf } = await fresh(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const { id } = await hf.enqueue(mail, { note: "the needle" });
       for (let i = 0; i < 4; i += 1)
         await hf.enqueueMany(Array.from({ length: 1_500 }, (_, n) => ({ job: plain, input: n })));
@@ -100,7 +101,7 @@ onEveryStore((target) => {
 
     test("[K2] a full queue among very many is counted on; where many are full, each is counted to a lower cap, and says so", async () => {
       const { hf } = await fresh(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const put = (queues: readonly number[], jobs: number): Promise<unknown> =>
         hf.enqueueMany(
           queues.flatMap((n) =>
@@ -122,7 +123,7 @@ onEveryStore((target) => {
     test("time filters hold, and start the walk where the time is", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const ids: string[] = [];
       for (let i = 0; i < 5; i += 1) {
         ids.push((await hf.enqueue(plain, { i })).id);
@@ -139,7 +140,7 @@ onEveryStore((target) => {
     test("scheduled jobs are listed next due first, over queues and priorities, in pages", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const due: [number, string][] = [];
       for (const [n, minutes] of [7, 3, 9, 1, 5, 8, 2, 6, 4].entries()) {
         const { id } = await hf.enqueue(n % 2 === 0 ? mail : plain, n, {
@@ -161,7 +162,7 @@ onEveryStore((target) => {
 
     test("failures are grouped by fingerprint when they happen; done and cancelled jobs have none", async () => {
       const { hf, store } = await fresh(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       for (let i = 0; i < 6; i += 1) await hf.enqueue(plain, { i });
       await end(hf, "dead", "user 17 not found");
       await end(hf, "dead", "user 4711 not found");
@@ -198,7 +199,7 @@ onEveryStore((target) => {
 
     test("lines count ready, scheduled and running apart, up to the cap", async () => {
       const { hf } = await fresh(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       await hf.enqueueMany(Array.from({ length: 10_050 }, (_, n) => ({ job: mail, input: n })));
       await hf.enqueueMany(
         Array.from({ length: 3 }, (_, n) => ({ job: plain, input: n, delay: "1h" as const })),
@@ -224,21 +225,21 @@ onEveryStore((target) => {
       const { hf } = await fresh(target);
       const big = { id: "x".repeat(5_000) };
       const { id } = await hf.enqueue(plain, big, { context: "why", lane: "ann" });
-      expect(await hf.internals.store.insight.inspect(id)).toMatchObject({
+      expect(await operatorOf(hf).store.insight.inspect(id)).toMatchObject({
         input: JSON.stringify(big),
         context: "why",
         lane: "ann",
         errors: [],
       });
-      const page = await hf.internals.store.insight.browse({ ids: [id] }, { limit: 1, cursor: null });
+      const page = await operatorOf(hf).store.insight.browse({ ids: [id] }, { limit: 1, cursor: null });
       expect(page.jobs[0]).toMatchObject({ input: null, inputBytes: 5_009 });
-      expect(await hf.internals.store.insight.inspect("nonsense")).toBeNull();
+      expect(await operatorOf(hf).store.insight.inspect("nonsense")).toBeNull();
     });
 
     test("the audit trail is written, listed newest first, and forgotten after 90 days", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const entry = { actor: "ann", action: "jobs.retry", target: "x", outcome: "retried", details: null };
       await insight.addAudit(entry);
       await clock.advance("91d");
@@ -250,7 +251,7 @@ onEveryStore((target) => {
 
     test("health tells version, size and tables", async () => {
       const { hf } = await fresh(target);
-      const health = await hf.internals.store.insight.health();
+      const health = await operatorOf(hf).store.insight.health();
       expect(health).toMatchObject({ dialect: target.dialect });
       expect(health.sizeBytes).toBeGreaterThan(0);
       expect(health.tables.map(({ name }) => name)).toEqual(
@@ -277,7 +278,7 @@ onEveryStore((target) => {
       const worker = other.work([failing], { queues: ["default"] });
       await worker.ready;
       await worker.idle();
-      const { groups } = await hf.internals.store.insight.errorGroups({});
+      const { groups } = await operatorOf(hf).store.insight.errorGroups({});
       expect(groups.map(({ dead }) => dead)).toEqual([2, 1]);
       await worker.stop();
     });

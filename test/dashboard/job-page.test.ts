@@ -14,6 +14,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { advancing } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 interface Trail {
   readonly entries: readonly AuditLine[];
@@ -36,7 +37,7 @@ onEveryStore((target) => {
       const { id } = await hf.enqueue(long, null);
       while ((await hf.jobs.get(id))?.waitsFor !== "signal") await new Promise((next) => setTimeout(next, 5));
       await worker.stop();
-      const { store } = hf.internals;
+      const { store } = operatorOf(hf);
       const all: string[] = [];
       store.workflows.steps = (job) => {
         all.push(job);

@@ -10,6 +10,7 @@ import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { misfits } from "./misfits.ts";
 import { api, code, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const invite = defineJob({
   name: "invite",
@@ -206,7 +207,7 @@ onEveryStore((target) => {
           "/jobs",
           `{"name":"${name}","input":{"n":12345678901234567890}}`,
         );
-        return (await hf.internals.store.insight.inspect(body.id))!.input;
+        return (await operatorOf(hf).store.insight.inspect(body.id))!.input;
       };
       expect(await stored("unknown")).toBe('{"n":12345678901234567890}');
       expect(await stored("plain")).toBe('{"n":12345678901234567890}');
@@ -263,7 +264,7 @@ onEveryStore((target) => {
       });
       expect((await get("/kinds/a%20b")).status).toBe(400);
       // Another process knows what a worker registered: that a key must be given.
-      await hf.internals.store.kinds.register(new Map([["far", { unique: true, lane: false }]]));
+      await operatorOf(hf).store.kinds.register(new Map([["far", { unique: true, lane: false }]]));
       expect((await get<KindDetail>("/kinds/far")).body).toMatchObject({
         here: false,
         unique: true,

@@ -14,6 +14,7 @@ import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { addressOf, type Call } from "./every-route.ts";
 import { type Api, api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 /** Everything of the other queue has it in its text. */
 const MARK = "zq";
@@ -38,7 +39,7 @@ interface Site {
 async function site(hf: Holdfast): Promise<Site> {
   const admin = over(hf, { auth: () => ({ name: "ann" }) });
   const eve = over(hf, { auth: () => ({ name: "eve" }), authorize: onlyMine });
-  const { store } = hf.internals;
+  const { store } = operatorOf(hf);
   const secret = { password: MARK, note: MARK };
 
   // One kind in both queues, which fails with one fingerprint, newest in the other.
@@ -315,7 +316,7 @@ onEveryStore((target) => {
       const why = async (of: Pick<Api, "get">) =>
         (await of.get<JobDetail>(`/jobs/${own.after}`)).body.why.text;
       expect(await why(admin)).toContain("(dead: ");
-      expect(await why(eve)).toBe("It waits for 1 job.");
+      expect(await why(eve)).toBe("The job waits for 1 job.");
     });
 
     test("[O18] the steps that are expected are those of runs of the same queue", async () => {

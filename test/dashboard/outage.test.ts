@@ -13,6 +13,7 @@ import { onEveryStore, onPostgres, onSqlite } from "../support/stores.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { waitFor } from "../support/wait.ts";
 import { api, over, TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const signedIn = { authorization: `Bearer ${TOKEN}` };
@@ -164,7 +165,7 @@ onEveryStore((target) => {
       const clock = new FakeClock();
       const { hf, store } = await api(target, {}, { clock });
       const { get, send } = over(hf);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const late = Promise.withResolvers<never>();
       const browse = vi.spyOn(insight, "browse").mockReturnValue(late.promise);
       let answered = false;
@@ -199,7 +200,7 @@ onEveryStore((target) => {
       const seen = uncaught();
       const { hf } = await api(target);
       const handler = dashboard(hf, { auth: { token: TOKEN } });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const late = Promise.withResolvers<never>();
       vi.spyOn(insight, "lines").mockReturnValue(late.promise);
       const response = await handler(new Request("http://localhost/api/v1/stream", { headers: signedIn }));
@@ -239,7 +240,7 @@ onPostgres((target) => {
       await waitFor(async () => (await get("/health")).status === 200, { what: "health" });
 
       // Wake-ups come again: what happens is told, and not by the 5 s that sameness takes.
-      await waitFor(() => hf.internals.store.listening, { what: "the listener", deadlineMs: 30_000 });
+      await waitFor(() => operatorOf(hf).store.listening, { what: "the listener", deadlineMs: 30_000 });
     }, 90_000);
 
     test("[J6] a network in which nothing moves is trouble too, and goes on", async () => {

@@ -7,6 +7,7 @@ import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { api, over, TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const authorization = `Bearer ${TOKEN}`;
 
@@ -36,7 +37,7 @@ onEveryStore((target) => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
       const { get } = over(hf);
-      const { store } = hf.internals;
+      const { store } = operatorOf(hf);
       const now = vi.spyOn(store, "now");
       for (let n = 0; n < 20; n += 1) expect((await get("/health")).status).toBe(200);
       expect(now.mock.calls.length).toBeLessThanOrEqual(1);

@@ -7,6 +7,7 @@ import { shownFilter, shownTarget } from "../../src/dashboard/audit/shown-filter
 import { onEveryStore } from "../support/stores.ts";
 import { type Answer, api, code, over } from "./support.ts";
 import { growth, LINEAR } from "../support/growth.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const header = { "x-holdfast": "1" };
@@ -151,9 +152,7 @@ onEveryStore((target) => {
         expect(answer.status).toBe(200);
         expect(JSON.stringify(answer.body)).not.toMatch(/\bann\b|example\.org/);
       }
-      expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toMatch(
-        /^It is dead since .* after 1 attempt: …$/,
-      );
+      expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toMatch(/^Died at .* after 1 attempt: …$/);
       expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({ payloadHidden: true, input: null });
       expect((await get("/jobs?search=ann")).status).toBe(403);
     });
@@ -162,7 +161,7 @@ onEveryStore((target) => {
       const logged: unknown[] = [];
       const logger = { ...silentLogger, error: (details: unknown) => void logged.push(details) };
       const { hf, get } = await api(target, {}, { logger });
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const real = insight.health.bind(insight);
       insight.health = () => Promise.reject(new Error("ENOENT ~ann/.pgpass password hunter2"));
       const answer = await get("/database");

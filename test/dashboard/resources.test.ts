@@ -4,6 +4,7 @@ import type { DatabaseSeries, HostSeries } from "../../src/dashboard/api/contrac
 import { databaseSeriesOf, hostSeriesOf, processOf } from "../../src/dashboard/api/machine-charts.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const minute = 60_000;
 const day = 1_440 * minute;
@@ -12,10 +13,10 @@ const known = <T>(values: readonly (T | null)[]): T[] => values.filter((value) =
 onEveryStore((target) => {
   test("[K1] the database's series: size, WAL, reads and writes, connections and pools, from five minutes to a week", async () => {
     const { hf, get } = await api(target);
-    const now = await hf.internals.store.now();
+    const now = await operatorOf(hf).store.now();
     const at = Math.floor(now / minute) * minute - 2 * minute;
     const worker = (name: string, source: string, value: number) => ({ minute: at, source, name, value });
-    await hf.internals.store.series.putGauges([
+    await operatorOf(hf).store.series.putGauges([
       worker("sizeBytes", "database", 5_000_000),
       worker("walBytes", "database", 4_096),
       worker("connections", "database", 12),
@@ -54,11 +55,11 @@ onEveryStore((target) => {
 
   test("[K1] a host's series adds up its processes, counts each once, and outlives its workers", async () => {
     const { hf, get } = await api(target);
-    const now = await hf.internals.store.now();
+    const now = await operatorOf(hf).store.now();
     const at = Math.floor(now / minute) * minute - 2 * minute;
     const of = (source: string, cpu: number, rss: number, loopDelayMs: number) =>
       Object.entries({ cpu, rss, loopDelayMs }).map(([name, value]) => ({ minute: at, source, name, value }));
-    await hf.internals.store.series.putGauges([
+    await operatorOf(hf).store.series.putGauges([
       // Two workers of one process measure the same.
       ...of("web-1-10-00000000000a", 0.5, 1_000, 3),
       ...of("web-1-10-00000000000b", 0.5, 1_000, 3),
@@ -85,7 +86,7 @@ onEveryStore((target) => {
 
   test("[K1] of a step of several minutes the mean of what was measured, not the sum", async () => {
     const { hf } = await api(target);
-    const { store } = hf.internals;
+    const { store } = operatorOf(hf);
     const row = (n: number, value: number) => ({
       minute: n * minute,
       source: "database",

@@ -250,7 +250,7 @@ onEveryStore((target) => {
       ) as { args: string[]; text: string };
       const ran = await on(dashboard.store)([...args, "--json"], { stdin: text });
       // Nobody works here, and that is all it has to say beside its result.
-      expect([ran.code, ran.err]).toEqual([0, "No worker is running: it waits until one does.\n"]);
+      expect([ran.code, ran.err]).toEqual([0, "No worker is running. The job waits until one starts.\n"]);
       await isLike(dashboard, first, ran.json<{ id: string }>().id);
     });
 

@@ -19,6 +19,7 @@ import { misfits } from "./misfits.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "../cli/support.ts";
 import { api, code } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", queue: "mail", run: async (_input: unknown) => {} });
 
@@ -96,7 +97,7 @@ onEveryStore((target) => {
         ran: "[0]",
         waited: "[0]",
       };
-      await hf.internals.store.series.putMetrics([
+      await operatorOf(hf).store.series.putMetrics([
         { ...row, minute, queue: "mail", worker: "a", done: 3, failed: 1, dead: 1 },
         { ...row, minute, queue: "mail", worker: "b", done: 4, failed: 0, dead: 0 },
         {
@@ -200,7 +201,7 @@ onEveryStore((target) => {
         (await holdfast(["lanes", "set", "mail", "t-7", "--concurrency", "1", "--for", "1h"])).code,
       ).toBe(0);
       expect((await holdfast(["overrides", "end", "lane", "mail", "t-7"])).out).toBe(
-        "Back to what was there before.\n",
+        "Restored the previous values.\n",
       );
       expect((await all(hf)).lane).toEqual(before.lane);
       for (const when of [{ for: "1h", until: 5 }, { for: "soon" }])
@@ -272,7 +273,7 @@ onEveryStore((target) => {
       const answer = await marked();
       expect(answer.workers.find(({ id }) => id === first.id)?.duties).toContain("bury");
       expect(misfits(schemas["WorkerList"]!, answer, "workers")).toEqual([]);
-      const known = (await on(store)(["workers", "duties", "--json"])).json<{ name: string; by: string }[]>();
+      const known = (await on(store)(["workers", "upkeep", "--json"])).json<{ name: string; by: string }[]>();
       expect(known.find(({ name }) => name === "bury")?.by).toBe(first.id);
       await first.stop();
       const second = hf.work([plain], { queues: ["other"], name: "second" });
@@ -292,7 +293,7 @@ onEveryStore((target) => {
     const worker = hf.work([slow], { queues: { other: 8 }, name: "first" });
     const made = await hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
     await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
-    const { store } = hf.internals;
+    const { store } = operatorOf(hf);
     await store.openSession({
       kind: "worker",
       workerId: "dead-1",
@@ -427,7 +428,7 @@ onEveryStore((target) => {
         "--dry-run",
       ]);
       expect(listed.out).toBe(
-        `2 slots of hourly without a job; 2 have one.\n${[-4, -3].map((n) => `${new Date(start + n * hour).toISOString()}\n`).join("")}`,
+        `2 occurrences of hourly without a job; 2 with one.\n${[-4, -3].map((n) => `${new Date(start + n * hour).toISOString()}\n`).join("")}`,
       );
       expect((await send("POST", "/schedules/hourly/backfill", { from: start - 4 * hour })).status).toBe(200);
       const { entries } = (await get<{ entries: { action: string; outcome: string }[] }>("/audit")).body;

@@ -9,6 +9,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { connect } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, TOKEN } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 
@@ -82,7 +83,7 @@ onEveryStore((target) => {
 
     test("[J6] stays when the database goes away, says so, and goes on when it is back", async () => {
       const { hf, handler } = await api(target);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const stream = events(
         await handler(
           new Request("http://localhost/api/v1/stream", { headers: { authorization: `Bearer ${TOKEN}` } }),

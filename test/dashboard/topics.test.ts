@@ -10,6 +10,7 @@ import { connect } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { world } from "./every-route.ts";
 import { api, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 interface Told {
   readonly event: string;
@@ -149,7 +150,7 @@ onEveryStore((target) => {
       while (change.delta?.set?.["paused"] !== true) change = await next();
       expect([change.event, JSON.stringify(change).includes("xxx")]).toEqual(["change", false]);
 
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       const real = insight.inspect.bind(insight);
       insight.inspect = () => Promise.reject(new StoreError("CONNECTION_LOST", "gone"));
       let event = await next();

@@ -1,11 +1,12 @@
 // Taking back what was done: which entries of the audit trail say that they can be, and what it does on every store.
 import { describe, expect, test } from "vitest";
 import type { AuditLine, Permission } from "../../src/dashboard/api/contract.ts";
-import { subjectOf, undoOf } from "../../src/dashboard/audit/undo.ts";
+import { subjectOf, undoOf } from "../../src/operate/audit/undo.ts";
 import { defineJob, type Holdfast } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Answer, type Api, api, code, over } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const laned = defineJob({
@@ -223,7 +224,7 @@ onEveryStore((target) => {
       const undone = backAndForth(on);
       await hf.enqueue(plain, null, { queue: "mail" });
       const look = async () => {
-        const row = (await hf.internals.store.insight.queueRows()).find(({ name }) => name === "mail");
+        const row = (await operatorOf(hf).store.insight.queueRows()).find(({ name }) => name === "mail");
         return [row?.pausedAt !== null && row !== undefined, row?.drainingAt !== null && row !== undefined];
       };
       const [running, paused, draining] = [
@@ -262,9 +263,9 @@ onEveryStore((target) => {
       await send("POST", "/queues/short/drain");
       const drain = await newest(on.get);
       await hf.jobs.delete({ queue: "short" });
-      await hf.internals.store.queues.endDrains();
+      await operatorOf(hf).store.queues.endDrains();
       expect((await send("POST", `/audit/${drain.id}/undo`)).status).toBe(200);
-      expect((await hf.internals.store.queues.settings(["short"])).get("short")?.paused).toBe(false);
+      expect((await operatorOf(hf).store.queues.settings(["short"])).get("short")?.paused).toBe(false);
     });
 
     test("[K1] settings of a queue go back to what they were: numbers, rates, nothing at all; and what was for a while ends", async () => {
@@ -272,7 +273,7 @@ onEveryStore((target) => {
       const { hf, send } = on;
       const undone = backAndForth(on);
       const look = async () => {
-        const known = (await hf.internals.store.queues.settings(["mail"])).get("mail");
+        const known = (await operatorOf(hf).store.queues.settings(["mail"])).get("mail");
         const {
           concurrency = null,
           rate = null,
@@ -652,7 +653,7 @@ onEveryStore((target) => {
       });
       expect(await refusal(strict)).toEqual([403, "FORBIDDEN"]);
       expect(asked).toEqual(["audit:view", "queues:pause"]);
-      expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
+      expect((await operatorOf(hf).store.queues.settings(["mail"])).get("mail")?.paused).toBe(true);
       expect(
         (await as(["audit:view", "queues:pause"]).send("POST", `/audit/${pause.id}/undo`, undefined, header))
           .status,
@@ -681,7 +682,7 @@ onEveryStore((target) => {
       expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409, 409]);
       const { entries } = (await get<{ entries: AuditLine[] }>("/audit")).body;
       expect(entries.filter(({ action }) => action === "audit.undo")).toHaveLength(1);
-      expect((await hf.internals.store.queues.settings(["mail"])).get("mail")?.concurrency).toBeNull();
+      expect((await operatorOf(hf).store.queues.settings(["mail"])).get("mail")?.concurrency).toBeNull();
     });
   });
 });

@@ -7,6 +7,7 @@ import { defineJob } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api } from "./support.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const minute = 60_000;
 const none = { count: 0, more: false };
@@ -153,8 +154,8 @@ onEveryStore((target) => {
   test("[K1] how fast it goes and that the backlog grows come from the minutes that workers wrote", async () => {
     const { hf, get } = await api(target);
     const job = defineJob({ name: "job", run: async (_: null) => {} });
-    const { store } = hf.internals;
-    const last = Math.floor(hf.internals.env.clock.now() / minute) * minute - minute;
+    const { store } = operatorOf(hf);
+    const last = Math.floor(operatorOf(hf).env.clock.now() / minute) * minute - minute;
     const nothing = { failed: 0, dead: 0, cancelled: 0, throttled: 0, released: 0, lost: 0 };
     await store.series.putMetrics([
       { minute: last, queue: "default", name: "job", worker: "w", done: 50, ...nothing, ran: "", waited: "" },

@@ -223,7 +223,7 @@ onPostgres((target) => {
   test("[A5] a client on which nobody said begin is refused, before and after a transaction", async () => {
     const { hf, store } = await fresh(target);
     const tx = await transaction(store);
-    const refused = { code: "TX_UNSUPPORTED", message: containing("Begin first") };
+    const refused = { code: "TX_UNSUPPORTED", message: containing("Begin a transaction first") };
     expect(await refusal(hf.enqueue(job, { to: "a" }, { tx: tx.handle }))).toMatchObject(refused);
     await tx.begin();
     await hf.enqueue(job, { to: "b" }, { tx: tx.handle });

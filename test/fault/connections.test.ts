@@ -9,6 +9,7 @@ import type { PgClient, PgPool } from "../../src/storage/postgres/pg.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { waitFor } from "../support/process.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 async function server(settings: Record<string, string | number> = {}): Promise<PostgresServer> {
   const started = await startPostgres(18, { settings });
@@ -304,7 +305,7 @@ test("[O9] postgres 18: open waits for a server that is not there yet, and says 
   const { logger, said } = lines();
   const opening = open(started.url(), { logger });
   await soon("it to be told", () => said.length === 1);
-  expect(said[0]).toMatch(/not there yet; trying again/);
+  expect(said[0]).toMatch(/does not answer yet; retrying/);
   await started.start();
   const hf = await opening;
   onTestFinished(() => hf.close());
@@ -359,7 +360,7 @@ test("[O9] postgres 18: with a full NOTIFY queue everything is enqueued and runs
   await soon("the listener to notice", () => told.length === 1);
   expect(told[0]).toMatch(/NOTIFY queue/);
   await deaf.query("commit");
-  await soon("wake-ups to arrive again", () => hf.internals.store.listening);
+  await soon("wake-ups to arrive again", () => operatorOf(hf).store.listening);
   expect(told).toHaveLength(1);
   await worker.stop();
 });
@@ -438,7 +439,7 @@ test("[O9] postgres 18: a URL with several hosts finds the one that takes writes
   const job = defineJob({ name: "job", run: (n: number) => void done.push(n) });
   const worker = hf.work([job], { queues: ["default"], lease: "10s", heartbeat: "1s" });
   await worker.ready;
-  await soon("the listener to hear itself", () => hf.internals.store.listening);
+  await soon("the listener to hear itself", () => operatorOf(hf).store.listening);
   const backends = async (which: PostgresServer): Promise<string[]> => {
     const one = await session(which.url());
     const { rows } = await one.query<{ name: string }>(

@@ -7,6 +7,7 @@ import { systemClock } from "../../src/clock.ts";
 import { workerDuties } from "../../src/upkeep/tasks.ts";
 import { read } from "../support/repository.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const double = defineJob({ name: "double", unique: String, run: async (input: number) => input * 2 });
 
@@ -111,7 +112,7 @@ onPostgres((target) => {
 
     const names = (hf: typeof app): string[] =>
       workerDuties({
-        store: hf.internals.store,
+        store: operatorOf(hf).store,
         log: silentLogger,
         events: { emit: () => {} },
         clock: systemClock,

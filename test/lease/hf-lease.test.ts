@@ -78,7 +78,7 @@ onEveryStore((target) => {
       expect(await hf.jobs.get(results[1]?.id ?? "")).toMatchObject({
         state: "dead",
         attempt: 1,
-        error: containing("not JSON that can be read"),
+        error: containing("is not valid JSON"),
       });
       expect(await hf.jobs.count({ state: "dead" })).toBe(1);
     });

@@ -133,7 +133,7 @@ onEveryStore((target) => {
     await world.advance("30s", 1_000);
     expect(runs).toHaveLength(0);
     expect(warnings.map(({ message }) => message)).toEqual([
-      'There is no budget "api": nothing of call is claimed. Set it with hf.budgets.set.',
+      'There is no budget "api", so no job of call is claimed. Set it with hf.budgets.set.',
     ]);
     expect(await boss.hf.jobs.get(id!)).toMatchObject({ state: "ready", attempt: 0 });
     const setAt = world.clock.now();

@@ -6,6 +6,7 @@ import { triageState } from "../../src/observe/failure-decision.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { newWorld, type World } from "../support/world.ts";
 import { fresh, refusal } from "../support/test-clients.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const HOUR = 3_600_000;
 
@@ -146,7 +147,7 @@ onEveryStore((target) => {
   test("[J3] hours that are over become one row, and no count changes", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
-    const { store } = hf.internals;
+    const { store } = operatorOf(hf);
     await work([flaky()], { queues: ["default"] });
     await fail(world, hf, flaky(), 2);
     const group = await only(hf);

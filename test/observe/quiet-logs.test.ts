@@ -14,6 +14,7 @@ import { onEveryStore } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
 import { over } from "../dashboard/support.ts";
 import { connect, fresh } from "../support/test-clients.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 /** In every payload, and nowhere else. */
 const marker = "hunter2-4111111111111111";
@@ -131,7 +132,7 @@ onEveryStore((target) => {
       await send("POST", "/jobs", { name: "done", input: secret, nonsense: 1 });
       await send("POST", "/jobs/bulk", { action: "retry", filter: { state: ["dead"], search: marker } });
       await get(`/jobs/${ids[0]}`);
-      const { insight } = hf.internals.store;
+      const { insight } = operatorOf(hf).store;
       insight.inspect = () => Promise.reject(new Error("a fault"));
       await get(`/jobs/${ids[0]}`);
       await hf.enqueue("done", { ...secret, n: 1n } as never).catch(() => {});

@@ -6,6 +6,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { jobOf, newWorld } from "../support/world.ts";
 import { connect, fresh, refusal } from "../support/test-clients.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 const unknownId = "0199c1d8-7c00-7000-8000-000000000000";
@@ -201,7 +202,7 @@ onEveryStore((target) => {
       // A worker has told of the kind's limits.
       const early = await one.work([job], { queues: { nothing: 1 } });
       await world.until("the kind is known", async () =>
-        (await one.hf.internals.store.kinds.list()).has("laned"),
+        (await operatorOf(one.hf).store.kinds.list()).has("laned"),
       );
       await early.stop();
       expect(await one.hf.jobs.edit({ queue: "default" }, { queue: "other" })).toMatchObject({ edited: 3 });

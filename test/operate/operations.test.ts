@@ -13,6 +13,7 @@ import {
 import { FakeClock } from "../../src/testing/index.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { advancing, connect, fresh } from "../support/test-clients.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const plain = defineJob({ name: "plain", run: async (_input: unknown) => {} });
 
@@ -108,7 +109,7 @@ onEveryStore((target) => {
       expect(await hf.jobs.count({ state: "cancelled" })).toBe(60);
       expect(await here.pause(id, "ann")).toMatchObject({ state: "done" });
       expect(await here.resume(id, "ann")).toMatchObject({ state: "done" });
-      const trail = await hf.internals.store.insight.audit({ limit: 10, before: null });
+      const trail = await operatorOf(hf).store.insight.audit({ limit: 10, before: null });
       expect(trail.map(({ actor, action, outcome }) => `${actor} ${action} ${outcome}`).reverse()).toEqual([
         "ann jobs.cancel started",
         "bob jobs.cancel paused",
@@ -165,7 +166,7 @@ onEveryStore((target) => {
     test("a value is swapped only where it is what it was, and listed with the database's clock", async () => {
       const clock = new FakeClock();
       const { hf } = await fresh(target, { clock });
-      const { store } = hf.internals;
+      const { store } = operatorOf(hf);
       for (const key of ["p:0a", "p:f9", "p:", "p:zz", "q:0a"]) await store.state.set(key, "1");
       expect(await store.state.swap("p:0a", "2", "3")).toBe(false);
       await clock.advance(1_000);

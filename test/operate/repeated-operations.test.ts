@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { type Operation, Operations, type Task } from "../../src/operate/operations.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, lost, newWorld, quickJob, type Verb, type World } from "../support/world.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 /** The answer to the `nth` call of a verb is lost, after it was done. */
 function loseAnswer(client: Client, lostVerb: Verb, nth: number): void {
@@ -32,7 +33,7 @@ async function cancelled(
   };
   const { left } = await world.finish(new Operations(client.hf).start(task, "ann"));
   const last = await world.finish(left);
-  const trail = (await client.hf.internals.store.insight.audit({ limit: 10, before: null })).map(
+  const trail = (await operatorOf(client.hf).store.insight.audit({ limit: 10, before: null })).map(
     ({ outcome }) => outcome,
   );
   return { last, trail };

@@ -5,6 +5,7 @@ import { readQueue } from "../../src/dashboard/api/queue-detail.ts";
 import type { Why, WhyReason } from "../../src/operate/why.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, heldJob, newWorld, quickJob, type World } from "../support/world.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 type Reason = {
   readonly what: string;
@@ -37,7 +38,7 @@ const reasons: readonly Reason[] = [
     what: "a job that is due later",
     set: async (world, { hf }) => (await hf.enqueue(quickJob(world).job, { n: 1 }, { delay: "5m" })).id,
     why: { reason: "future" },
-    text: /^It is due at .*Z\.$/,
+    text: /^The job is due at .*Z\.$/,
   },
   {
     what: "a retry that waits for its backoff",
@@ -55,7 +56,7 @@ const reasons: readonly Reason[] = [
     what: "a job that gave its attempt back",
     set: (world, client) => failing(world, client, () => new Release("session expired", { delay: "1m" })),
     why: { reason: "released" },
-    text: /gave its attempt back \(session expired\)/,
+    text: /^The attempt was released \(session expired\)/,
   },
   {
     what: "a paused queue",
@@ -64,7 +65,7 @@ const reasons: readonly Reason[] = [
       return (await hf.enqueue(quickJob(world).job, { n: 1 })).id;
     },
     why: { reason: "paused", queue: "default" },
-    text: /Queue "default" is paused/,
+    text: /Queue "default" has been paused since/,
   },
   {
     what: "a hold",
@@ -83,7 +84,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue("held", { n: 2 })).id;
     },
     why: { reason: "cool-down" },
-    text: /cools down until/,
+    text: /is cooling down until/,
   },
   {
     what: "a queue that nobody serves",
@@ -102,7 +103,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "lane-full", lane: "acme", limit: { limit: 1, used: 1 } },
-    text: /Lane "acme" of queue "default" is full: 1 of 1 run\./,
+    text: /Lane "acme" of queue "default" is full: 1 of 1 jobs are running\./,
   },
   {
     what: "a lane whose rate is used up",
@@ -140,7 +141,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "queue-full", limit: { limit: 1, used: 1 } },
-    text: /Queue "default" is full: 1 of 1 run\./,
+    text: /Queue "default" is full: 1 of 1 jobs are running\./,
   },
   {
     what: "a queue whose rate is used up",
@@ -167,7 +168,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-empty", budget: "api" },
-    text: /^The budget "api" has 1 of the 2 tokens that it takes; the rest comes by .*Z, unless another job takes it\.$/,
+    text: /^The budget "api" has 1 of the 2 tokens that a job takes\. The rest arrives by .*Z, unless another job takes it\.$/,
   },
   {
     what: "a budget that is too small for it",
@@ -178,7 +179,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-empty", budget: "api", until: null },
-    text: /never holds the 2 tokens that it takes, but 1 at the most: raise its burst/,
+    text: /never has the 2 tokens that a job takes, because its burst is 1\. Raise the burst/,
   },
   {
     what: "a budget that nobody has set",
@@ -188,7 +189,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue(job, { n: 2 })).id;
     },
     why: { reason: "budget-unknown", budget: "apl" },
-    text: /^There is no budget "apl": set it with hf\.budgets\.set\.$/,
+    text: /^There is no budget "apl"\. Set it with hf\.budgets\.set\.$/,
   },
   {
     what: "a breaker of a key that is open",
@@ -204,7 +205,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "breaker-open", breaker: "kind:held/acme" },
-    text: /^It waits until .*: the breaker .* is open\.$/,
+    text: /^The job waits until .*: the breaker .* is open\.$/,
   },
   {
     what: "a queue that only workers without its kind serve",
@@ -223,7 +224,7 @@ const reasons: readonly Reason[] = [
       return (await client.hf.enqueue("quick", { n: 1 })).id;
     },
     why: { reason: "workers-quiet" },
-    text: /^The one worker that serves it, night, is quiet since .*Z: it starts when that is resumed\.$/,
+    text: /^The only worker, night, has been quiet since .*Z\. Jobs start when it is resumed\.$/,
   },
   {
     what: "a breaker that is open",
@@ -255,7 +256,7 @@ const reasons: readonly Reason[] = [
       return id;
     },
     why: { reason: "cancelled" },
-    text: /^It was cancelled at .*: cancelled by user/,
+    text: /^Cancelled at .*: cancelled by user/,
   },
 ];
 
@@ -281,7 +282,7 @@ onEveryStore((target) => {
       expect(answer.text).toMatch(text);
       if (!ofQueues.has(answer.reason)) return;
       // The queue's page says the same, in the same words: nothing else in it is ready.
-      const page = await readQueue(client.hf.internals.store, answer.queue!);
+      const page = await readQueue(operatorOf(client.hf).store, answer.queue!);
       expect(page?.standstill).toContainEqual({
         reason: answer.reason,
         text: answer.text,
@@ -298,14 +299,14 @@ onEveryStore((target) => {
     await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
     const { id } = await client.hf.enqueue("held", { n: 2 });
     const { reason, text, until } = await client.hf.jobs.why(id);
-    const page = await readQueue(client.hf.internals.store, "default");
+    const page = await readQueue(operatorOf(client.hf).store, "default");
     expect(page?.standstill).toEqual([{ reason, text, until: until!.getTime() }]);
   });
 
   test("[N9] a queue's page says when slots are taken, that nothing is due and when, and nothing where nothing is in the way", async () => {
     const world = await newWorld(target);
     const client = await world.client();
-    const { store } = client.hf.internals;
+    const { store } = operatorOf(client.hf);
     const page = async () => (await readQueue(store, "default"))!.standstill;
     const { job, runs } = heldJob(world);
     await client.work([job], { queues: { default: 1, other: 2 } });
@@ -338,7 +339,7 @@ onEveryStore((target) => {
   test("[N9] a queue's page names lanes only where none of those with most jobs may start one", async () => {
     const world = await newWorld(target);
     const client = await world.client();
-    const { store } = client.hf.internals;
+    const { store } = operatorOf(client.hf);
     const { job } = heldJob(world, "held", { lane: ({ n }: { n: number }) => `tenant-${n}` });
     for (const n of [1, 1, 2]) await client.hf.enqueue(job, { n });
     await client.hf.lanes.pause("default", "tenant-1");

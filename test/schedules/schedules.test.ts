@@ -128,7 +128,7 @@ onEveryStore((target) => {
         JSON.stringify(Object.keys(change)),
       ).rejects.toMatchObject({ code });
     const twice = defineSchedule({ ...good, job, input: { n: 1 } });
-    expect(() => hf.work([job], { ...work, schedules: [twice, twice] })).toThrow(/two of the name/);
+    expect(() => hf.work([job], { ...work, schedules: [twice, twice] })).toThrow(/two schedules named/);
     expect(() => hf.work([job], { ...work, schedules: [good] as never })).toThrow(/defineSchedule/);
     for (const call of ["pause", "resume", "reset", "trigger", "preview"] as const)
       await expect(hf.schedules[call]("nobody")).rejects.toMatchObject({ code: "SCHEDULE_NOT_FOUND" });

@@ -42,7 +42,7 @@ describe("changes of the clocks", () => {
       at: Date.UTC(2026, 2, 29, 1),
       local: "2026-03-29 03:00:00",
       offset: "+02:00",
-      note: "the clocks go forward 1 h: times that are skipped run now",
+      note: "the clocks go forward 1 h: skipped times run now",
     });
     expect(next?.note).toBeNull();
     const [after] = notes("0 9 * * *", "Europe/Berlin", start);
@@ -54,7 +54,7 @@ describe("changes of the clocks", () => {
     expect(twice).toMatchObject({
       local: "2026-10-25 02:30:00",
       offset: "+02:00",
-      note: "this time comes twice, since the clocks go back: it runs the first time",
+      note: "this time occurs twice because the clocks go back; it runs the first time",
     });
     expect(next).toMatchObject({ offset: "+01:00", note: "after the clocks have gone back 1 h" });
   });

@@ -7,6 +7,7 @@ import { silentLogger } from "../../src/logger.ts";
 import { idAt, idTime } from "../../src/values/id.ts";
 import { ServerClock } from "../../src/storage/postgres/server-clock.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -42,7 +43,7 @@ onPostgres((target) => {
     expect(await right.result(first)).toBe("seconds old");
     const before = await partitions(fresh);
     const now = Math.floor(Date.now() / 60_000) * 60_000;
-    await right.internals.store.series.putGauges([{ minute: now, source: "test", name: "n", value: 1 }]);
+    await operatorOf(right).store.series.putGauges([{ minute: now, source: "test", name: "n", value: 1 }]);
 
     // The whole process, so that no code can get the right time past the clock that it was given.
     const realNow = Date.now;
@@ -50,7 +51,7 @@ onPostgres((target) => {
     onTestFinished(() => wrong.mockRestore());
     const ahead = await client(fresh, { eventLog: true });
     expect(await ahead.prune()).toEqual({ done: 0, dead: 0, cancelled: 0, partitions: 0 });
-    await ahead.internals.store.upkeep.tidy({ doneMs: 7 * dayMs, deadMs: 30 * dayMs });
+    await operatorOf(ahead).store.upkeep.tidy({ doneMs: 7 * dayMs, deadMs: 30 * dayMs });
     expect(await partitions(fresh)).toEqual(before);
     expect(
       await fresh.query(`select count(*) as n from ${fresh.table("gauge")} where source = 'test'`),
@@ -96,7 +97,7 @@ onPostgres((target) => {
     await fresh.query(`update ${fresh.table("history")} set ended_at = ended_at - ?`, [8 * dayMs]);
     expect(await hf.prune()).toMatchObject({ done: 1 });
     expect(await hf.jobs.get(id)).toBeNull();
-    const { findings } = await import("../../src/operate/findings.ts");
+    const { findings } = await import("../../src/operate/doctor/findings.ts");
     expect(Math.round((await findings(hf)).clock!.skewMs / dayMs)).toBe(5);
   });
 });

@@ -153,7 +153,7 @@ describe("hosts of a URL", () => {
 
   test.each([
     ["postgres://one,two/app?target_session_attrs=standby", /any, read-write or primary; got "standby"/],
-    ["postgres://one,two:notaport/app", /cannot be read/],
+    ["postgres://one,two:notaport/app", /is not valid/],
     ["postgres://one,two", /names no database/],
     ["postgres://one,two/", /names no database/],
   ])("%s is refused as BAD_URL", (url, message) => {

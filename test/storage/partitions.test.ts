@@ -8,6 +8,7 @@ import { Connections } from "../../src/storage/postgres/connections.ts";
 import { dropPartitions, missingSpans, type Span, spanMs } from "../../src/storage/postgres/partitions.ts";
 import { type FreshStore, onPostgres, type StoreTarget } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const dayMs = 86_400_000;
 const today = (): number => Math.floor(Date.now() / dayMs) * dayMs;
@@ -78,7 +79,7 @@ onPostgres((target) => {
     await hf.enqueue("any", "far ahead", { id: idAt(today() + 40 * dayMs) });
     expect(await count(fresh, "job_rest")).toBe(2);
 
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     const expected = [0, 1, 2, 3].map((n) => dateOf(today() + n * dayMs));
     for (const parent of parents) expect(await dates(fresh, parent)).toEqual(expected);
     expect(await count(fresh, "job_rest"), "only the one that is 40 days ahead").toBe(1);
@@ -106,13 +107,13 @@ onPostgres((target) => {
 
   test("[O8] doctor's facts say for how long there are partitions, and what stands in the default one", async () => {
     const { fresh, hf } = await opened(target);
-    const { partitions } = await hf.inspect();
+    const { partitions } = await operatorOf(hf).store.inspect();
     expect(partitions).toMatchObject({ count: 4, rest: 0 });
     expect(partitions!.aheadMs).toBeGreaterThan(2.9 * dayMs);
     await dropDays(fresh, 0);
     await hf.enqueue("any", 1);
     await hf.enqueue("any", 2, { id: idAt(today() - dayMs) });
-    expect((await hf.inspect()).partitions).toEqual({ aheadMs: 0, count: 0, rest: 1 });
+    expect((await operatorOf(hf).store.inspect()).partitions).toEqual({ aheadMs: 0, count: 0, rest: 1 });
   });
 
   test("[O8] where today has more rows in the rest than may be moved under a lock, tomorrow has its partition", async () => {
@@ -122,7 +123,7 @@ onPostgres((target) => {
       `insert into ${fresh.table("job")} (id, line, created_at, input)
        select ('${idAt(today() + 1).slice(0, 24)}' || lpad(to_hex(n), 12, '0'))::uuid, 1, 0, 'null' from generate_series(1, 10001) n`,
     );
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     const expected = [1, 2, 3].map((n) => dateOf(today() + n * dayMs));
     for (const parent of parents) expect(await dates(fresh, parent)).toEqual(expected);
     expect(await count(fresh, "job_rest")).toBe(10_001);
@@ -173,7 +174,7 @@ onPostgres((target) => {
     await fresh.query(`delete from ${fresh.table("job")} where id = any(?)`, [[claimed.id, old.id]]);
     expect((await hf.lease({ limit: 5 })).map(({ input }) => input)).toEqual(["here"]);
     expect(await count(fresh, "ready")).toBe(2);
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     expect(await count(fresh, "ready")).toBe(1);
     expect(warnings).toEqual([expect.stringContaining("1 rows"), expect.stringContaining("1 rows")]);
   });
@@ -214,10 +215,10 @@ onPostgres((target) => {
     // As an older version left them: claimed and counted.
     await fresh.query(`delete from ${fresh.table("job")}`);
     const next = [await hf.enqueue(job, null), await hf.enqueue(job, null)].map(({ id }) => id);
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     expect(await count(fresh, "ready"), "their session lives").toBe(4);
     await fresh.query(`update ${fresh.table("session")} set lease_until = 0`);
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     expect(await count(fresh, "ready")).toBe(2);
     expect((await hf.lease({ limit: 5 })).map(({ id }) => id).sort()).toEqual(next.sort());
     expect(warnings).toEqual([expect.stringContaining("2 rows")]);
@@ -311,7 +312,7 @@ onPostgres((target) => {
   test("[O8] with a retention of a year a partition is made for 30 days, by clients that do not know it too", async () => {
     const { fresh, hf } = await opened(target);
     await dropDays(fresh, today() + dayMs);
-    await hf.internals.store.upkeep.tidy({ doneMs: 365 * dayMs, deadMs: 365 * dayMs });
+    await operatorOf(hf).store.upkeep.tidy({ doneMs: 365 * dayMs, deadMs: 365 * dayMs });
     const bounds = async (): Promise<number[]> => {
       const rows = await fresh.query(
         "select pg_get_expr(c.relpartbound, c.oid) as bounds from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = ?::regclass and c.relname <> 'job_rest' order by c.relname",
@@ -331,7 +332,7 @@ onPostgres((target) => {
     await hf.enqueue("any", "a", { id: idAt(today() + 2 * dayMs) });
     expect(await count(fresh, "job_rest")).toBe(0);
     expect((await hf.lease({ limit: 5 })).map(({ input }) => input)).toEqual(["a"]);
-    await hf.internals.store.upkeep.tidy();
+    await operatorOf(hf).store.upkeep.tidy();
     expect(await bounds()).toEqual(lengths);
   });
 });

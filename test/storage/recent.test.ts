@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { idAt } from "../../src/values/id.ts";
 import { onPostgres } from "../support/stores.ts";
 import { waitFor } from "../support/wait.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const dayMs = 86_400_000;
 
@@ -12,7 +13,7 @@ onPostgres((target) => {
   test("[B1] jobs of today and of other days are claimed together, each with its own input", async () => {
     const fresh = await target.fresh();
     const hf = await open(fresh.url, fresh.options);
-    const { byName } = hf.internals.store.counters;
+    const { byName } = operatorOf(hf).store.counters;
     const late = (): number => byName.get("lateJobs") ?? 0;
     const claimed = async (limit: number): Promise<unknown[]> =>
       (await hf.lease({ limit })).map(({ input }) => input);
@@ -86,7 +87,7 @@ onPostgres((target) => {
     const url = new URL(fresh.url);
     url.username = role;
     const app = await open(url.href, { ...fresh.options, migrate: false });
-    await app.internals.store.upkeep.tidy();
+    await operatorOf(app).store.upkeep.tidy();
     await app.enqueue("any", "granted before");
     expect((await app.lease()).map(({ input }) => input)).toEqual(["granted before"]);
     await app.close();

@@ -2,18 +2,19 @@
 import { open } from "holdfast";
 import { expect, test } from "vitest";
 import { onPostgres } from "../support/stores.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 onPostgres((target) => {
   test("[F8] a lone enqueue is one statement, and others hear of it all the same", async () => {
     const fresh = await target.fresh();
     const [hf, other] = [await open(fresh.url, fresh.options), await open(fresh.url, fresh.options)];
-    const { store } = hf.internals;
+    const { store } = operatorOf(hf);
     await hf.enqueue("any", 0);
     const heard = Promise.withResolvers<void>();
-    const stop = other.internals.store.listen((wake) => {
+    const stop = operatorOf(other).store.listen((wake) => {
       if (wake.kind === "work" && wake.queue === "default") heard.resolve();
     });
-    while (!other.internals.store.listening) await new Promise((resolve) => setTimeout(resolve, 50));
+    while (!operatorOf(other).store.listening) await new Promise((resolve) => setTimeout(resolve, 50));
     const before = { all: store.counters.statements, told: store.counters.byName.get("notify") ?? 0 };
     await hf.enqueue("any", 1);
     expect(store.counters.statements - before.all).toBe(1);

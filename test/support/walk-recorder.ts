@@ -5,7 +5,7 @@ import inspector from "node:inspector/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIo } from "../../src/cli/io.ts";
-import { run } from "../../src/cli/run.ts";
+import { run } from "../../src/cli/command-line.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
 import { defineJob, type Holdfast, open, silentLogger, type Worker } from "../../src/index.ts";
 

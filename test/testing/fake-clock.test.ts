@@ -5,6 +5,7 @@ import { defineJob, defineSchedule, fixed, open } from "../../src/index.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { onEveryStore, type StoreTarget } from "../support/stores.ts";
 import { client } from "../support/client.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 const dayMs = 86_400_000;
 
@@ -16,7 +17,7 @@ async function opened(target: StoreTarget, clock: Clock = new FakeClock()) {
   const logger = { debug: () => {}, info: () => {}, warn: tell, error: tell };
   const hf = await open(fresh.url, { ...fresh.options, clock, logger });
   onTestFinished(() => hf.close());
-  const { counters } = hf.internals.store;
+  const { counters } = operatorOf(hf).store;
   const sent = (name?: string): number =>
     name === undefined ? counters.statements : (counters.byName.get(name) ?? 0);
   return { hf, fresh, warnings, sent };

@@ -33,7 +33,7 @@ describe("checkName", () => {
 
   test("a refusal says which characters may be used", () => {
     expect(() => checkName("a b", "queue")).toThrow(
-      'queue must be 1 to 128 characters out of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got "a b".',
+      'queue must have 1 to 128 characters of A-Z a-z 0-9 . _ : - and begin with a letter or digit; got "a b".',
     );
   });
 });
@@ -49,9 +49,9 @@ describe("checkText", () => {
   });
 
   test.each([
-    ["", "not empty"],
-    [5, "not empty"],
-    [null, "not empty"],
+    ["", "non-empty"],
+    [5, "non-empty"],
+    [null, "non-empty"],
     ["a\0b", "NUL"],
     ["a\ud800", "surrogate"],
     ["é".repeat(257), "at most 512 bytes"],

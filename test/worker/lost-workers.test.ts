@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { onEveryStore } from "../support/stores.ts";
 import { heldJob, lost, newWorld, quickJob } from "../support/world.ts";
+import { operatorOf } from "../../src/operate/operator.ts";
 
 onEveryStore((target) => {
   test("[F7] a worker that was killed is told of with the jobs it holds, until they are taken over; then for an hour", async () => {
@@ -11,7 +12,7 @@ onEveryStore((target) => {
     const doomed = await dying.work([job], { queues: { default: 2 }, name: "doomed" });
     const made = await admin.hf.enqueueMany([1, 2].map((n) => ({ job, input: { n } })));
     await world.until("both to run", () => runs.length === 2);
-    const died = () => admin.hf.internals.store.workers.lost();
+    const died = () => operatorOf(admin.hf).store.workers.lost();
     expect(await died()).toEqual([]);
     dying.tap.kill();
     await world.advance("5m");
@@ -37,7 +38,7 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await client.work([job], { queues: ["default"] });
     client.tap.around = (verb, call) => (verb === "renew" || verb === "openSession" ? lost() : call());
-    const died = async (): Promise<number> => (await admin.hf.internals.store.workers.lost()).length;
+    const died = async (): Promise<number> => (await operatorOf(admin.hf).store.workers.lost()).length;
     await world.until("the session to be lost", async () => (await died()) === 1, "2m");
     client.tap.around = null;
     await world.until("a new session", async () => (await admin.hf.workers.list()).length === 1);

@@ -253,7 +253,7 @@ onEveryStore((target) => {
 
     expect(await admin.hf.jobs.why(id)).toMatchObject({
       reason: "workers-quiet",
-      text: "The 2 workers that serve it are quiet: it starts when one of them is resumed.",
+      text: "The 2 workers are quiet. Jobs start when one of them is resumed.",
     });
     const queues = await admin.hf.queues.list();
     expect(queues).toMatchObject([{ name: "default", unserved: ["held"] }]);
@@ -263,9 +263,7 @@ onEveryStore((target) => {
     expect(metrics).not.toContain('holdfast_slots{queue="default"}');
 
     await world.finish(one.stop());
-    expect((await admin.hf.jobs.why(id)).text).toMatch(
-      /^The one worker that serves it, two, is quiet since .*Z: /,
-    );
+    expect((await admin.hf.jobs.why(id)).text).toMatch(/^The only worker, two, has been quiet since .*Z\. /);
     await admin.hf.workers.resume("two");
     await world.until("it to run", () => runs.length === 3);
   });

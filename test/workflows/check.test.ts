@@ -82,43 +82,43 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     before: flow(calls(5)),
     after: flow(calls(3)),
     step: "call:child#4",
-    says: 'the history has the call "call:child#4", and the code does not ask for it',
+    says: 'the history has the call "call:child#4", but the code does not ask for it',
   },
   "all steps removed": {
     before: flow(steps),
     after: flow(async () => "done"),
     step: "one",
-    says: 'the history has the step "one" and the sleep "nap", and the code came to its end without asking for them',
+    says: 'the history has the step "one" and the sleep "nap", but the code ended without asking for them',
   },
   "all that comes behind a step removed": {
     before: flow(steps),
     after: flow((_input, ctx) => ctx.step("one", () => 1)),
     step: "nap",
-    says: 'the history has the sleep "nap", and the code came to its end without asking for it',
+    says: 'the history has the sleep "nap", but the code ended without asking for it',
   },
   "a job that becomes a machine": {
     before: flow(steps),
     after: machine(),
     step: "one",
-    says: 'the history has the step "one", and your job "flow" is a machine',
+    says: 'the history has the step "one", but your job "flow" is a machine',
   },
   "a machine that becomes a job": {
     before: machine(),
     after: flow(steps),
     step: "walk",
-    says: 'the machine stands at step "walk", and your job "flow" is no machine',
+    says: 'the machine is at step "walk", but your job "flow" is not a machine',
   },
   "a machine that becomes a job without steps": {
     before: machine(),
     after: flow(async () => "done"),
     step: "walk",
-    says: "is no machine",
+    says: "is not a machine",
   },
   "a step of a machine that has another name": {
     before: machine("walk"),
     after: machine("run"),
     step: "walk",
-    says: "which it does not have any more",
+    says: "which the code does not have",
   },
   "data that the schema of a machine's step refuses now": {
     before: machine(),
@@ -130,7 +130,7 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     before: flow(steps),
     after: flow((_input, ctx) => ctx.sleep("one", "1d")),
     step: "one",
-    says: 'the code asks for the sleep "one", and the history has the step "one"',
+    says: 'the code asks for the sleep "one", but the history has the step "one"',
   },
   "a sleep that becomes a step of the same name": {
     before: flow(steps),
@@ -139,7 +139,7 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
       await ctx.step("nap", () => 1);
     }),
     step: "nap",
-    says: 'the code asks for the step "nap", and the history has the sleep "nap"',
+    says: 'the code asks for the step "nap", but the history has the sleep "nap"',
   },
   "a signal that has another name": {
     before: flow(undoing(undefined)),
@@ -163,7 +163,7 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     before: flow(undoing(() => {})),
     after: flow(undoing(undefined)),
     step: "seat",
-    says: 'step "seat" could be undone, and the code has no undo for it',
+    says: 'step "seat" had an undo function, but the code has none',
   },
 };
 

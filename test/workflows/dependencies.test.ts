@@ -60,7 +60,7 @@ onEveryStore((target) => {
     await world.until("the one that goes on", async () => (await jobOf(one, goesOn.id)).state === "done");
     expect(await jobOf(one, cancelled.id)).toMatchObject({
       state: "cancelled",
-      error: `job ${id}, which it waits for, is dead`,
+      error: `job ${id}, a dependency, is dead`,
     });
     expect((await jobOf(one, further.id)).state).toBe("cancelled");
     expect((await jobOf(one, waits.id)).state).toBe("waiting");
@@ -96,7 +96,7 @@ onEveryStore((target) => {
     await one.tap.raw.workflows.sweep();
     for (const { then } of pairs) expect((await jobOf(one, then.id)).state).toBe("waiting");
     expect((await one.hf.jobs.why(deleted.then.id)).text).toBe(
-      `It waits for 1 job: ${deleted.first.id} (dead: it goes on when that is retried and done).`,
+      `The job waits for 1 job: ${deleted.first.id} (dead: this job continues when that job is retried and done).`,
     );
     await one.hf.jobs.delete(deleted.first.id);
     for (const table of ["history", "job"])
@@ -110,7 +110,7 @@ onEveryStore((target) => {
     for (const { first, then } of pairs)
       expect(await jobOf(one, then.id)).toMatchObject({
         state: "cancelled",
-        error: `job ${first.id}, which it waits for, is gone`,
+        error: `job ${first.id}, a dependency, is gone`,
       });
   });
 

@@ -55,7 +55,7 @@ onEveryStore((target) => {
     await world.until("given back", async () => (await one.hf.jobs.why(id)).reason === "needs-newer-version");
     const why = await one.hf.jobs.why(id);
     expect(why.text).toBe(
-      'It waits for a worker with newer code: it was advanced by version 2 of "flow", and this worker has version 1.',
+      'The job waits for a worker with newer code: it was advanced by version 2 of "flow"; this worker has version 1.',
     );
     // The clock may have gone on by a step between the giving back and the look.
     const now = world.clock.now();

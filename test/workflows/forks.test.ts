@@ -38,11 +38,11 @@ test("[N4] only what replays the same way is taken over: machines, undone runs, 
   expect(planFork(done, [record, b], "a")).toEqual({ refused: null, before: 0 });
   const refused: [StepRecord[], string, RegExp][] = [
     [[record, b], "c", /has no step "c"/],
-    [[{ ...record, state: "open" }, b], "b", /"a", which was begun before "b", was not over/],
+    [[{ ...record, state: "open" }, b], "b", /"a", which started before "b", had not finished/],
     [[{ ...record, name: "$machine", kind: "machine" }], "a", /machine/],
     [[record, b, { ...record, name: "$undo", seq: 2, kind: "undo" }], "b", /were undone/],
-    [[{ ...slept, wakeAt: 101 }, b], "b", /was not over/],
-    [[{ ...record, kind: "version" }, b], "a", /mark of the code's version/],
+    [[{ ...slept, wakeAt: 101 }, b], "b", /had not finished/],
+    [[{ ...record, kind: "version" }, b], "a", /is a version mark/],
   ];
   for (const [steps, from, why] of refused)
     expect(planFork({ ...done, state: "dead" }, steps, from)).toEqual({

@@ -53,7 +53,7 @@ onEveryStore((target) => {
         const last = errors.at(-1)?.message;
         const start = definition.name === "undo" ? 'UNDO_FAILED: step "bad"' : "INSIDE_STEP: ";
         expect([attempt, last?.slice(0, start.length)]).toEqual([1, start]);
-        expect(last).toMatch(/inside (the undo of )?step "bad"/);
+        expect(last).toMatch(/inside (the compensation of )?step "bad"/);
       }
       // Nobody waited for a timeout or a retry, and nothing was begun.
       expect(world.clock.now() - enqueuedAt).toBeLessThan(3_000);
@@ -139,7 +139,7 @@ onEveryStore((target) => {
     await one.work(jobs, { queues, ...lease });
     for (const job of [...jobs, ...jobs]) await one.hf.enqueue(job, null);
     await world.until("done", async () => (await one.hf.jobs.count({ state: "done" })) === 6, "60s");
-    const warned = one.log.filter(({ message }) => message.includes("still running"));
+    const warned = one.log.filter(({ message }) => message.includes("one of its steps was running"));
     expect(
       warned
         .map(({ level, details }) => `${level} ${String(details["name"])} ${String(details["steps"])}`)

@@ -161,7 +161,7 @@ onEveryStore((target) => {
     await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
     expect(await one.hf.jobs.why(id)).toMatchObject({
       reason: "waiting-for-signal",
-      text: 'It waits for the signal "approved" with the key "o1".',
+      text: 'The run waits for the signal "approved" with the key "o1".',
     });
     expect(await one.hf.jobs.list({ state: "waiting" })).toMatchObject({ jobs: [{ id }] });
     await one.hf.signal(approved, { key: "other", data: { by: "Eve" } });

@@ -157,7 +157,7 @@ onEveryStore((target) => {
     await ended(world, one, id);
     const { state, errors } = await jobOf(one, id);
     expect([state, undone]).toEqual(["dead", []]);
-    expect(errors.at(-1)?.message).toMatch(/^UNDO_FAILED: its steps could not be undone/);
+    expect(errors.at(-1)?.message).toMatch(/^UNDO_FAILED: its steps were not compensated/);
     expect(runs).toBeGreaterThan(5);
   });
 

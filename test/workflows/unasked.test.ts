@@ -65,9 +65,7 @@ onEveryStore((target) => {
           const job = await jobOf(one, id);
           expect([job.state, job.error]).toEqual(["dead", expect.stringMatching(/^DIVERGED: Step "/)]);
           const unasked = removed === "all" ? `the step "a" and ${what}` : what;
-          expect(job.error).toContain(
-            `the history has ${unasked}, and the code came to its end without asking`,
-          );
+          expect(job.error).toContain(`the history has ${unasked}, but the code ended without asking`);
           expect((await shownSteps(one, id)).map((step) => step.split(" ")[0])).toEqual(
             before.map((step) => step.split(" ")[0]),
           );
@@ -131,7 +129,7 @@ onEveryStore((target) => {
     await one.hf.jobs.cancel(id);
     await runUntil(world, one, async () => "none", id, ["dead", "done", "cancelled"]);
     expect((await jobOf(one, id)).errors.at(-1)?.message).toMatch(
-      /^UNDO_FAILED: its steps could not be undone/,
+      /^UNDO_FAILED: its steps were not compensated/,
     );
     await one.hf.jobs.retry(id);
     await runUntil(world, one, whole, id, ["dead", "done", "cancelled"]);
@@ -154,7 +152,7 @@ onEveryStore((target) => {
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     const { error } = await jobOf(one, id);
     // "b" was finished; "a" was asked for, and "c" is to be tried again.
-    expect(error).toContain('the history has the step "b", and');
+    expect(error).toContain('the history has the step "b", but');
     expect(ran).toEqual(["a", "b"]);
   });
 

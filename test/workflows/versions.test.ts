@@ -272,7 +272,7 @@ onEveryStore((target) => {
     expect(ran.slice(4)).toEqual([]);
     expect((await jobOf(one, second.id)).errors.map(({ message }) => message)).toEqual([
       "refused",
-      'UNDO_FAILED: step "car" could not be undone: no luck',
+      'UNDO_FAILED: step "car" could not be compensated: no luck',
     ]);
   });
 

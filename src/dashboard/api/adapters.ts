@@ -4,31 +4,12 @@
  *
  * Not here: jobs and queues (shapes.ts, overview.ts).
  */
-import {
-  type BreakerState,
-  type Holdfast,
-  type Job,
-  type LaneState,
-  type LoadPoint,
-  type MetricPoint,
-  type MetricSeries,
-  type OverrideOptions,
-  type ScheduleState,
-  defineSchedule,
-  UsageError,
-} from "../../index.ts";
-import { topicOf } from "../../workflows/signal.ts";
-import { type HistoryPage, historyPage } from "../../workflows/job-history.ts";
 import { readDatabaseSeries, readHostSeries } from "./machine-charts.ts";
 import { stepsBefore } from "./step-order.ts";
 import { stepFor, stepsOf } from "./time-steps.ts";
 import { FEWEST_ATTEMPTS, type Usual } from "./stuck.ts";
-import { passedCron } from "../../schedules/cron-pattern.ts";
-import { timingInWords } from "../../schedules/cron-words.ts";
 import { checkName } from "../../values/name.ts";
-import { type LocalSlot, localSlots } from "../../schedules/upcoming.ts";
 import type { CappedCount, LineTally } from "../../operate/browse.ts";
-import type { Hold } from "../../limits/store.ts";
 import type {
   BackfillAnswer,
   BreakerLine,
@@ -50,6 +31,30 @@ import type {
   Series,
   TimingPreview,
 } from "./contract.ts";
+import {
+  type BreakerState,
+  defineSchedule,
+  type Hold,
+  type Holdfast,
+  type Job,
+  type LaneState,
+  type LoadPoint,
+  type MetricPoint,
+  type MetricSeries,
+  type OverrideOptions,
+  type ScheduleState,
+  UsageError,
+} from "../../index.ts";
+import {
+  historyPage,
+  type HistoryPage,
+  type LocalSlot,
+  localSlots,
+  operatorOf,
+  passedCron,
+  timingInWords,
+  topicOf,
+} from "../../operate/index.ts";
 
 /** A change of a schedule; what is not given stays. */
 export interface ScheduleChange {
@@ -176,11 +181,11 @@ export function adaptersOf(hf: Holdfast): Adapters {
         const job = await hf.jobs.get(id);
         if (job === null) return null;
         const limit = Math.max(page.limit, mostDrawn);
-        return flowOf(job, await historyPage(hf.internals.store, job, { ...page, limit }), page.limit);
+        return flowOf(job, await historyPage(operatorOf(hf).store, job, { ...page, limit }), page.limit);
       },
       signal: (name, { key, data }) => hf.signal(name, { data, ...(key === null ? {} : { key }) }),
       waiting: async (name, key) => {
-        const { store } = hf.internals;
+        const { store } = operatorOf(hf);
         const ids = await store.workflows.waitersFor(
           topicOf(checkName(name, "The name of a signal"), key ?? undefined),
           mostWaiting + 1,
@@ -191,7 +196,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
     },
     schedules: {
       list: async () => {
-        const { store } = hf.internals;
+        const { store } = operatorOf(hf);
         const [all, rows, holds] = await Promise.all([
           schedules.list(),
           store.insight.queueRows(),
@@ -211,7 +216,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
             runs: localSlots(
               slots.map((at) => at.getTime()),
               timezone ?? "UTC",
-              hf.internals.env.clock.now(),
+              operatorOf(hf).env.clock.now(),
             ),
           };
         } catch (error) {
@@ -223,7 +228,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
       preview: async (name, n) => {
         const [state, slots] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
         const zone = state === null || state.cron === null ? "UTC" : (state.timezone ?? "UTC");
-        const now = hf.internals.env.clock.now();
+        const now = operatorOf(hf).env.clock.now();
         return localSlots(
           slots.map((at) => at.getTime()),
           zone,
@@ -277,7 +282,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
         await lanes.set(queue, lane, limits, when);
         if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
       },
-      throttled: async (limit) => (await hf.internals.store.lanes.throttled(limit)).map(laneLine),
+      throttled: async (limit) => (await operatorOf(hf).store.lanes.throttled(limit)).map(laneLine),
     },
     overrides: {
       list: async () =>
@@ -292,10 +297,10 @@ export function adaptersOf(hf: Holdfast): Adapters {
       end: (kind, name, lane) => hf.overrides.end({ kind, name, key: lane }),
     },
     use: async (minutes) => {
-      const now = hf.internals.env.clock.now();
+      const now = operatorOf(hf).env.clock.now();
       const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
       const at = Array.from({ length: minutes }, (_, i) => from + i * minuteMs);
-      const { store } = hf.internals;
+      const { store } = operatorOf(hf);
       const [queues, known] = await Promise.all([
         store.queues.use(),
         hf.metrics.gauges({ name: ["running", "started", "tokens"], since: from }),
@@ -324,7 +329,7 @@ export function adaptersOf(hf: Holdfast): Adapters {
     },
     budgets: {
       list: async () => {
-        const { store, env } = hf.internals;
+        const { store, env } = operatorOf(hf);
         const [all, kinds] = await Promise.all([budgets.list(), store.kinds.list()]);
         const at = env.clock.now();
         const takers = new Map<string, string>();
@@ -349,9 +354,9 @@ export function adaptersOf(hf: Holdfast): Adapters {
       list: async () => (await breakers.list()).map(breakerLine).sort(byState),
       reset: (key) => breakers.reset(key),
     },
-    deploys: () => deploysIn(hf, 0, hf.internals.env.clock.now()),
+    deploys: () => deploysIn(hf, 0, operatorOf(hf).env.clock.now()),
     usual: async (names) => {
-      const now = hf.internals.env.clock.now();
+      const now = operatorOf(hf).env.clock.now();
       const known = new Map<string, Usual>();
       const learn = (found: readonly MetricSeries[]): void => {
         for (const { name, points } of found) {
@@ -377,9 +382,9 @@ export function adaptersOf(hf: Holdfast): Adapters {
       return queue === null ? loadOf(points, from, to, stepMs) : loadIn(queue, points, from, to, stepMs);
     },
     resources: {
-      database: (range) => readDatabaseSeries(hf.internals.store, range),
+      database: (range) => readDatabaseSeries(operatorOf(hf).store, range),
       hosts: async (range) =>
-        readHostSeries(hf.internals.store, range, await deploysIn(hf, range.from, range.to)),
+        readHostSeries(operatorOf(hf).store, range, await deploysIn(hf, range.from, range.to)),
     },
     series: async ({ queue, name, from, to }) => {
       const stepMs = stepFor(from, to, mostPoints);

@@ -5,7 +5,7 @@
  * Instants are epoch milliseconds. Counts stop at 10,000 and say so (`more`). JSON values of jobs travel as text, already
  * redacted, so that numbers keep all their digits. Fields are added, never renamed; a break would be /api/v2.
  */
-import type { Check } from "../../operate/diagnosis.ts";
+import type { Check } from "../../operate/doctor/diagnosis.ts";
 import type {
   AuditLine as StoredAuditLine,
   BatchPage as BatchList,
@@ -25,14 +25,11 @@ import type {
   QueueSettings,
   StateTally,
 } from "../../operate/browse.ts";
-import type { JobState } from "../../jobs/job.ts";
 import type { WordFilter, WordTexts } from "../../operate/filter-range.ts";
 import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../../operate/operations.ts";
-import type { DutyState } from "../../upkeep/store.ts";
-import type { WorkerState } from "../../lease/store.ts";
-import type { Hold, BreakerState } from "../../limits/store.ts";
 import type { WhyReason } from "../../operate/why.ts";
 import type { Delta, Fields } from "../live/delta.ts";
+import type { BreakerState, DutyState, Hold, JobState, WorkerState } from "../../index.ts";
 
 export type {
   BatchList,
@@ -165,7 +162,7 @@ export interface QueueLine {
   /** Live workers of it that are quiet. */
   readonly quiet: number;
   readonly oldestMs: number | null;
-  /** Kinds with ready jobs that no live worker serves. */
+  /** Job names with ready jobs and without a live worker. */
   readonly unserved: readonly string[];
 }
 

@@ -6,11 +6,11 @@
  * Not here: the facts and the verdicts (../findings.ts, ../diagnosis.ts).
  */
 import type { Clock } from "../../clock.ts";
-import { diagnose } from "../../operate/diagnosis.ts";
-import { findings, noFacts } from "../../operate/findings.ts";
-import type { Holdfast } from "../../index.ts";
-import { withoutSecrets } from "../../storage/open.ts";
+import { diagnose } from "../../operate/doctor/diagnosis.ts";
+import { findings, noFacts } from "../../operate/doctor/findings.ts";
 import type { DoctorReport } from "./contract.ts";
+import type { Holdfast } from "../../index.ts";
+import { operatorOf, withoutSecrets } from "../../operate/index.ts";
 
 const trustMs = 5_000;
 /** Of each kind: a page says "1,000+" where the command line counts on. */
@@ -43,7 +43,7 @@ export class Doctor {
 }
 
 async function look(hf: Holdfast): Promise<DoctorReport> {
-  const { store, settings, env } = hf.internals;
+  const { store, settings, env } = operatorOf(hf);
   const [found, schema, duties, queues] = await Promise.all([
     findings(hf, mostCounted),
     store.schemaState(),

@@ -5,10 +5,9 @@
  * that read. What nobody measured is null, never 0.
  * Not here: measuring (observe/recorder.ts, upkeep/gauges.ts), the database as it is now (insight).
  */
-import type { Store } from "../../storage/store.ts";
-import type { LoadRow } from "../../observe/store.ts";
 import type { DatabaseSeries, Deploy, HostLine, HostSeries } from "./contract.ts";
 import { stepFor, stepsOf } from "./time-steps.ts";
+import type { LoadRow, Store } from "../../operate/index.ts";
 
 export interface Range {
   readonly from: number;

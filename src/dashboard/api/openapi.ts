@@ -2,12 +2,11 @@
  * The API's description in OpenAPI 3.1, made from the route table, so that neither can have a route that the other
  * lacks. A test holds real answers against these schemas.
  */
-import { JOB_STATES } from "../../jobs/job.ts";
-import { TRIAGE_STATES } from "../../observe/failure-decision.ts";
 import { VERSION } from "../../version.ts";
 import { PERMISSIONS, READ_AT } from "./contract.ts";
 import { type Route, routes } from "../routes/table.ts";
 import { TOPICS } from "../live/topics.ts";
+import { JOB_STATES, TRIAGE_STATES } from "../../operate/index.ts";
 
 /** The part of JSON Schema that is used here. */
 export interface Schema {

@@ -5,15 +5,11 @@
  * never 0. Not here: the sentence about it (verdict.ts).
  */
 import type { CappedCount, LineTally } from "../../operate/browse.ts";
-import { shareOfTotal } from "../../limits/rules/fairness.ts";
-import type { QueueSettings } from "../../limits/queue-settings.ts";
-import { isQuiet, takesJobs } from "../../limits/serving.ts";
-import type { Store } from "../../storage/store.ts";
-import type { WorkerState } from "../../lease/store.ts";
-import type { Hold, QueueUse, BreakerState } from "../../limits/store.ts";
 import type { Overview, QueueLine } from "./contract.ts";
 import { type Pace, type PaceReader, UNKNOWN_PACE } from "./pace.ts";
 import { verdict } from "./verdict.ts";
+import type { BreakerState, Hold, QueueSettings, WorkerState } from "../../index.ts";
+import { isQuiet, type QueueUse, shareOfTotal, type Store, takesJobs } from "../../operate/index.ts";
 
 const zero: CappedCount = { count: 0, more: false };
 const cap = 10_000;

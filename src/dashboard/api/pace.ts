@@ -5,7 +5,7 @@
  * null, never 0. Not here: the words (verdict.ts).
  */
 import type { Clock } from "../../clock.ts";
-import type { LoadRow, QueueMinute, SeriesStore } from "../../observe/store.ts";
+import type { LoadRow, QueueMinute, SeriesStore } from "../../operate/index.ts";
 
 export interface Pace {
   /** Jobs done a minute, in the last five that are over; null: nothing was counted. */

@@ -4,13 +4,14 @@
  */
 import { checkBatchId, checkRunId } from "../../operate/filter.ts";
 import type { InsightFilter } from "../../operate/browse.ts";
-import { JOB_STATES, type JobState } from "../../jobs/job.ts";
 import { isId } from "../../values/id.ts";
 import { checkName, checkText } from "../../values/name.ts";
 import { bornWithin, wordFilter } from "../../operate/filter-range.ts";
 import { checkTrace } from "../../values/trace-id.ts";
 import type { FilterJson } from "./contract.ts";
 import { ApiError } from "../http.ts";
+import type { JobState } from "../../index.ts";
+import { JOB_STATES } from "../../operate/index.ts";
 
 export const FILTER_PARAMS = [
   "ids",

@@ -18,14 +18,18 @@ import {
   queueShut,
   unserved,
 } from "../../operate/obstacles.ts";
-import { isQuiet } from "../../limits/serving.ts";
-import type { Store } from "../../storage/store.ts";
-import type { KindInfo } from "../../enqueue/store.ts";
-import type { LaneState, BudgetRow, OverrideRow } from "../../limits/store.ts";
 import { laneLine } from "./adapters.ts";
-import { NO_SETTINGS } from "../../limits/rules/no-settings.ts";
 import type { QueueDetail, QueueLine } from "./contract.ts";
 import { type Cluster, queueLines, readCluster, served, slotsIn } from "./overview.ts";
+import type { LaneState } from "../../index.ts";
+import {
+  type BudgetRow,
+  isQuiet,
+  type KindInfo,
+  NO_SETTINGS,
+  type OverrideRow,
+  type Store,
+} from "../../operate/index.ts";
 
 /** Lanes that are shown of a queue. */
 const mostLanes = 10;

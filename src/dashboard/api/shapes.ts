@@ -1,12 +1,11 @@
 /** The store's words → the contract's JSON, redacted on the way. */
 import { createHmac, randomBytes } from "node:crypto";
 import type { JobDetail as StoredDetail, JobSummary } from "../../operate/browse.ts";
-import type { WorkerState } from "../../lease/store.ts";
-import type { Hold } from "../../limits/store.ts";
 import type { Why } from "../../operate/why.ts";
 import type { HoldLine, JobDetail, JobLine, WorkerLine } from "./contract.ts";
 import { slotsOf } from "./overview.ts";
 import type { Redactor } from "../access/redact.ts";
+import type { Hold, WorkerState } from "../../index.ts";
 
 const previewLength = 200;
 const errorLength = 400;

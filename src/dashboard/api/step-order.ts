@@ -8,7 +8,7 @@
  * 17th is asked for when the first is over would be drawn as a thicket.
  * Invariant: pure, and quick: a thousand steps take a few milliseconds.
  */
-import { stemOf } from "../../workflows/alike-steps.ts";
+import { stemOf } from "../../operate/index.ts";
 
 /** `given`, `place`: as in `StepEntry` (workflows/job-history.ts). */
 export interface OrderedStep {

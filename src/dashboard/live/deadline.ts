@@ -5,8 +5,8 @@
  * not pile up there.
  */
 import type { Clock } from "../../clock.ts";
-import { viewing } from "../../storage/viewing.ts";
 import { ApiError } from "../http.ts";
+import { viewing } from "../../operate/index.ts";
 
 export const READ_DEADLINE_MS = 5_000;
 

@@ -3,7 +3,7 @@
  * minute, because a standby may be promoted.
  */
 import type { Clock } from "../../clock.ts";
-import type { Store } from "../../storage/store.ts";
+import type { Store } from "../../operate/index.ts";
 
 const trustMs = 30_000;
 

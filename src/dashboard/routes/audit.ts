@@ -5,8 +5,8 @@ import { ApiError } from "../http.ts";
 import { bad, integer } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { filterShownTo, type ShowFilter, shownTarget } from "../audit/shown-filter.ts";
-import { putBack, standing } from "../audit/standings.ts";
-import { changedSince, stillStands, undoOf } from "../audit/undo.ts";
+import { putBack, standing } from "../../operate/audit/standings.ts";
+import { changedSince, stillStands, undoOf } from "../../operate/audit/undo.ts";
 import { nameOf, type Route } from "./route.ts";
 import { about, ofUndo } from "./targets.ts";
 
@@ -62,9 +62,9 @@ export const auditRoutes: readonly Route[] = [
       await need(undo.permission, () => ofUndo(context, undo));
       const already = new ApiError("CONFLICT", "This was undone already.");
       if (entry.undoneBy !== null) throw already;
-      const now = await standing(context, undo.subject, undo);
+      const now = await standing(context.operator, undo.subject, undo);
       if (!stillStands(undo, now)) throw new ApiError("CONFLICT", changedSince(undo, now));
-      await putBack(context, undo, nameOf(context));
+      await putBack(context.operator, undo, nameOf(context));
       // Two at once put back the same; one of them is told that it came second.
       const { action, target } = entry;
       if (!(await audit("audit.undo", String(id), "undone", { action, target, did: undo.words }, id)))

@@ -13,6 +13,7 @@ import { filterShownTo } from "../audit/shown-filter.ts";
 import { checkReads, shownPatch } from "../audit/shown-patch.ts";
 import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
 import { about, movedTo } from "./targets.ts";
+import { operatorOf } from "../../operate/index.ts";
 
 export const bulkRoutes: readonly Route[] = [
   {
@@ -190,7 +191,7 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   // At a rate it takes its time.
   if (rate !== null) return json(show(now()), 202);
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = hf.internals.env.clock.after(patienceMs, resolve, { unref: true });
+  const timer = operatorOf(hf).env.clock.after(patienceMs, resolve, { unref: true });
   await Promise.race([left, promise]);
   timer.cancel();
   return json(show(now()), now().state === "running" ? 202 : 200);

@@ -1,13 +1,12 @@
 /** Failures by cause: lists, one of them, and what is decided about it. */
 import type { ErrorGroup } from "../../operate/browse.ts";
-import { checkBy, checkTriageState, isGroup } from "../../observe/failure-groups.ts";
-import { commonFields } from "../../observe/common-fields.ts";
 import type { Deploy, ErrorClues, Permission } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { bad, filterOfQuery, insightFilter, integer } from "../api/query.ts";
 import { resource } from "../api/resource.ts";
 import { change, nameOf, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
+import { checkBy, checkTriageState, commonFields, isGroup } from "../../operate/index.ts";
 
 const permission: Permission = "errors:triage";
 const missing = "Nothing has failed so, or it is too long ago.";

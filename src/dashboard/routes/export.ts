@@ -13,6 +13,7 @@ import type { Redactor } from "../access/redact.ts";
 import { fullLine } from "../api/shapes.ts";
 import { readFilter, type Route, type RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
+import { operatorOf } from "../../operate/index.ts";
 
 const pageSize = 500;
 const chunkLength = 256 * 1_024;
@@ -132,7 +133,7 @@ async function lines(
   const encoder = new TextEncoder();
   let first: IteratorResult<string> | null = null;
   let over = false;
-  const { clock } = context.hf.internals.env;
+  const { clock } = operatorOf(context.hf).env;
   let patience: { cancel(): void } | null = null;
   const end = (): void => {
     patience?.cancel();

@@ -1,10 +1,10 @@
 /** How things go: minute roll-ups, jobs that run unusually long, the database. */
 import { bad, integer } from "../api/query.ts";
-import type { QueueMinute } from "../../observe/store.ts";
 import type { Load, QueueTrends, SlowKinds, StuckList } from "../api/contract.ts";
 import { readSlow, readStuck } from "../api/stuck.ts";
 import type { Route, RouteContext } from "./route.ts";
 import { about } from "./targets.ts";
+import { operatorOf, type QueueMinute } from "../../operate/index.ts";
 
 const minuteMs = 60_000;
 
@@ -52,7 +52,7 @@ export const insightRoutes: readonly Route[] = [
     answer: "QueueTrends",
     run: async ({ store, hf, query }): Promise<QueueTrends> => {
       const minutes = integer(query, "minutes", { min: 5, max: 60, or: 30 });
-      const now = hf.internals.env.clock.now();
+      const now = operatorOf(hf).env.clock.now();
       const from = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
       return trendsOf(await store.series.queueMinutes(from, from + minutes * minuteMs), from, minutes);
     },
@@ -127,7 +127,7 @@ export const insightRoutes: readonly Route[] = [
 
 /** The last hour, unless something else is asked for. */
 function rangeOf({ query, hf }: Pick<RouteContext, "query" | "hf">): { from: number; to: number } {
-  const now = hf.internals.env.clock.now();
+  const now = operatorOf(hf).env.clock.now();
   const to = integer(query, "to", { min: 0, max: 8.64e15, or: now });
   const from = integer(query, "from", { min: 0, max: 8.64e15, or: to - 3_600_000 });
   if (from >= to || to - from > 31 * 86_400_000) throw bad("from", "must lie at most 31 days before to.");

@@ -1,6 +1,4 @@
 /** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
-import type { JobContract } from "../../jobs/requests.ts";
-import type { Holdfast } from "../../index.ts";
 import type { JobDetail } from "../../operate/browse.ts";
 import { count } from "../../operate/obstacles.ts";
 import type { Why } from "../../operate/why.ts";
@@ -10,7 +8,6 @@ import { UsageError } from "../../errors.ts";
 import { jobEdit } from "../../operate/operations.ts";
 import { type StandardSchemaV1, validate } from "../../values/input-schema.ts";
 import { editOf } from "../api/bulk-actions.ts";
-import { checkDeclared } from "../../workflows/signal.ts";
 import { idPart } from "../../values/id-part.ts";
 import { isId } from "../../values/id.ts";
 import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../api/query.ts";
@@ -19,6 +16,8 @@ import { type Resource, resource } from "../api/resource.ts";
 import { pageParams, readFilter, type Route, type RouteContext, visible } from "./route.ts";
 import { about } from "./targets.ts";
 import { mayMove } from "./bulk.ts";
+import type { Holdfast, JobContract } from "../../index.ts";
+import { checkDeclared } from "../../operate/index.ts";
 
 /** More than a person would choose among. */
 const mostMatches = 20;
@@ -125,7 +124,7 @@ export const jobsRoutes: readonly Route[] = [
         throw bad("id", "must be the beginning or the end of an id: 4 hexadecimal digits at least.");
       const cursor = query.get("cursor");
       if (cursor !== null && !isId(cursor))
-        throw bad("cursor", "must be what the page before gave as its cursor.");
+        throw bad("cursor", "must be the value returned with the previous page.");
       const { ids, ...looked } = await insight.matching(part, { limit: mostMatches, cursor });
       const { jobs } = await insight.browse({ ids }, { limit: mostMatches, cursor: null });
       const mayPayload = await context.may("view:payload");
@@ -339,7 +338,10 @@ async function withoutHidden(context: RouteContext, job: JobDetail, why: Why): P
     })),
   };
   if (waits.every(see)) return [own, why];
-  return [own, { ...why, text: `It waits for ${count(waits.length, "job")}.`, waitsFor: waits.filter(see) }];
+  return [
+    own,
+    { ...why, text: `The job waits for ${count(waits.length, "job")}.`, waitsFor: waits.filter(see) },
+  ];
 }
 
 const conflicts: Readonly<Record<string, string>> = {
@@ -386,7 +388,7 @@ function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | nul
   const cursor = query.get("cursor");
   if (cursor === null || cursor === "") return null;
   const shape = order === "due" ? /^\d{1,16} [0-9a-f-]{1,36}$/ : /^[0-9a-f-]{1,36}$/;
-  if (!shape.test(cursor)) throw bad("cursor", "must be what the page before gave as its cursor.");
+  if (!shape.test(cursor)) throw bad("cursor", "must be the value returned with the previous page.");
   return cursor;
 }
 

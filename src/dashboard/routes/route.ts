@@ -4,10 +4,7 @@
  * Invariants: a route that changes something says so (`write`), names its permission, and leaves a line on the audit
  * trail; GET changes nothing.
  */
-import type { Holdfast, OverrideOptions } from "../../index.ts";
-import type { AnyJob } from "../../jobs/define-job.ts";
 import type { Insight, InsightFilter } from "../../operate/browse.ts";
-import type { Store } from "../../storage/store.ts";
 import type { Adapters } from "../api/adapters.ts";
 import type { DatabaseLine, FilterJson, Permission } from "../api/contract.ts";
 import type { Doctor } from "../api/doctor.ts";
@@ -18,12 +15,15 @@ import type { Pulse } from "../live/pulse.ts";
 import type { Redactor } from "../access/redact.ts";
 import { type Resource, resource } from "../api/resource.ts";
 import type { Identity } from "../access/security.ts";
-import { standing } from "../audit/standings.ts";
+import { standing } from "../../operate/audit/standings.ts";
 import type { Followed, Stream } from "../live/stream.ts";
-import { subjectOf } from "../audit/undo.ts";
+import { subjectOf } from "../../operate/audit/undo.ts";
+import type { AnyJob, Holdfast, OverrideOptions } from "../../index.ts";
+import type { Operator, Store } from "../../operate/index.ts";
 
 export interface RouteContext {
   readonly hf: Holdfast;
+  readonly operator: Operator;
   readonly store: Store;
   readonly insight: Insight;
   readonly request: Request;
@@ -130,7 +130,7 @@ export function change(
       const stands = (): Promise<unknown> =>
         subject === null
           ? Promise.resolve(undefined)
-          : standing(context, subject, { action, target: name, keys: Object.keys(given) });
+          : standing(context.operator, subject, { action, target: name, keys: Object.keys(given) });
       const before = await stands();
       if ((await run(context, name)) === false) throw new ApiError("NOT_FOUND", missing);
       // It has happened: where that cannot be read any more, it cannot be taken back, and that is all.

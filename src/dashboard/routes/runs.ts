@@ -4,8 +4,6 @@
  * Invariants: a page is bounded, however long the history; what is sent has been redacted, and a search in the log looks at
  * what is shown, so that nobody can test for values that are not.
  */
-import { runFileOf, type RunFile } from "../../workflows/run-file.ts";
-import { LOG_LEVELS, type LogLevel } from "../../observe/job-log.ts";
 import { isId } from "../../values/id.ts";
 import type { RunFilter, RunSummary } from "../../operate/browse.ts";
 import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../api/contract.ts";
@@ -18,6 +16,8 @@ import { stepsBefore } from "../api/step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import { pageParams, readFilter, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";
+import type { LogLevel } from "../../index.ts";
+import { LOG_LEVELS, operatorOf, type RunFile, runFileOf } from "../../operate/index.ts";
 
 const mostSteps = 1_000;
 /** In place of the name of a job that this person may not view. */
@@ -175,7 +175,7 @@ export const runsRoutes: readonly Route[] = [
       const { store, path, redactor, insight, hf, audit } = context;
       const id = idOf(path);
       const job = await insight.inspect(id);
-      const file = job === null ? null : await runFileOf(store, job.id, hf.internals.env.clock.now());
+      const file = job === null ? null : await runFileOf(store, job.id, operatorOf(hf).env.clock.now());
       if (job === null || file === null) throw noJob(id);
       // A file holds what the jobs came to that the run called.
       const calls = file.steps.flatMap(({ child }) => child ?? []);
@@ -207,7 +207,7 @@ export const runsRoutes: readonly Route[] = [
       if (search.length > 400) throw bad("search", "is too long.");
       const before = query.get("before");
       if (before !== null && !isId(before))
-        throw bad("before", "must be what the page before gave as earlier.");
+        throw bad("before", "must be the value `earlier` returned with the previous page.");
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);

@@ -6,15 +6,15 @@
  * Not here: what a resource is (../resource.ts), which permission a route needs (the routes).
  */
 import type { InsightFilter } from "../../operate/browse.ts";
-import { isGroup } from "../../observe/failure-groups.ts";
 import type { Operation } from "../../operate/operations.ts";
 import type { FilterJson } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { filterOfBody, filterOfQuery, insightFilter } from "../api/query.ts";
 import { type Place, type Resource, resource } from "../api/resource.ts";
 import { shownFilter } from "../audit/shown-filter.ts";
-import { laneIn, type Undo } from "../audit/undo.ts";
+import { laneIn, type Undo } from "../../operate/audit/undo.ts";
 import type { About, RouteContext } from "./route.ts";
+import { isGroup, operatorOf } from "../../operate/index.ts";
 
 /** As many are asked about at once. */
 const mostAsked = 1_000;
@@ -220,7 +220,7 @@ export function queueOfKind(
   { hf, definition }: Pick<RouteContext, "hf" | "definition">,
   name: string,
 ): string {
-  return definition(name)?.queue ?? hf.internals.settings.route?.(name) ?? "default";
+  return definition(name)?.queue ?? operatorOf(hf).settings.route?.(name) ?? "default";
 }
 
 function placesOf(jobs: readonly { readonly queue: string; readonly name: string }[]): Place[] {

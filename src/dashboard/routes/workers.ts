@@ -5,6 +5,7 @@ import { ApiError } from "../http.ts";
 import { workerLine } from "../api/shapes.ts";
 import { change, type Route } from "./route.ts";
 import { about } from "./targets.ts";
+import { operatorOf } from "../../operate/index.ts";
 
 /** Jobs whose names are asked for: of each worker, and of all. */
 const namedEach = 5;
@@ -21,7 +22,7 @@ export const workersRoutes: readonly Route[] = [
     about: about.all("worker"),
     answer: "WorkerList",
     run: async ({ store, hf, insight }): Promise<WorkerList> => {
-      const now = hf.internals.env.clock.now();
+      const now = operatorOf(hf).env.clock.now();
       const [workers, duties, lost, failures, gauges] = await Promise.all([
         store.workers.list(),
         store.upkeep.duties(),

@@ -173,7 +173,7 @@ export function retryAfter(rate: Pick<Bucket, "limit" | "perMs">, missing: numbe
   return Math.ceil(Math.min(60_000, Math.max(1_000, ms)));
 }
 
-/** Why an attempt was given back: kept as its note, which `shortage` reads when somebody asks. */
+/** Why an attempt was released. Stored as its note, which `shortage` parses: change both together. */
 export function shortOf(name: string, tokens: number): string {
   return `the budget "${name}" is empty${tokens === 1 ? "" : `: it takes ${tokens} tokens`}`;
 }

@@ -105,7 +105,7 @@ class Slots {
       reject(
         new StoreError(
           "DATABASE_BUSY",
-          `Other reads of the dashboard took all its connections for ${VIEW_DEADLINE_MS} ms.`,
+          `Other reads of the dashboard used all its connections for ${VIEW_DEADLINE_MS} ms.`,
         ),
       );
     });
@@ -343,7 +343,7 @@ export class Connections {
         reject(
           new StoreError(
             "CONNECTION_LOST",
-            `Postgres did not answer within ${ASK_AFTER_MS} ms and works on nothing for this connection, which was dropped.`,
+            `Postgres did not answer within ${ASK_AFTER_MS} ms and ran no statement of this connection, which was dropped.`,
           ),
         );
       };
@@ -434,8 +434,7 @@ export class Connections {
     if (lane === "view") await this.#views.take();
     try {
       const pool = this.#pools[poolOf[lane]];
-      if (pool.ending === true)
-        throw new StateError("CLOSED", "The pool that was given to `open` was ended.");
+      if (pool.ending === true) throw new StateError("CLOSED", "The pool given to `open` was ended.");
       for (;;) {
         const client = await during(
           this.#options.clock,
@@ -469,7 +468,7 @@ export class Connections {
       late.reject(
         new StoreError(
           "STATEMENT_TIMEOUT",
-          `All connections of the pool that was given to \`open\` were taken for ${WAIT_MS} ms. Give it more, or hold none in a handler while it waits for ctx or hf.`,
+          `All connections of the pool given to \`open\` were in use for ${WAIT_MS} ms. Make the pool larger, or hold no connection in a handler that waits for ctx or hf.`,
         ),
       );
     });

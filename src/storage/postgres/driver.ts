@@ -312,7 +312,7 @@ export class PostgresDriver implements Driver {
     if (isIdle(handle)) {
       throw new UsageError(
         "TX_UNSUPPORTED",
-        "No transaction is open on `tx`: the job would be written at once and no rollback could take it back. Begin first.",
+        "No transaction is open on `tx`, so a rollback could not remove the job. Begin a transaction first.",
       );
     }
     return tx;
@@ -338,7 +338,7 @@ export class PostgresDriver implements Driver {
     if (theirs !== ours?.["value"]) {
       throw new UsageError(
         "TX_WRONG_DATABASE",
-        "`tx` is on another database than this client: a job written there would never run. Open both on the same database.",
+        "`tx` is on another database than this client, so the job would never run. Open both on the same database.",
       );
     }
     this.#checked.add(tx.client);
@@ -382,14 +382,14 @@ export class PostgresDriver implements Driver {
     this.#recent.learn(jobs);
     // A role that may not create tables leaves it to one that may; doctor tells when nobody does.
     if (failure instanceof Error && (failure as { code?: unknown }).code !== "PERMISSION_DENIED")
-      onWarning(`Partitions could not be made: ${failure.message}`, { error: failure.message });
+      onWarning(`Partitions could not be created: ${failure.message}`, { error: failure.message });
     this.#strays(await dropStrays(this.#connections, schema, jobs));
   }
 
   #strays(count: number): void {
     if (count === 0) return;
     this.#options.onWarning(
-      `${count} rows of "ready" had no row in "job", so that nothing could run: they were deleted.`,
+      `${count} rows of "ready" had no row in "job" and could not run. They were deleted.`,
       { count },
     );
   }

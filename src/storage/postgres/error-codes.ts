@@ -85,7 +85,7 @@ export function isPlanStale(error: unknown): boolean {
 /** An error in the user's own transaction: it is theirs that is read-only, and their connection is left alone. */
 export function toUserTxError(error: unknown): unknown {
   if (sqlState(error) !== "25006") return error;
-  return new StoreError("READ_ONLY", "The transaction in `tx` is read-only: no job can be written in it.", {
+  return new StoreError("READ_ONLY", "The transaction in `tx` is read-only, so it cannot hold a job.", {
     cause: (error as Error).cause,
     details: { sqlState: "25006" },
   });
@@ -104,25 +104,25 @@ export function toStoreError(error: unknown): unknown {
   if (state === "55P03") {
     return fail(
       "LOCK_TIMEOUT",
-      "Somebody's open transaction holds what this needs: a unique key, or a table that is being changed.",
+      "Another open transaction holds a unique key or a table that this call needs.",
     );
   }
   if (isStaleType(error))
     return fail(
       "DATABASE_BUSY",
-      "Postgres lacks a job type or a lane that this process remembers (a failover?). Nothing was written; both are made again.",
+      "Postgres lacks a job type or a lane that this process remembers (a failover?). Nothing was written; the next call creates them again.",
     );
   if (isPlanStale(error))
     return fail(
       "DATABASE_BUSY",
-      "A table of Holdfast's has changed since its statement was prepared (a migration?). Nothing was done; it is prepared anew.",
+      "A Holdfast table has changed since its statement was prepared (a migration?). Nothing was written; the statement is prepared again.",
     );
   if (isConflict(error)) return fail("DATABASE_BUSY", `Postgres reported a conflict (${state}): ${message}.`);
   if (state === null) return isFault(error) ? error : unanswered(error, message);
   if (state === "25006")
     return fail(
       "CONNECTION_LOST",
-      "Postgres is read-only now (a failover?). The connection was dropped; another will be tried.",
+      "Postgres is read-only now (a failover?). The connection was dropped; the next call uses another.",
     );
   if (CONNECTION_GONE.test(state))
     return fail("CONNECTION_LOST", `The connection to Postgres was lost (${state}): ${message}.`);
@@ -131,14 +131,14 @@ export function toStoreError(error: unknown): unknown {
     case "42P01":
       return fail(
         "SCHEMA_MISSING",
-        `Postgres lacks a table or schema of Holdfast's: ${message}. Open it once with { migrate: true }.`,
+        `Postgres lacks a Holdfast table or schema: ${message}. Open the database once with { migrate: true }.`,
       );
     case MOVED_STATE:
       return fail("MOVED", `${message.replace(/^holdfast: /, "")}. Start this process with the new address.`);
     case "53100":
       return fail(
         "DISK_FULL",
-        "Postgres's disk is full: nothing was written. Free some space; work goes on by itself.",
+        "Postgres's disk is full: nothing was written. Free some space; workers then continue.",
       );
     case "57014":
       return fail("STATEMENT_TIMEOUT", `Postgres cancelled a statement: ${message}.`);
@@ -180,14 +180,13 @@ function unanswered(cause: unknown, message: string): StoreError {
   const fail = (ours: ErrorCode, text: string) =>
     new StoreError(ours, text, { cause, details: { sqlState: null, code } });
   if (/^SASL: .*password/i.test(message))
-    return fail("PERMISSION_DENIED", `Postgres asks for a password: ${message}.`);
-  if (message === POOL_BUSY)
-    return fail("STATEMENT_TIMEOUT", "All connections of the pool were in use for as long as we wait.");
+    return fail("PERMISSION_DENIED", `Postgres needs a password: ${message}.`);
+  if (message === POOL_BUSY) return fail("STATEMENT_TIMEOUT", "All connections of the pool stayed in use.");
   return code === null
     ? fail("CONNECTION_LOST", `The connection to Postgres was lost: ${message}.`)
     : fail(
         "DATABASE_UNREACHABLE",
-        `Postgres cannot be reached (${message.includes(code) ? message : [code, message].filter((part) => part !== "").join(": ")}). Check the address in the URL and that the server runs.`,
+        `Postgres cannot be reached (${message.includes(code) ? message : [code, message].filter((part) => part !== "").join(": ")}). Check the address in the URL, and that the server is running.`,
       );
 }
 

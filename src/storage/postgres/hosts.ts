@@ -82,7 +82,7 @@ export class Hosts {
 
 function parse(url: string): URL {
   // No cause: the one of `new URL` has the whole URL with its password as `input`.
-  if (!URL.canParse(url)) throw new UsageError("BAD_URL", `The Postgres URL cannot be read. ${EXAMPLE}`);
+  if (!URL.canParse(url)) throw new UsageError("BAD_URL", `The Postgres URL is not valid. ${EXAMPLE}`);
   const parsed = new URL(url);
   if (parsed.pathname === "" || parsed.pathname === "/")
     throw new UsageError("BAD_URL", `The Postgres URL names no database. ${EXAMPLE}`);
@@ -124,7 +124,7 @@ export function clientOf(pg: Pg, hosts: Hosts): Pg["Client"] {
     void client.end().catch(() => {});
     throw new StoreError(
       "DATABASE_UNREACHABLE",
-      "No host of the URL takes writes now, as target_session_attrs asks for.",
+      "No host of the URL takes writes now, but target_session_attrs requires one.",
     );
   }
 }

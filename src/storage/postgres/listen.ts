@@ -112,7 +112,7 @@ export class Listener {
   #noRoom(client: PgClient): void {
     if (!this.#full)
       this.#options.onWarning(
-        "The server's NOTIFY queue is half full, because a session listens and does not read: jobs are found by polling. Look for an old transaction of a session that listens.",
+        "The server's NOTIFY queue is half full, because a listening session does not read it. Workers poll for jobs. Find an old transaction of a listening session.",
         { channel: this.#options.channel },
       );
     this.#full = true;
@@ -164,7 +164,7 @@ export class Listener {
     if (this.#deaf === 3) {
       this.#deaf += 1; // told once, until something is heard
       this.#options.onWarning(
-        "LISTEN does not reach this process (a pooler in transaction mode?): jobs are found by polling. Give a direct URL to have wake-ups.",
+        "LISTEN does not reach this process (a pooler in transaction mode?), so workers poll for jobs. Use a direct URL to get wake-ups.",
         { channel: this.#options.channel },
       );
     }

@@ -403,10 +403,10 @@ function compare(expected: ReadonlyMap<string, string>, found: ReadonlyMap<strin
   for (const [thing, is] of expected) {
     const there = found.get(thing);
     if (there === undefined) drift.push(`${thing} is missing`);
-    else if (there !== is) drift.push(`${thing} is "${there}" and should be "${is}"`);
+    else if (there !== is) drift.push(`${thing} is "${there}", expected "${is}"`);
   }
   // An operator's own indexes do no harm; a foreign column or table may.
   for (const thing of found.keys())
-    if (!expected.has(thing) && thing.startsWith("table ")) drift.push(`${thing} is not one of ours`);
+    if (!expected.has(thing) && thing.startsWith("table ")) drift.push(`${thing} is unexpected`);
   return drift;
 }

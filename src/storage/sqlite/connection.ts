@@ -76,7 +76,7 @@ export function checkVersion(handle: Handle, unsafe: boolean): void {
   throw new StoreError(
     "SQLITE_TOO_OLD",
     `SQLite ${version} can corrupt a database that several connections write to (fixed in 3.51.3). ` +
-      `Take Node 22.23, 24.21 or newer, or a newer better-sqlite3; { unsafeSqlite: true } opens it all the same.`,
+      `Use Node 22.23, 24.21 or newer, or a newer better-sqlite3. { unsafeSqlite: true } opens the file anyway.`,
     { details: { version } },
   );
 }

@@ -298,8 +298,8 @@ export class SqliteDriver implements Driver {
   #tellStep(byMs: number): void {
     if (byMs === 0) return;
     this.#options.onWarning(
-      `The machine's clock was set ${duration(Math.abs(byMs))} ${byMs < 0 ? "back" : "forward"}, or the machine slept. The time of ${this.#path} follows it: ` +
-        `what was due stays due, and sessions that were alive get a whole lease.`,
+      `The machine's clock was set ${duration(Math.abs(byMs))} ${byMs < 0 ? "back" : "forward"}, or the machine slept. The time of ${this.#path} follows. ` +
+        `Due jobs stay due, and every live session gets a whole lease.`,
       { path: this.#path, byMs: Math.round(byMs) },
     );
     for (const listener of this.#listeners) listener({ kind: "any" });
@@ -313,7 +313,7 @@ export class SqliteDriver implements Driver {
       write.reject(
         new StoreError(
           "DATABASE_BUSY",
-          `${this.#path} stayed locked for ${BUSY_DEADLINE_MS} ms. Look for a long write transaction.`,
+          `${this.#path} stayed locked for ${BUSY_DEADLINE_MS} ms. Find a long write transaction.`,
         ),
       );
       return false;
@@ -385,8 +385,8 @@ export class SqliteDriver implements Driver {
     this.#versionPragma = null;
     this.#changes?.renew();
     this.#options.onWarning(
-      `A better-sqlite3 handle is open on ${this.#path} in this process: Holdfast changes to that library, and renews leases on the main thread. ` +
-        `Better: give the handle to open().`,
+      `A better-sqlite3 handle is open on ${this.#path} in this process, so Holdfast uses that library and renews leases on the main thread. ` +
+        `Pass the handle to open() instead.`,
       { path: this.#path },
     );
   }
@@ -402,7 +402,7 @@ export class SqliteDriver implements Driver {
     if (theirs !== this.#session.run(call)[0]?.["value"]) {
       throw new UsageError(
         "TX_WRONG_DATABASE",
-        `\`tx\` is on another database than ${this.#path}: a job written there would never run. Open both on the same file.`,
+        `\`tx\` is on another database than ${this.#path}, so the job would never run. Open both on the same file.`,
       );
     }
   }
@@ -426,7 +426,7 @@ export class SqliteDriver implements Driver {
     const bytes = Math.max(0, row?.log ?? 0) * 4096;
     if (row?.busy === 1 && bytes > WAL_LIMIT_BYTES) {
       this.#options.onWarning(
-        `The WAL of ${this.#path} has grown to ${Math.round(bytes / 1024 / 1024)} MB because a reader holds it. Look for a long read transaction.`,
+        `The WAL of ${this.#path} has grown to ${Math.round(bytes / 1024 / 1024)} MB because a reader holds it. Find a long read transaction.`,
         { bytes },
       );
     }

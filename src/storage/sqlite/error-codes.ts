@@ -69,19 +69,19 @@ export function toStoreError(error: unknown, path: string): unknown {
     case PRIMARY.locked:
       return new StoreError(
         "DATABASE_BUSY",
-        `${path} stayed locked by another process. Look for a long write transaction.`,
+        `${path} stayed locked by another process. Find a long write transaction.`,
         options,
       );
     case PRIMARY.readOnly:
       return new StoreError(
         "READ_ONLY",
-        `${path} cannot be written: ${message}. Check its permissions and its folder's.`,
+        `${path} cannot be written: ${message}. Check the permissions of the file and its folder.`,
         options,
       );
     case PRIMARY.full:
       return new StoreError(
         "DISK_FULL",
-        `The disk of ${path} is full: nothing was written. Free some space; work goes on by itself.`,
+        `The disk of ${path} is full: nothing was written. Free some space; workers then continue.`,
         options,
       );
     case PRIMARY.ioError:
@@ -92,7 +92,7 @@ export function toStoreError(error: unknown, path: string): unknown {
     case PRIMARY.notADatabase:
       return new StoreError(
         "CORRUPT",
-        `${path} is not a sound SQLite database: ${message}. Restore it from a backup; nothing was changed.`,
+        `${path} is not a valid SQLite database: ${message}. Restore it from a backup; nothing was changed.`,
         options,
       );
     case PRIMARY.cantOpen:
@@ -108,7 +108,7 @@ export function toStoreError(error: unknown, path: string): unknown {
       if (/no such table/.test(message)) {
         return new StoreError(
           "SCHEMA_MISSING",
-          `${path} lacks a table of Holdfast's: ${message}. Open it with { migrate: true }.`,
+          `${path} lacks a Holdfast table: ${message}. Open it with { migrate: true }.`,
           options,
         );
       }

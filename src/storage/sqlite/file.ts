@@ -61,7 +61,7 @@ function pathOf(url: string): string {
   try {
     return decodeURIComponent(new URL(url).pathname);
   } catch {
-    throw new UsageError("BAD_URL", "The file URL cannot be read. Use sqlite:/var/lib/app/jobs.db.");
+    throw new UsageError("BAD_URL", "The file URL is not valid. Use sqlite:/var/lib/app/jobs.db.");
   }
 }
 
@@ -85,8 +85,8 @@ export function prepareFile(path: string, unsafe: boolean): void {
   if (kind !== null && !unsafe) {
     throw new StoreError(
       "NETWORK_FILE_SYSTEM",
-      `${path} is on ${kind}, where SQLite's locks and WAL do not hold. Put the file on a local disk, or use Postgres. ` +
-        `If you know that only one machine uses it, { unsafeSqlite: true } opens it all the same.`,
+      `${path} is on ${kind}, where SQLite's locks and WAL do not work. Put the file on a local disk, or use Postgres. ` +
+        `If only one machine uses it, { unsafeSqlite: true } opens it anyway.`,
       { details: { path, fileSystem: kind } },
     );
   }
@@ -106,14 +106,14 @@ function fileError(path: string, cause: unknown): StoreError {
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new StoreError(
       "DISK_FULL",
-      `No space is left to create ${path}. Free some, or choose another disk.`,
+      `The disk has no space to create ${path}. Free some space, or choose another disk.`,
       { cause },
     );
   }
   if (code === "EROFS" || code === "EACCES" || code === "EPERM") {
     return new StoreError(
       "READ_ONLY",
-      `${path} cannot be written (${code}). Give this process the right to write it and its folder.`,
+      `${path} cannot be written (${code}). Allow this process to write the file and its folder.`,
       { cause },
     );
   }
@@ -184,8 +184,8 @@ export class FileWatch {
 function replaced(path: string, removed: boolean): StoreError {
   return new StoreError(
     "FILE_REPLACED",
-    `${path} was ${removed ? "removed" : "replaced"} while it was open. What is written now would be lost, ` +
-      `so nothing more is acknowledged. Restart this process; restore a backup only while nothing has the file open.`,
+    `${path} was ${removed ? "removed" : "replaced"} while it was open. Further writes would be lost, ` +
+      `so none is acknowledged. Restart this process. Restore a backup only while no process has the file open.`,
     { details: { path } },
   );
 }

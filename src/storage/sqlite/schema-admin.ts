@@ -367,11 +367,11 @@ function compare(expected: readonly Entry[], found: readonly Entry[]): string[] 
     const there = byName.get(name);
     byName.delete(name);
     if (there === undefined) drift.push(`${type} ${name} is missing`);
-    else if (plain(there.sql) !== plain(sql)) drift.push(`${type} ${name} is not as the migrations make it`);
+    else if (plain(there.sql) !== plain(sql)) drift.push(`${type} ${name} differs from the migrations`);
   }
   // Indexes of an operator's own do no harm; what `move` puts there is told by other means.
   for (const { type, name } of byName.values())
-    if (type === "table" || type === "view") drift.push(`${type} ${name} is not one of ours`);
+    if (type === "table" || type === "view") drift.push(`${type} ${name} is unexpected`);
   return drift;
 }
 

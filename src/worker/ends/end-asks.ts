@@ -37,7 +37,7 @@ interface Ask {
   readonly reject: (error: unknown) => void;
 }
 
-const notYetUndone: Outcome = { kind: "released", delayMs: 0, reason: "its steps are not undone yet" };
+const notYetUndone: Outcome = { kind: "released", delayMs: 0, reason: "its steps are not compensated yet" };
 
 export class EndAsks {
   readonly #deps: EndAsksDeps;

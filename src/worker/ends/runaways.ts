@@ -52,7 +52,7 @@ export class Runaways {
     }
     const { id, name, queue, attempt: number } = attempt.job;
     const cause = attempt.stopCause?.kind;
-    this.#warn("a handler ignored its signal: its job was settled and its slot freed, but it still runs", {
+    this.#warn("a handler ignored its signal and still runs; its job was settled and its slot freed", {
       job: id,
       name,
       queue,
@@ -76,7 +76,7 @@ export class Runaways {
     if (this.#warned.has(name)) return;
     this.#warned.add(name);
     this.#warn(
-      "a handler returned while a step of it was still running: its result is not recorded; await every ctx.step",
+      "a handler returned while one of its steps was running, so the step is not recorded; await every ctx.step",
       { job: id, name, queue, steps },
     );
   }

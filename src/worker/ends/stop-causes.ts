@@ -67,11 +67,11 @@ function stoppingError(reason: StoppingReason, job: ClaimedJob): JobError {
   const details = { job: job.id, attempt: job.attempt, reason };
   switch (reason) {
     case "shutdown":
-      return new JobError("SHUTDOWN", "The worker is shutting down: end early if you can.", { details });
+      return new JobError("SHUTDOWN", "The worker is shutting down. End early if you can.", { details });
     case "paused":
-      return new JobError("PAUSED", `The queue ${job.queue} was paused: end early if you can.`, { details });
+      return new JobError("PAUSED", `The queue ${job.queue} was paused. End early if you can.`, { details });
     case "quiet":
-      return new JobError("PAUSED", "The worker was made quiet: end early if you can.", { details });
+      return new JobError("PAUSED", "The worker was made quiet. End early if you can.", { details });
   }
 }
 
@@ -88,13 +88,13 @@ function reasonOf(cause: StopCause, job: ClaimedJob): HoldfastError {
     case "shutdown":
       return new JobError(
         "SHUTDOWN",
-        "The worker is shutting down: stop soon, and the attempt is given back.",
+        "The worker is shutting down and releases the attempt. Stop now.",
         { details },
       );
     case "lost":
       return new StateError(
         "LEASE_LOST",
-        `Job ${job.id} is no longer leased to this worker: another may run it now. Stop; nothing more of this attempt is written.`,
+        `Job ${job.id} is no longer leased to this worker: another may run it now. Stop; later writes of this attempt are refused.`,
         {
           details: { ...details, token: job.token },
         },

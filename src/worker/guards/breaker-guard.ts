@@ -365,7 +365,7 @@ export class WorkerBreakers implements StartGuard {
     } catch (error) {
       this.#deps.log.warn(
         { worker: this.#deps.workerId, error: describeFailure(error).message },
-        "a breaker could not count what was settled",
+        "a breaker could not count an outcome",
       );
       this.forget();
       if (troubleOf(error) === "permanent") return;

@@ -100,12 +100,12 @@ export class WorkerBudgets {
     if (!known) {
       this.#warn(
         own.name,
-        `There is no budget "${own.name}": nothing of ${own.names.join(", ")} is claimed. Set it with hf.budgets.set.`,
+        `There is no budget "${own.name}", so no job of ${own.names.join(", ")} is claimed. Set it with hf.budgets.set.`,
       );
     } else if (retryInMs === Infinity) {
       this.#warn(
         own.name,
-        `The budget "${own.name}" never holds the ${own.tokens} tokens that one job of ${own.names.join(", ")} takes: raise its burst, or take less.`,
+        `The budget "${own.name}" never has the ${own.tokens} tokens that one job of ${own.names.join(", ")} takes. Raise its burst, or take fewer.`,
       );
     }
   }

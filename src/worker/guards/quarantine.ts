@@ -25,7 +25,7 @@ export class Quarantine {
     slotIsFree: boolean,
     now: number,
   ): { readonly reason: string; readonly delayMs: number } | null {
-    if (!slotIsFree) return { reason: "it has crashed before and no slot is free", delayMs: 0 };
+    if (!slotIsFree) return { reason: "it has crashed before, and no slot is free", delayMs: 0 };
     if (job.crashes < 2) return null;
     const other =
       this.#suspect !== undefined && this.#suspect !== job.id && now - this.#suspectAt < quarantineMs;

@@ -8,6 +8,7 @@ import { tableNames } from "../../../src/storage/catalogue.ts";
 import { FileClock } from "../../../src/storage/sqlite/file-clock.ts";
 import { type FreshStore, onSqlite } from "../../support/stores.ts";
 import { waitFor } from "../../support/wait.ts";
+import { operatorOf } from "../../../src/operate/operator.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -30,7 +31,7 @@ async function client(fresh: FreshStore, clock: Clock): Promise<{ hf: Holdfast; 
 
 /** A write, so that the client notices. */
 async function notice(hf: Holdfast): Promise<void> {
-  await hf.internals.store.state.set("noticed", "1");
+  await operatorOf(hf).store.state.set("noticed", "1");
 }
 
 onSqlite((target) => {
@@ -72,13 +73,13 @@ onSqlite((target) => {
       one.offsetMs = offset;
       await notice(first);
       // The second client has not noticed yet: it follows, and sets nothing back.
-      expect(await second.internals.store.burySessions()).toBe(0);
+      expect(await operatorOf(second).store.burySessions()).toBe(0);
       expect(Math.abs((await first.databaseNow()) - (await second.databaseNow()))).toBeLessThan(1_000);
       two.offsetMs = offset;
       await notice(second);
       await notice(first);
       expect(Math.abs((await first.databaseNow()) - one.now())).toBeLessThan(1_000);
-      for (const hf of [first, second]) expect(await hf.internals.store.orphans(10)).toEqual([]);
+      for (const hf of [first, second]) expect(await operatorOf(hf).store.orphans(10)).toEqual([]);
       await held!.renew();
       await held!.done();
       await other!.done();
@@ -97,7 +98,7 @@ onSqlite((target) => {
     const [session] = await fresh.query(`select lease_until, lease_ms from ${fresh.table("session")}`);
     expect(Number(session!["lease_until"]) - (await hf.databaseNow())).toBeLessThanOrEqual(5_000);
     await fresh.query(`update ${fresh.table("session")} set lease_until = lease_until - 5000`);
-    expect((await hf.internals.store.orphans(10)).map((job) => job.id)).toEqual([id]);
+    expect((await operatorOf(hf).store.orphans(10)).map((job) => job.id)).toEqual([id]);
   });
 
   test("[O6] a clock that was a year ahead stops nothing and deletes nothing when it is set right", async () => {
@@ -112,7 +113,7 @@ onSqlite((target) => {
     await hf.schedules.put({ name: "pattern", cron: "* * * * *", job: "tick", input: null });
     await hf.schedules.put({ name: "interval", every: "10m", job: "tick", input: null });
     await worker.stop();
-    const duty = (name: string): Promise<boolean> => hf.internals.store.upkeep.duty(name, 300_000);
+    const duty = (name: string): Promise<boolean> => operatorOf(hf).store.upkeep.duty(name, 300_000);
     await Promise.all(["prune", "forget", "minute"].map(duty));
     clock.offsetMs = yearMs;
     await notice(hf);
@@ -128,7 +129,7 @@ onSqlite((target) => {
     expect((await hf.lease({ names: ["early"] })).map(({ id }) => id)).toEqual([early.id]);
     for (const { name, nextAt } of await hf.schedules.list())
       expect(nextAt!.getTime() - Date.now(), name).toBeLessThanOrEqual(10 * minuteMs);
-    const duties = await hf.internals.store.upkeep.duties();
+    const duties = await operatorOf(hf).store.upkeep.duties();
     for (const { name, nextAt } of duties)
       expect(nextAt.getTime() - Date.now(), name).toBeLessThanOrEqual(hourMs);
   });
@@ -141,7 +142,7 @@ onSqlite((target) => {
     await hf.schedules.put({ name: "interval", every: "2m", job: "tock", input: null });
     const newId = idFactory(() => clock.now());
     const fire = async (): Promise<void> => {
-      const { store } = hf.internals;
+      const { store } = operatorOf(hf);
       for (const name of (await store.schedules.due()).due) await store.schedules.fire(name, newId);
     };
     for (let minute = 1; minute <= 12; minute += 1) {
@@ -181,7 +182,7 @@ onSqlite((target) => {
     await notice(hf);
     expect((await hf.jobs.get(later.id))!.runAt).toEqual(dueAt);
     expect(await hf.lease({ names: ["later"] })).toEqual([]);
-    await hf.internals.store.workflows.sweep();
+    await operatorOf(hf).store.workflows.sweep();
     const [signal] = await fresh.query(`select expires_at from ${fresh.table("signal")}`);
     expect(Number(signal!["expires_at"])).toBeGreaterThan(Date.now() + 6 * dayMs);
     expect(await hf.enqueue(unique, null)).toMatchObject({ status: "duplicate", id: keyed.id });
@@ -220,14 +221,14 @@ onSqlite((target) => {
 
       clock.offsetMs = offset;
       await notice(hf);
-      await hf.internals.store.workflows.sweep();
+      await operatorOf(hf).store.workflows.sweep();
       expect(await hf.enqueue(unique("before"), null), "meanwhile").toMatchObject({ status: "duplicate" });
       const during = await enqueue("during");
       await hf.signal("during", { data: 2 });
 
       clock.offsetMs = 0;
       await notice(hf);
-      await hf.internals.store.workflows.sweep();
+      await operatorOf(hf).store.workflows.sweep();
       for (const [key, id] of Object.entries({ before, during }))
         expect(await hf.enqueue(unique(key), null), key).toMatchObject({ status: "duplicate", id });
       const days = async (table: string, column: string, where = "true"): Promise<number[]> =>

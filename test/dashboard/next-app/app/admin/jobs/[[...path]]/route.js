@@ -8,7 +8,7 @@ let mounted;
 
 function handle(request) {
   mounted ??= open().then((hf) => {
-    counted(hf.internals.store);
+    counted(hf[Symbol.for("holdfast.operator")].store);
     return dashboard(hf, {
       auth: { token: process.env.DASHBOARD_TOKEN },
       basePath: "/admin/jobs",

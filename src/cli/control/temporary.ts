@@ -1,0 +1,23 @@
+/** `--for` and `--until`: the end of a temporary limit. */
+import type { OverrideOptions } from "../../index.ts";
+import type { Act } from "../audit-record.ts";
+import type { Context } from "../command-context.ts";
+
+export const WHILE = {
+  for: { type: "string", value: "duration", help: "Restore the previous values after this time" },
+  until: { type: "string", value: "date", help: "Restore the previous values at this instant" },
+} as const;
+
+export function whileOf(ctx: Context): OverrideOptions {
+  return { for: ctx.string("for"), until: ctx.date("until") };
+}
+
+/** A change of limits, for the audit trail. */
+export function setting(
+  action: string,
+  target: string,
+  change: object,
+  during: OverrideOptions = {},
+): Act<void> {
+  return { action, target, outcome: "set", details: { ...change, ...during }, keys: Object.keys(change) };
+}
