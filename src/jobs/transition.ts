@@ -16,7 +16,7 @@
  */
 import type { ClaimedJob, Counted } from "./job.ts";
 import type { DecideEnv, Note, Outcome, Policy, PolicySource, Transition } from "./outcome.ts";
-import { asBackoff, type Backoff, type BackoffFunction, backoffMs, DEFAULT_BACKOFF } from "./backoff.ts";
+import { asBackoff, type Backoff, backoffMs, DEFAULT_BACKOFF } from "./backoff.ts";
 import { MAX_DELAY_MS } from "../values/duration.ts";
 import { appendFailure, type Failure } from "./failure.ts";
 import { fingerprint } from "./fingerprint.ts";

@@ -341,7 +341,8 @@ export class Claimer {
   async #beforeClaim(guard: ClaimGuard, session: number): Promise<void> {
     const probed = await guard.beforeClaim(session, this.#cursor);
     this.#handOver(probed === undefined ? [] : [probed], session);
-    this.#afterGuarded(guard);
+    // Tokens alone are no reason: with every slot taken, a claim that is due at once would be due again and again.
+    if (guard.probeInMs !== null) this.#want("claim", guard.probeInMs);
   }
 
   /** A claim is due when something may be claimed that may not be now. */

@@ -27,7 +27,9 @@ export interface ClaimGuard {
   /** Of these, the job types that are worth a look. */
   worthLook(names: readonly string[]): readonly string[];
   claim(session: number, scope: WorkerScope, cursor: ClaimCursor): Promise<ClaimedJob[]>;
-  /** In how many milliseconds something may be claimed that may not be now; null: nothing is kept out. */
+  /** In how many milliseconds a breaker may be tried; null: none is open. */
+  readonly probeInMs: number | null;
+  /** After a claim or a look: in how many milliseconds something may be claimed that may not be now; null: nothing is kept out. */
   readonly claimInMs: number | null;
 }
 

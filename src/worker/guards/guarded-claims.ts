@@ -94,10 +94,15 @@ export class GuardedClaims implements ClaimGuard {
     }
   }
 
+  get probeInMs(): number | null {
+    const { breakers } = this.#deps;
+    const tryInMs = breakers.any ? breakers.closed().tryInMs : null;
+    return tryInMs === null ? null : Math.max(tryInMs, soonestProbeMs);
+  }
+
   get claimInMs(): number | null {
-    const { breakers, budgets } = this.#deps;
-    const { tryInMs } = breakers.any ? breakers.closed() : { tryInMs: null };
-    const probeInMs = tryInMs === null ? null : Math.max(tryInMs, soonestProbeMs);
+    const { probeInMs } = this;
+    const { budgets } = this.#deps;
     const tokensInMs = budgets.any ? budgets.askInMs : null;
     if (probeInMs === null || tokensInMs === null) return probeInMs ?? tokensInMs;
     return Math.min(probeInMs, tokensInMs);
