@@ -72,7 +72,7 @@ export function postgresTables(schema: string): Tables {
   return tableNames((table) => `"${schema}"."${table}"`);
 }
 
-interface Compiled {
+export interface Compiled {
   readonly text: string;
   readonly name: string;
   readonly parsed: Parsed;
@@ -126,7 +126,8 @@ export class Compiler {
   }
 }
 
-function compiled(entry: string): Compiled {
+/** The statement as the server receives it. */
+export function compiled(entry: string): Compiled {
   const { text: bare, parsed } = number(parse(entry));
   const text = qualified(bare);
   return { text, name: statementName(text), parsed };

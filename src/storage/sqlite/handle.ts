@@ -121,18 +121,27 @@ export class SqliteSession {
     const prepared = (typeof entry === "string" ? [entry] : entry).map((text) => {
       const parsed = parse(text);
       const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
-      const sql = parsed.pieces.join("?");
-      const row = list === null ? undefined : /^[^]* values (\([^]*\))\s*$/.exec(sql)?.[1];
-      const several =
-        row === undefined || !sql.trimStart().startsWith("insert")
-          ? null
-          : this.handle.prepare(sql + `, ${row}`.repeat(ROWS_AT_ONCE - 1));
-      const statement = this.handle.prepare(sql);
-      return { parsed, list, statement, columns: asArrays(statement), several };
+      const several = severalRows(parsed);
+      const statement = this.handle.prepare(parsed.pieces.join("?"));
+      return {
+        parsed,
+        list,
+        statement,
+        columns: asArrays(statement),
+        several: several === null ? null : this.handle.prepare(several),
+      };
     });
     this.#prepared.set(name, prepared);
     return prepared;
   }
+}
+
+/** An insert of one row of a list, for ten of them; null: the statement is no such insert. */
+export function severalRows({ pieces, slots }: Parsed): string | null {
+  const sql = pieces.join("?");
+  if (!slots.some(({ column }) => column !== null) || !sql.trimStart().startsWith("insert")) return null;
+  const row = /^[^]* values (\([^]*\))\s*$/.exec(sql)?.[1];
+  return row === undefined ? null : sql + `, ${row}`.repeat(ROWS_AT_ONCE - 1);
 }
 
 function runOne(one: Prepared, params: Params): Row[] {
