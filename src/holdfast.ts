@@ -56,7 +56,8 @@ import { Schedules } from "./schedules/schedules-client.ts";
 import { openStore } from "./storage/open.ts";
 import { State } from "./state/state-client.ts";
 import { type ClientCounters, Counters, type Stats, stats } from "./observe/stats.ts";
-import type { Inspection, Store } from "./storage/store.ts";
+import type { Inspection } from "./storage/driver.ts";
+import type { Store } from "./storage/store.ts";
 import type { PruneReport } from "./upkeep/store.ts";
 import { VERSION } from "./version.ts";
 import { Worker, type WorkerDeps, type WorkOptions } from "./worker/worker.ts";
@@ -222,7 +223,7 @@ export class Holdfast implements AsyncDisposable {
         write: async (jobs) => {
           let told = false;
           let tries = 0;
-          const write = () => store.enqueue(jobs, undefined, () => void (told = true), tries++ > 0);
+          const write = () => store.newJobs.enqueue(jobs, undefined, () => void (told = true), tries++ > 0);
           return { outcomes: await retry.repeatable(write), told };
         },
         committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
@@ -290,7 +291,7 @@ export class Holdfast implements AsyncDisposable {
     this.#results = new Results({
       clock: env.clock,
       events,
-      get: (id) => retry.repeatable(() => store.get(id)),
+      get: (id) => retry.repeatable(() => store.jobs.get(id)),
       watch: (id) => store.workflows.watch([id]),
       listen: (onEnded) => store.listen((wake) => void (wake.kind !== "work" && onEnded())),
     });

@@ -47,7 +47,7 @@ export type EnqueueStep = (request: EnqueueRequest, next: () => Promise<Enqueued
 
 /** What enqueuing needs of the client. */
 export interface EnqueueDeps extends NewJobDeps {
-  readonly store: Pick<Store, "enqueue" | "userTx">;
+  readonly store: Pick<Store, "newJobs" | "userTx">;
   /** Jobs without a unique key, and those with one. */
   readonly gather: { readonly plain: Gather; readonly keyed: Gather };
   readonly kinds: KindCache;
@@ -242,7 +242,7 @@ export class Enqueuer {
   }
 
   #intoTx(jobs: readonly NewJob[], tx: UserTx): Promise<readonly Enqueued[]> {
-    return this.#deps.store.enqueue(jobs, tx).then((outcomes) => {
+    return this.#deps.store.newJobs.enqueue(jobs, tx).then((outcomes) => {
       this.#deps.counted(outcomes);
       return outcomes;
     });

@@ -13,7 +13,9 @@
 import type { Clock } from "../clock.ts";
 import { type ClaimedJob, WAITING_AT } from "../jobs/job.ts";
 import { slowestLately } from "../limits/rules/rate-window.ts";
-import type { ClaimCursor, ClaimScope, Peek, Store, StoreEvents } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimStore, Peek } from "./store.ts";
+import type { StoreEvents } from "../storage/store.ts";
 import { budgetClaim } from "../limits/budget-claim.ts";
 import type { Call, Row } from "../storage/catalogue.ts";
 import {
@@ -30,7 +32,8 @@ import {
   without,
 } from "../jobs/claim-cursor.ts";
 import type { Driver } from "../storage/driver.ts";
-import { gatedClaim, type GatedClaim, type Gates, LIMITED } from "../limits/limited-claim.ts";
+import type { Gates } from "../limits/gates.ts";
+import { gatedClaim, type GatedClaim, LIMITED } from "../limits/limited-claim.ts";
 import type { Lines } from "../jobs/job-types.ts";
 import { claimedJob, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
@@ -42,7 +45,7 @@ export interface ClaimsDeps {
   readonly warn: StoreEvents["onWarning"];
 }
 
-export class Claims {
+export class Claims implements ClaimStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #lines: Lines;
@@ -123,7 +126,7 @@ export class Claims {
     return this.#limitedJobs(claim, { session, sentAt });
   }
 
-  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget, cursor) => {
+  claimBudgeted: ClaimStore["claimBudgeted"] = async (session, given, budget, cursor) => {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
     const scope = { ...given, names: budget.names };
     this.#budgetTurn += 1;

@@ -15,6 +15,7 @@ import type { Transition } from "../jobs/transition.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Wake } from "../storage/wake.ts";
 import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts";
+import type { SettleStore } from "./store.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
 import { type Flows, suspendScript } from "../workflows/step-rows.ts";
@@ -33,7 +34,7 @@ export interface SettlesDeps {
   readonly wake: (wake: Wake) => void;
 }
 
-export class Settles {
+export class Settles implements SettleStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #flows: Flows;
@@ -92,7 +93,14 @@ export class Settles {
       for (const id of await this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, rest, []))
         moved.add(id);
     }
+    const ended = given.filter(({ end }) => moved.has(end.id));
+    for (const session of new Set(ended.map((one) => one.session))) this.#wake({ kind: "cancel", session });
     return moved;
+  }
+
+  async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
+    const params = { now: this.#driver.now(), session, id, token, value };
+    return (await this.#driver.write({ name: "progress", params })).length > 0;
   }
 
   async #apply(
@@ -226,7 +234,7 @@ export class Settles {
     const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
     if (watched.length > 0) {
       const states = new Map(ended.map(({ id, state }) => [id, state]));
-      await this.tellEnds(
+      await this.resolve(
         watched.flatMap((row): Ended[] => {
           const id = text(row, "id");
           const state = states.get(id);
@@ -249,24 +257,24 @@ export class Settles {
 
   async #tellGranted({ watched, woken, asked }: Granted): Promise<void> {
     for (const session of asked) this.#wake({ kind: "cancel", session });
-    await this.tellEnds(watched.map((id) => ({ id, state: "cancelled" })));
+    await this.resolve(watched.map((id) => ({ id, state: "cancelled" })));
     if (woken) this.#wake({ kind: "any" });
   }
 
   /** Lets go what waits for these, wherever they ended. */
-  async tellEnds(ended: readonly Ended[]): Promise<void> {
+  async resolve(ended: readonly Ended[]): Promise<void> {
     if (ended.length === 0) return;
-    await this.#resolve(ended, 1);
+    await this.#resolveEnds(ended, 1);
     this.#wake({ kind: "ended" });
   }
 
   /** Never rejects: the ends are written, and that is what the caller asked for. After the last try the sweep finds who waits. */
-  async #resolve(ended: readonly Ended[], tries: number): Promise<void> {
+  async #resolveEnds(ended: readonly Ended[], tries: number): Promise<void> {
     try {
       await this.#flows.resolve(ended);
     } catch {
       if (tries < RESOLVE_TRIES)
-        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolve(ended, tries + 1), {
+        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolveEnds(ended, tries + 1), {
           unref: true,
         });
     }

@@ -33,7 +33,7 @@ export interface Settlement {
 }
 
 export interface SettlerDeps {
-  readonly store: Pick<Store, "settle" | "list" | "workflows">;
+  readonly store: Pick<Store, "settles" | "jobs" | "workflows">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -207,7 +207,7 @@ export class Settler {
       }
       try {
         this.#deps.onSending?.(batch);
-        const moved = await this.#deps.store.settle(
+        const moved = await this.#deps.store.settles.settle(
           session,
           batch.map(({ transition }) => transition),
           spent,
@@ -341,7 +341,7 @@ export class Settler {
     const ids = missing.map(({ job }) => job.id);
     let rows: Map<string, Job>;
     try {
-      const page = await this.#deps.store.list({ ids }, { limit: ids.length, cursor: null });
+      const page = await this.#deps.store.jobs.list({ ids }, { limit: ids.length, cursor: null });
       rows = new Map(page.jobs.map((job) => [job.id, job]));
     } catch {
       return new Set(ids);

@@ -152,7 +152,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
       now: () => deps.clock.now(),
       monotonic: () => deps.clock.monotonic(),
       context: {
-        store: { progress: async () => true },
+        store: { settles: { progress: async () => true } },
         log: silentLogger,
         workerId: "check",
         hostId: "check",

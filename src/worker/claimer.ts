@@ -22,14 +22,15 @@ import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { Store } from "../storage/store.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./slots.ts";
 import { isTold, troubleOf } from "../storage/trouble.ts";
 import type { WorkerBreakers } from "./breaker-guard.ts";
 import type { WorkerBudgets } from "./budget-waits.ts";
 
 export interface ClaimerDeps {
-  readonly store: Pick<Store, "claim" | "claimBudgeted" | "peek" | "listening" | "dialect">;
+  readonly store: Pick<Store, "claims" | "listening" | "dialect">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -345,7 +346,7 @@ export class Claimer {
     const { budgets } = this.#deps;
     const jobs = await (budgets?.any === true
       ? this.#claimWithBudgets(session, scope, this.#cursor, budgets)
-      : store.claim(session, scope, this.#cursor));
+      : store.claims.claim(session, scope, this.#cursor));
     if (this.#cursor.failed !== undefined) this.#failedPartly(this.#cursor.failed);
     delete this.#cursor.failed;
     this.#finished = number;
@@ -393,7 +394,7 @@ export class Claimer {
     const plain = (rest: WorkerScope): Promise<ClaimedJob[]> =>
       names.length === 0 || rest.limit === 0
         ? Promise.resolve([])
-        : this.#deps.store.claim(session, { ...rest, names }, cursor);
+        : this.#deps.store.claims.claim(session, { ...rest, names }, cursor);
     const budgeted = (rest: WorkerScope) => this.#claimBudgets(session, rest, budgets);
     this.#budgetsFirst = !this.#budgetsFirst;
     const [first, second] = this.#budgetsFirst ? [budgeted, plain] : [plain, budgeted];
@@ -416,7 +417,7 @@ export class Claimer {
       const limit = [...queues.values()].reduce((sum, slots) => sum + slots, 0);
       if (limit === 0) break;
       try {
-        const claim = await this.#deps.store.claimBudgeted(
+        const claim = await this.#deps.store.claims.claimBudgeted(
           session,
           { queues, limit, order: scope.order },
           budget,
@@ -475,7 +476,7 @@ export class Claimer {
     const { store, budgets, order } = this.#deps;
     const open = budgets?.any === true ? budgets.free(names) : names;
     const scope = { queues, names: open, limit: 1, order };
-    const [job] = open.length === 0 ? [] : await store.claim(session, scope, freshCursor());
+    const [job] = open.length === 0 ? [] : await store.claims.claim(session, scope, freshCursor());
     if (job !== undefined || budgets?.any !== true) return job;
     for (const queue of queues) {
       const free = new Map([[queue, 1]]);
@@ -535,7 +536,7 @@ export class Claimer {
     this.#withoutBroken(queues, open);
     const names = this.#deps.budgets?.any === true ? this.#deps.budgets.open(open) : open;
     const askedAt = clock.monotonic();
-    const peek = await store.peek({ queues, names, limit: queues.size, order }, this.#cursor);
+    const peek = await store.claims.peek({ queues, names, limit: queues.size, order }, this.#cursor);
     this.#lookedAt = clock.monotonic();
     this.#lookMs = this.#lookedAt - askedAt;
     if (peek.completeInMs === null) this.#want("poll", this.#pollMs());

@@ -33,7 +33,9 @@ import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Schedule } from "../schedules/define-schedule.ts";
-import type { ClaimScope, Renewal, Store } from "../storage/store.ts";
+import type { ClaimScope } from "../jobs/claim-cursor.ts";
+import type { Renewal } from "../lease/store.ts";
+import type { Store } from "../storage/store.ts";
 import type { Wake } from "../storage/wake.ts";
 import { WorkerBreakers } from "./breaker-guard.ts";
 import { WorkerBudgets } from "./budget-waits.ts";
@@ -734,7 +736,7 @@ export class Worker {
       },
       undoable: (id, given) => undoAsks.ask(id, given),
       releasedBefore: async (id, given) =>
-        (await writer.patiently(() => store.place(id), given))?.note?.thrown === true,
+        (await writer.patiently(() => store.jobs.place(id), given))?.note?.thrown === true,
       breakers: this.#breakers,
       onFatal: (error) => this.#fail(error, "asking what is to be undone"),
       onHungry: () => this.#claimer.claim(),

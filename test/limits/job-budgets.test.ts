@@ -71,10 +71,10 @@ onEveryStore((target) => {
     await client.work([call.job, free.job], slots);
     await world.until("the free ones to be done", () => free.runs.length === 50);
     expect(call.runs).toHaveLength(1);
-    const before = client.tap.count("claimBudgeted", "claim", "peek");
+    const before = client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek");
     await world.advance("60s", 500);
     expect(call.runs.length).toBeGreaterThanOrEqual(6);
-    expect(client.tap.count("claimBudgeted", "claim", "peek") - before).toBeLessThan(90);
+    expect(client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek") - before).toBeLessThan(90);
   });
 
   test("[H1] fractions of tokens, and kinds that share a budget", async () => {
@@ -183,7 +183,8 @@ onEveryStore((target) => {
     let answer = (): void => {};
     client.tap.around = async (verb, call) => {
       const got = await call();
-      if (verb === "claimBudgeted") await client.tap.late(new Promise<void>((resolve) => (answer = resolve)));
+      if (verb === "claims.claimBudgeted")
+        await client.tap.late(new Promise<void>((resolve) => (answer = resolve)));
       return got;
     };
     await many(client, job, 2);
@@ -241,7 +242,7 @@ onEveryStore((target) => {
     await client.work([job], slots);
     await many(client, job, 5);
     await world.until("them to run", () => runs.length === 5);
-    expect(client.tap.count("claimBudgeted", "budgets.list", "budgets.take")).toBe(0);
+    expect(client.tap.count("claims.claimBudgeted", "budgets.list", "budgets.take")).toBe(0);
   });
 });
 

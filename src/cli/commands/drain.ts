@@ -12,7 +12,7 @@ import { durationMs } from "../../values/duration.ts";
 import type { Command } from "../command.ts";
 import { acting } from "../parts/audit.ts";
 import type { Context } from "../command-context.ts";
-import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
+import { counted, MOST_COUNTED } from "../../limits/queue-counts.ts";
 import { noteUnknown } from "../parts/served.ts";
 import { clipped, oneLine } from "../text.ts";
 

@@ -4,7 +4,7 @@ import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import { acting } from "../parts/audit.ts";
 import type { Context } from "../command-context.ts";
-import { counted, MOST_COUNTED } from "../../operate/bounded-count.ts";
+import { counted, MOST_COUNTED } from "../../limits/queue-counts.ts";
 import { rateOf } from "../parts/rate.ts";
 import { type ShownQueue, withDead } from "../parts/dead-counts.ts";
 import { noteUnknown } from "../parts/served.ts";

@@ -25,10 +25,20 @@ import {
   type TransactionName,
   type WriteName,
 } from "../catalogue.ts";
-import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../driver.ts";
+import {
+  count,
+  newCounters,
+  runAsync,
+  type Driver,
+  type Inspection,
+  type Lane,
+  type PoolUse,
+  type RenewalTarget,
+  type Rider,
+  type StoreCounters,
+} from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
 import { laneOfRead } from "../viewing.ts";
-import type { Inspection, PoolUse, RenewalTarget, StoreCounters } from "../store.ts";
 import type { UserTx } from "../user-tx.ts";
 import type { Wake } from "../wake.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";

@@ -22,9 +22,16 @@ import {
   type WriteName,
 } from "../catalogue.ts";
 import { duration } from "../../values/amounts.ts";
-import { count, newCounters, runSync, type Driver } from "../driver.ts";
+import {
+  count,
+  newCounters,
+  runSync,
+  type Driver,
+  type Inspection,
+  type RenewalTarget,
+  type StoreCounters,
+} from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
-import type { Inspection, RenewalTarget, StoreCounters } from "../store.ts";
 import type { UserTx } from "../user-tx.ts";
 import type { Wake } from "../wake.ts";
 import { Changes, watchWal } from "./changes.ts";
