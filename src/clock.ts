@@ -69,19 +69,26 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => machineOrigin + performance.now(),
   after(ms, fn, options) {
-    // Not a number counts as 0, like a delay that has passed; Infinity waits until it is cancelled.
-    let leftMs = ms > 0 ? ms : 0;
-    let handle: NodeJS.Timeout;
-    const arm = (): void => {
-      const stretchMs = Math.min(leftMs, longestTimeoutMs);
-      leftMs -= stretchMs;
-      handle = setTimeout(leftMs > 0 ? arm : fn, stretchMs);
-      if (options?.unref === true) handle.unref();
-    };
-    arm();
+    if (ms > longestTimeoutMs) return afterLong(ms, fn, options);
+    // Not a number counts as 0, like a delay that has passed.
+    const handle = setTimeout(fn, ms > 0 ? ms : 0);
+    if (options?.unref === true) handle.unref();
     return { cancel: () => clearTimeout(handle) };
   },
 };
+
+/** In stretches that a timer can wait. Infinity waits until it is cancelled. */
+function afterLong(ms: number, fn: () => void, options: TimerOptions | undefined): Timer {
+  let leftMs = ms;
+  let timer: Timer;
+  const arm = (): void => {
+    const stretchMs = Math.min(leftMs, longestTimeoutMs);
+    leftMs -= stretchMs;
+    timer = systemClock.after(stretchMs, leftMs > 0 ? arm : fn, options);
+  };
+  arm();
+  return { cancel: () => timer.cancel() };
+}
 
 /**
  * Resolves after `ms`; rejects with the signal's reason as soon as it aborts, and leaves no timer or listener.
