@@ -18,7 +18,7 @@ import type { Backoff } from "../jobs/backoff.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Store } from "../storage/store.ts";
 import { decide, type Outcome, policyFor } from "../jobs/transition.ts";
 import { HeldJobs, reconcile, unknownTokens } from "./reconciler.ts";

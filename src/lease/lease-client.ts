@@ -22,7 +22,7 @@ import { describeFailure } from "../jobs/failure.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
-import type { ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimScope } from "../jobs/claim-scope.ts";
 import type { SessionInfo } from "./store.ts";
 import { DEFAULT_ATTEMPTS, type Outcome } from "../jobs/transition.ts";
 

@@ -4,7 +4,8 @@
  * Invariant: an expired session is never revived, and its id is never used again.
  */
 import type { ClaimedJob } from "../jobs/job.ts";
-import { claimedJob, flag, maybeNumber, number, text } from "../jobs/rows.ts";
+import { claimedJob } from "../jobs/plain-claim.ts";
+import { flag, maybeNumber, number, text } from "../jobs/rows.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { isId, newSessionId } from "../values/id.ts";

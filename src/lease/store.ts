@@ -1,5 +1,5 @@
 /** The contracts of claims (kept by claim.ts), settles (settle.ts), sessions (session-rows.ts) and workers (worker-rows.ts). */
-import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { ClaimedJob, EndState, Place } from "../jobs/job.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { BudgetedJobs, BudgetScope } from "../limits/store.ts";

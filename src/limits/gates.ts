@@ -3,7 +3,7 @@
  *
  * Invariant: to know too little costs time and never a limit. The plain statements leave jobs with a lane and limited queues out themselves.
  */
-import type { ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimScope } from "../jobs/claim-scope.ts";
 
 /** Which queues have lanes or limits, as far as this process knows. */
 export class Gates {

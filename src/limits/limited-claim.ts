@@ -31,7 +31,7 @@ import {
   started,
   type Starts,
 } from "./rules/rate-window.ts";
-import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Transition } from "../jobs/transition.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import { returnTokens, type Unused } from "./budget-rows.ts";
@@ -44,8 +44,9 @@ import {
   mustLookBack,
   partOf,
   scopeParams,
-} from "../jobs/claim-cursor.ts";
-import { type KeptRates, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+} from "../jobs/plain-claim.ts";
+import type { KeptRates } from "../jobs/plain-claim.ts";
+import { maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 128;

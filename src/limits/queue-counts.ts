@@ -11,7 +11,7 @@
  */
 import type { CappedCount, LineTally, RunningLine } from "../operate/browse.ts";
 import type { Row } from "../storage/catalogue.ts";
-import { completeInMs } from "../jobs/claim-cursor.ts";
+import { completeInMs } from "../jobs/plain-claim.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeNumber, number, text } from "../jobs/rows.ts";
 import { grouped } from "../values/amounts.ts";

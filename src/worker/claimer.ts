@@ -22,7 +22,7 @@ import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { ClaimCursor, ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Store } from "../storage/store.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./slots.ts";
 import { isTold, troubleOf } from "../storage/trouble.ts";

@@ -33,7 +33,7 @@ import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Schedule } from "../schedules/define-schedule.ts";
-import type { ClaimScope } from "../jobs/claim-cursor.ts";
+import type { ClaimScope } from "../jobs/claim-scope.ts";
 import type { Renewal } from "../lease/store.ts";
 import type { Store } from "../storage/store.ts";
 import type { Wake } from "../storage/wake.ts";

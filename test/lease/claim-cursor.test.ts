@@ -1,6 +1,6 @@
 // What a worker hears while a claim is in flight counts for the next claim, although the answer moves the cursor.
 import { expect, test } from "vitest";
-import type { ClaimCursor } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { newWorld, quickJob } from "../support/world.ts";
 

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { openStore } from "../../src/storage/open.ts";
-import type { ClaimScope } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimScope } from "../../src/jobs/claim-scope.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { Transition } from "../../src/jobs/transition.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";

@@ -11,7 +11,7 @@ import type { ClaimedJob, NewJob } from "../../src/jobs/job.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { type StatementName, STATEMENTS, TRANSACTIONS } from "../../src/storage/catalogue.ts";
 import { openDriver } from "../../src/storage/open.ts";
-import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-scope.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Transition } from "../../src/jobs/transition.ts";

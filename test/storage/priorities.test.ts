@@ -1,11 +1,11 @@
 // Many priorities: a claim walks as many levels as it takes jobs, and the levels behind them cost it nothing. Rows and statements
 // are counted; how fast a drain is depends on the machine.
 import { expect, test } from "vitest";
-import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/claim-cursor.ts";
+import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/plain-claim.ts";
 import { LIMITED } from "../../src/limits/limited-claim.ts";
 import type { Params, StatementName } from "../../src/storage/catalogue.ts";
 import { openStore } from "../../src/storage/open.ts";
-import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-scope.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";

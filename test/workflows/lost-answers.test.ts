@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { Flows } from "../../src/workflows/step-rows.ts";
-import type { ClaimCursor } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
 import type { Transition } from "../../src/jobs/transition.ts";
 import { newJob } from "../support/new-job.ts";

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineJob, silentLogger } from "../../src/index.ts";
-import type { ClaimCursor } from "../../src/jobs/claim-cursor.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, sessionInfo } from "../support/world.ts";

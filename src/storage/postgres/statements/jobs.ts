@@ -68,7 +68,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const hidden = (param: string) => `(select ${param})`;
   const names = hidden(":names::text[]");
   const direction = hidden(":direction::bigint");
-  /** The lines in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/claim-cursor.ts). */
+  /** The lines in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/plain-claim.ts). */
   const scope = `
     scope as materialized (
       select l.id as line, l.queue, q.grp, q.n, q.edge
