@@ -90,13 +90,17 @@ export class PlainClaims {
     this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids } }, "claim"));
   }
 
-  protected async peekPlain(scope: ClaimScope, cursor: ClaimCursor | undefined): Promise<PlainPeek> {
+  protected async peekPlain(
+    scope: ClaimScope,
+    cursor: ClaimCursor | undefined,
+    now: number | null,
+  ): Promise<PlainPeek> {
     const { queues, names, direction } = scopeParams(scope);
     const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
     const startedMs = this.#clock.monotonic();
     const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
     const levels = cursor === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, cursor));
-    const params = { now: this.#driver.now(), queues, names, direction, levels, channel, message };
+    const params = { now, queues, names, direction, levels, channel, message };
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
     const [found] = await this.#driver.read({ name: "peek", params }, "claim");
     const row = found as Row;

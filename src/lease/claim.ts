@@ -70,9 +70,10 @@ export class Claims extends PlainClaims implements ClaimStore {
   }
 
   async peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek> {
-    const { laned, limited, ...plain } = await this.peekPlain(scope, cursor);
+    const now = this.#driver.now();
+    const { laned, limited, ...plain } = await this.peekPlain(scope, cursor, now);
     this.#gates.learn({ laned, limited }, this.#clock.monotonic());
-    return this.#gates.concern(scope) === null ? plain : this.#peekBoth(plain, scope, cursor);
+    return this.#gates.concern(scope) === null ? plain : this.#peekBoth(plain, scope, cursor, now);
   }
 
   /** Jobs with a lane or of a limited queue, and those without. */
@@ -214,16 +215,18 @@ export class Claims extends PlainClaims implements ClaimStore {
     return [...jobs.values()];
   }
 
+  /** At the same instant, or a job that is due by the second look would not be due by the first one's `now`. */
   async #peekBoth(
     plain: Omit<PlainPeek, "laned" | "limited">,
     scope: ClaimScope,
     cursor: ClaimCursor | undefined,
+    now: number | null,
   ): Promise<Peek> {
     const startedMs = this.#clock.monotonic();
     const complete = plain.completeInMs === null;
     const part = cursor === undefined || complete ? undefined : partOf(cursor, LIMITED);
     const levels = part === undefined ? [] : aMomentBefore(knownLevels(scope, part));
-    const params = { now: this.#driver.now(), ...scopeParams(scope), levels };
+    const params = { now, ...scopeParams(scope), levels };
     const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
     const endedMs = this.#clock.monotonic();
     if (cursor !== undefined && complete)

@@ -20,8 +20,8 @@ export abstract class PlainSettles {
     this.#driver = driver;
   }
 
-  /** Releases the jobs that wait for these ends, of which the rows say that somebody waits. */
-  protected abstract tellWatchers(ended: readonly End[], rows: readonly Row[]): Promise<unknown>;
+  /** Releases the jobs that wait for the ends of these rows. */
+  protected abstract tellWatchers(ended: readonly End[], watched: readonly Row[]): Promise<void>;
 
   protected async settleDone(
     session: number,
@@ -30,7 +30,8 @@ export abstract class PlainSettles {
   ): Promise<Set<string>> {
     const { call, endedOf } = doneCall(ended, { session, now: this.#driver.now(), spent });
     const rows = await this.#driver.write(call, "settle");
-    if (rows.length > 0) await this.tellWatchers(ended, named(ended, rows));
+    const watched = rows.filter(isWatched);
+    if (watched.length > 0) await this.tellWatchers(ended, named(ended, watched));
     return endedOf(rows);
   }
 }
@@ -38,6 +39,10 @@ export abstract class PlainSettles {
 /** Whether all are done, with nothing to free and nothing to drop. Limits are another matter. */
 export function areDone(transitions: readonly Transition[]): transitions is readonly End[] {
   return transitions.every((one) => one.move === "end" && one.state === "done" && one.keep && !one.keyed);
+}
+
+export function isWatched(row: Row): boolean {
+  return flag(row, "watched");
 }
 
 export function isCounted(transition: Transition): boolean {

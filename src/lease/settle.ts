@@ -28,6 +28,7 @@ import {
   ids,
   inIdOrder,
   isCounted,
+  isWatched,
   named,
   PlainSettles,
 } from "./plain-settle.ts";
@@ -135,7 +136,7 @@ export class Settles extends PlainSettles implements SettleStore {
     };
     const { rows, freed } = await this.#driver.transaction("settle", all, "settle");
     this.#wakeFreed(freed);
-    if (rows.length > 0) await this.tellWatchers(ended, named(ended, rows));
+    await this.tellWatchers(ended, named(ended, rows.filter(isWatched)));
     return endedOf(rows);
   }
 
@@ -212,7 +213,8 @@ export class Settles extends PlainSettles implements SettleStore {
       this.#wakeFreed(settled.freed);
       await this.#tellGranted(settled.granted);
     }
-    const moved = await this.tellWatchers(ended, rows);
+    await this.tellWatchers(ended, rows.filter(isWatched));
+    const moved = ids(rows);
     for (const id of committed) moved.add(id);
     return moved;
   }
@@ -228,19 +230,15 @@ export class Settles extends PlainSettles implements SettleStore {
   }
 
   /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
-  protected async tellWatchers(ended: readonly End[], rows: readonly Row[]): Promise<Set<string>> {
-    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
-    if (watched.length > 0) {
-      const states = new Map(ended.map(({ id, state }) => [id, state]));
-      await this.resolve(
-        watched.flatMap((row): Ended[] => {
-          const id = text(row, "id");
-          const state = states.get(id);
-          return state === undefined ? [] : [{ id, state }];
-        }),
-      );
-    }
-    return ids(rows);
+  protected async tellWatchers(ended: readonly End[], watched: readonly Row[]): Promise<void> {
+    const states = new Map(ended.map(({ id, state }) => [id, state]));
+    await this.resolve(
+      watched.flatMap((row): Ended[] => {
+        const id = text(row, "id");
+        const state = states.get(id);
+        return state === undefined ? [] : [{ id, state }];
+      }),
+    );
   }
 
   /** Grants what is wished of jobs that are given back. */

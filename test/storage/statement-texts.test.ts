@@ -7,7 +7,7 @@ import { compiled, postgresTables } from "../../src/storage/postgres/driver.ts";
 import { lateJobs } from "../../src/storage/postgres/recent.ts";
 import { statements as postgresStatements } from "../../src/storage/postgres/statements/jobs.ts";
 import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
-import { severalRows } from "../../src/storage/sqlite/handle.ts";
+import { severalRows } from "../../src/storage/sqlite/group-commit.ts";
 import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 
 const COLUMNS = 120;

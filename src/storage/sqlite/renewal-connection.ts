@@ -9,7 +9,8 @@ import { sqliteTables } from "./driver.ts";
 import { isBusy, toStoreError } from "./error-codes.ts";
 import { FileClock } from "./file-clock.ts";
 import { FileWatch } from "./file.ts";
-import { inTransaction, rollBack, SqliteSession } from "./handle.ts";
+import { SqliteSession } from "./group-commit.ts";
+import { inTransaction, rollBack } from "./handle.ts";
 import { statements } from "./statements/jobs.ts";
 
 type SqliteTarget = Extract<RenewalTarget, { dialect: "sqlite" }>;
